@@ -1,0 +1,94 @@
+"""The official Python SDK 1.x as a client: the legacy era only."""
+
+import asyncio
+import contextlib
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import CancelledNotification, CancelledNotificationParams, ClientNotification, PromptReference
+from steps import arguments, describe, run, until, witnessed
+
+
+class Peer:
+    def __init__(self, session, initialized, logs):
+        self.session, self.initialized, self.logs = session, initialized, logs
+
+    async def connect(self, step):
+        return {"revision": self.initialized.protocolVersion, "server": self.initialized.serverInfo.name}
+
+    async def list_tools(self, step):
+        return sorted(tool.name for tool in (await self.session.list_tools()).tools)
+
+    async def list_resources(self, step):
+        return sorted(str(resource.uri) for resource in (await self.session.list_resources()).resources)
+
+    async def list_templates(self, step):
+        return sorted(template.uriTemplate for template in (await self.session.list_resource_templates()).resourceTemplates)
+
+    async def list_prompts(self, step):
+        return sorted(prompt.name for prompt in (await self.session.list_prompts()).prompts)
+
+    async def call(self, step):
+        progress = []
+        self.logs.clear()
+        if "logs" in step:
+            await self.session.set_logging_level(step["logs"])
+
+        async def on_progress(done, total, message):
+            progress.append([done, total])
+
+        result = await self.session.call_tool(
+            step["name"], step.get("arguments", {}), progress_callback=on_progress if step.get("progress") else None
+        )
+        if "logs" in step:
+            await until(lambda: self.logs)
+        if step.get("progress"):
+            await until(lambda: progress and progress[-1][0] == progress[-1][1])
+        return describe(result.model_dump(by_alias=True, mode="json", exclude_none=True), progress, self.logs)
+
+    async def cancel(self, step):
+        call = asyncio.ensure_future(self.session.call_tool(step["name"], step["arguments"]))
+        await asyncio.sleep(0.3)
+        # This SDK never tells the server by itself; the id is the last one it gave out.
+        gone = CancelledNotificationParams(requestId=self.session._request_id - 1, reason="test")
+        await self.session.send_notification(
+            ClientNotification(CancelledNotification(method="notifications/cancelled", params=gone))
+        )
+        await asyncio.sleep(0.1)
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await call
+        if "witness" not in step:
+            return {"cancelled": None}
+        return {"cancelled": await witnessed(lambda: self.call({"name": step["witness"]}))}
+
+    async def read(self, step):
+        return {"text": (await self.session.read_resource(step["uri"])).contents[0].text}
+
+    async def prompt(self, step):
+        result = await self.session.get_prompt(step["name"], step.get("arguments"))
+        return [[message.role, message.content.text] for message in result.messages]
+
+    async def complete(self, step):
+        reference = PromptReference(type="ref/prompt", name=step["prompt"])
+        result = await self.session.complete(reference, {"name": step["argument"], "value": step["value"]})
+        return list(result.completion.values)
+
+    async def ping(self, step):
+        await self.session.send_ping()
+        return True
+
+
+async def main():
+    era, steps, command = arguments()
+    logs = []
+
+    async def on_log(params):
+        logs.append([params.level, params.data])
+
+    server = StdioServerParameters(command=command[0], args=command[1:])
+    async with stdio_client(server) as (read, write), ClientSession(read, write, logging_callback=on_log) as session:
+        await run(Peer(session, await session.initialize(), logs), era, steps)
+
+
+asyncio.run(main())

@@ -1,0 +1,92 @@
+"""The official Python SDK 2.x as a client."""
+
+import asyncio
+import contextlib
+import warnings
+
+from mcp import Client, StdioServerParameters
+from mcp_types import PromptReference
+from steps import arguments, describe, run, until, witnessed
+
+warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
+
+
+class Peer:
+    def __init__(self, client, era, logs):
+        self.client, self.era, self.logs = client, era, logs
+
+    async def connect(self, step):
+        return {"revision": self.client.protocol_version, "server": self.client.server_info.name}
+
+    async def list_tools(self, step):
+        return sorted(tool.name for tool in (await self.client.list_tools()).tools)
+
+    async def list_resources(self, step):
+        return sorted(str(resource.uri) for resource in (await self.client.list_resources()).resources)
+
+    async def list_templates(self, step):
+        return sorted(template.uri_template for template in (await self.client.list_resource_templates()).resource_templates)
+
+    async def list_prompts(self, step):
+        return sorted(prompt.name for prompt in (await self.client.list_prompts()).prompts)
+
+    async def call(self, step):
+        progress, meta = [], None
+        self.logs.clear()
+        if "logs" in step and self.era == "legacy":
+            await self.client.set_logging_level(step["logs"])
+        elif "logs" in step:
+            meta = {"io.modelcontextprotocol/logLevel": step["logs"]}
+
+        async def on_progress(done, total, message):
+            progress.append([done, total])
+
+        result = await self.client.call_tool(
+            step["name"], step.get("arguments", {}), progress_callback=on_progress if step.get("progress") else None, meta=meta
+        )
+        if "logs" in step:
+            await until(lambda: self.logs)
+        if step.get("progress"):
+            await until(lambda: progress and progress[-1][0] == progress[-1][1])
+        return describe(result.model_dump(by_alias=True, mode="json", exclude_none=True), progress, self.logs)
+
+    async def cancel(self, step):
+        call = asyncio.ensure_future(self.client.call_tool(step["name"], step["arguments"]))
+        await asyncio.sleep(0.3)
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await call
+        if "witness" not in step:
+            return {"cancelled": None}
+        return {"cancelled": await witnessed(lambda: self.call({"name": step["witness"]}))}
+
+    async def read(self, step):
+        return {"text": (await self.client.read_resource(step["uri"])).contents[0].text}
+
+    async def prompt(self, step):
+        result = await self.client.get_prompt(step["name"], step.get("arguments"))
+        return [[message.role, message.content.text] for message in result.messages]
+
+    async def complete(self, step):
+        reference = PromptReference(type="ref/prompt", name=step["prompt"])
+        result = await self.client.complete(reference, {"name": step["argument"], "value": step["value"]})
+        return list(result.completion.values)
+
+    async def ping(self, step):
+        await self.client.send_ping()
+        return True
+
+
+async def main():
+    era, steps, command = arguments()
+    logs = []
+
+    async def on_log(params):
+        logs.append([params.level, params.data])
+
+    server = StdioServerParameters(command=command[0], args=command[1:])
+    async with Client(server, mode="legacy" if era == "legacy" else "auto", logging_callback=on_log) as client:
+        await run(Peer(client, era, logs), era, steps)
+
+
+asyncio.run(main())

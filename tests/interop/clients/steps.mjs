@@ -1,0 +1,119 @@
+/** Runs a suite's steps with one JavaScript client and prints what came of each, one JSON line a step. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** The official packages live in a scratch folder, outside Node's search path. */
+export const require = createRequire(new URL("../../../.interop/node/package.json", import.meta.url));
+
+/** `<era> <steps.json> <command…>` */
+export function commandLine() {
+  const [era, stepsFile, ...command] = process.argv.slice(2);
+  return { era, steps: JSON.parse(readFileSync(stepsFile, "utf8")), command };
+}
+
+/** `peer` has one method for each `do` of the suites; what it returns (or throws) is the line's `got`. */
+export async function run(peer, steps) {
+  for (const step of steps) {
+    let got;
+    try {
+      got = await peer[step.do](step);
+    } catch (error) {
+      got = { code: typeof error.code === "number" ? error.code : null, error: `${error.name}: ${error.message}` };
+    }
+    console.log(JSON.stringify({ check: step.check, got: got ?? null }));
+  }
+}
+
+/** A tool's result as on the wire, in the terms that the suites expect. */
+export function describe(result, progress = [], logs = []) {
+  const of = (type) => result.content.filter((block) => block.type === type);
+  const picture = of("image")[0];
+  return {
+    is_error: result.isError ?? false,
+    structured: result.structuredContent ?? null,
+    types: result.content.map((block) => block.type),
+    text: of("text").map((block) => block.text).join("\n"),
+    image: picture ? [picture.mimeType, Buffer.from(picture.data, "base64").length] : null,
+    links: of("resource_link").map((block) => block.uri),
+    progress,
+    logs: [...logs],
+  };
+}
+
+/** Waits for what comes beside a reply: notifications may be handed over after it. */
+export async function until(condition, ms = 2_000) {
+  const end = Date.now() + ms;
+  while (!condition() && Date.now() < end) await sleep(10);
+}
+
+/** Asks the server's witness tool how many calls it saw cancelled, until it saw one. */
+export async function witnessed(call, ms = 3_000) {
+  const end = Date.now() + ms;
+  for (;;) {
+    const count = Number((await call()).text);
+    if (count || Date.now() > end) return count;
+    await sleep(50);
+  }
+}
+
+/** The two official SDKs differ in how they connect; their client objects are used the same way. */
+export class OfficialPeer {
+  constructor(client, era, revision, logs) {
+    Object.assign(this, { client, era, revision, logs });
+  }
+
+  connect = () => ({ revision: this.revision, server: this.client.getServerVersion().name });
+  list_tools = async () => (await this.client.listTools()).tools.map((tool) => tool.name).sort();
+  list_resources = async () => (await this.client.listResources()).resources.map((resource) => resource.uri).sort();
+  list_templates = async () =>
+    (await this.client.listResourceTemplates()).resourceTemplates.map((template) => template.uriTemplate).sort();
+  list_prompts = async () => (await this.client.listPrompts()).prompts.map((prompt) => prompt.name).sort();
+
+  async callTool(params, options) {
+    return this.client.callTool(params, options);
+  }
+
+  async call(step) {
+    const progress = [];
+    const params = { name: step.name, arguments: step.arguments ?? {} };
+    this.logs.length = 0;
+    if (step.logs && this.era === "legacy") await this.client.setLoggingLevel(step.logs);
+    else if (step.logs) params._meta = { "io.modelcontextprotocol/logLevel": step.logs };
+    const result = await this.callTool(
+      params,
+      step.progress ? { onprogress: (at) => progress.push([at.progress, at.total]) } : undefined,
+    );
+    if (step.logs) await until(() => this.logs.length);
+    if (step.progress) await until(() => progress.length && progress.at(-1)[0] === progress.at(-1)[1]);
+    return describe(result, progress, this.logs);
+  }
+
+  async cancel(step) {
+    const abort = new AbortController();
+    const call = this.callTool({ name: step.name, arguments: step.arguments }, { signal: abort.signal });
+    const refused = call.then(
+      () => false,
+      () => true,
+    );
+    await sleep(300);
+    abort.abort();
+    if (!(await refused)) throw new Error("the cancelled call returned a result");
+    return { cancelled: step.witness ? await witnessed(() => this.call({ name: step.witness })) : null };
+  }
+
+  read = async (step) => ({ text: (await this.client.readResource({ uri: step.uri })).contents[0].text });
+  prompt = async (step) =>
+    (await this.client.getPrompt({ name: step.name, arguments: step.arguments })).messages.map((message) => [
+      message.role,
+      message.content.text,
+    ]);
+  complete = async (step) =>
+    (
+      await this.client.complete({
+        ref: { type: "ref/prompt", name: step.prompt },
+        argument: { name: step.argument, value: step.value },
+      })
+    ).completion.values;
+  ping = async () => (await this.client.ping(), true);
+}

@@ -1,0 +1,57 @@
+"""Runs a suite's steps with one Python client and prints what came of each, one JSON line a step."""
+
+import asyncio
+import base64
+import json
+import sys
+import time
+
+
+async def run(peer, era, steps):
+    """`peer` has one coroutine for each `do` of the suites; what it returns (or raises) is the line's `got`."""
+    for step in steps:
+        try:
+            got = await getattr(peer, step["do"])(step)
+        except Exception as error:
+            code = getattr(error, "code", None) or getattr(getattr(error, "error", None), "code", None)
+            got = {"code": code, "error": f"{type(error).__name__}: {error}"}
+        print(json.dumps({"check": step["check"], "got": got}), flush=True)
+
+
+def arguments():
+    """The era, the steps and the server's command, from the command line: `<era> <steps.json> <command…>`."""
+    era, steps_file, *command = sys.argv[1:]
+    with open(steps_file, encoding="utf-8") as file:
+        return era, json.load(file), command
+
+
+def describe(result, progress=(), logs=()):
+    """A tool's result as on the wire, in the terms that the suites expect."""
+    content = result["content"]
+    return {
+        "is_error": result.get("isError", False),
+        "structured": result.get("structuredContent"),
+        "types": [block["type"] for block in content],
+        "text": "\n".join(block["text"] for block in content if block["type"] == "text"),
+        "image": next(([b["mimeType"], len(base64.b64decode(b["data"]))] for b in content if b["type"] == "image"), None),
+        "links": [block["uri"] for block in content if block["type"] == "resource_link"],
+        "progress": list(progress),
+        "logs": list(logs),
+    }
+
+
+async def until(condition, seconds=2.0):
+    """Waits for what comes beside a reply: notifications may be handed over after it."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        await asyncio.sleep(0.01)
+
+
+async def witnessed(call, seconds=3.0):
+    """Asks the server's witness tool how many calls it saw cancelled, until it saw one."""
+    end = time.monotonic() + seconds
+    while True:
+        count = int((await call())["text"])
+        if count or time.monotonic() > end:
+            return count
+        await asyncio.sleep(0.05)

@@ -1,0 +1,83 @@
+/** Our JavaScript client against one server: `<era> <steps.json> <command…>`, a JSON line a step. */
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "gudgeon";
+
+const [era, stepsFile, command, ...args] = process.argv.slice(2);
+const logs = [];
+const client = await Client.connect(
+  { command, args },
+  {
+    revision: era === "legacy" ? "2025-11-25" : "auto",
+    onLog: (message) => void logs.push([message.level, message.data]),
+  },
+);
+
+function describe(result, progress) {
+  const picture = result.content.find((block) => block.type === "image");
+  return {
+    is_error: result.isError,
+    structured: result.structuredContent ?? null,
+    data: result.data ?? null,
+    types: result.content.map((block) => block.type),
+    text: result.text,
+    image: picture ? [picture.mimeType, picture.data.length] : null,
+    links: result.content.filter((block) => block.type === "resource_link").map((block) => block.uri),
+    progress,
+    logs: [...logs],
+  };
+}
+
+const peer = {
+  connect: () => ({ revision: client.revision, server: client.server.name }),
+  list_tools: async () => (await client.listTools()).map((tool) => tool.name).sort(),
+  list_resources: async () => (await client.listResources()).map((resource) => resource.uri).sort(),
+  list_templates: async () => (await client.listResourceTemplates()).map((template) => template.uriTemplate).sort(),
+  list_prompts: async () => (await client.listPrompts()).map((prompt) => prompt.name).sort(),
+
+  async call(step) {
+    const progress = [];
+    logs.length = 0;
+    if (step.logs) await client.setLogLevel(step.logs);
+    const result = await client.callTool(step.name, step.arguments, {
+      throwOnError: false,
+      onProgress: (at) => void progress.push([at.progress, at.total]),
+    });
+    return describe(result, progress);
+  },
+
+  async cancel(step) {
+    const abort = new AbortController();
+    const refused = client.callTool(step.name, step.arguments, { signal: abort.signal }).then(
+      () => false,
+      () => true,
+    );
+    await sleep(300);
+    abort.abort();
+    if (!(await refused)) throw new Error("the cancelled call returned a result");
+    if (!step.witness) return { cancelled: null };
+    let count = 0;
+    for (let tries = 0; tries < 60 && !count; tries += 1) {
+      count = Number((await client.callTool(step.witness)).text);
+      if (!count) await sleep(50);
+    }
+    return { cancelled: count };
+  },
+
+  read: async (step) => ({ text: (await client.readResource(step.uri)).text }),
+  prompt: async (step) =>
+    (await client.getPrompt(step.name, step.arguments)).messages.map((message) => [message.role, message.text]),
+  complete: async (step) => (await client.complete(step.prompt, step.argument, step.value)).values,
+  ping: async () => (await client.ping()) >= 0,
+};
+
+for (const step of JSON.parse(readFileSync(stepsFile, "utf8"))) {
+  let got;
+  try {
+    got = await peer[step.do](step);
+  } catch (error) {
+    got = { code: error.code ?? null, error: `${error.name}: ${error.message}` };
+  }
+  console.log(JSON.stringify({ check: step.check, got }));
+}
+await client.close();

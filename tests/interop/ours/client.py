@@ -1,0 +1,90 @@
+"""Our Python `Client` against one server: `<era> <steps.json> <command…>`, a JSON line a step."""
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+import sys
+
+sys.path.insert(0, str(Path(__file__).parent))
+from described import commandline, describe, failure
+
+from gudgeon import Client
+
+
+class Peer:
+    def __init__(self, client, logs):
+        self.client, self.logs = client, logs
+
+    async def connect(self, step):
+        return {"revision": self.client.revision, "server": self.client.server.name}
+
+    async def list_tools(self, step):
+        return sorted(tool.name for tool in await self.client.list_tools())
+
+    async def list_resources(self, step):
+        return sorted(resource.uri for resource in await self.client.list_resources())
+
+    async def list_templates(self, step):
+        return sorted(template.uri_template for template in await self.client.list_resource_templates())
+
+    async def list_prompts(self, step):
+        return sorted(prompt.name for prompt in await self.client.list_prompts())
+
+    async def call(self, step):
+        progress = []
+        self.logs.clear()
+        if "logs" in step:
+            await self.client.set_log_level(step["logs"])
+        result = await self.client.call_tool(
+            step["name"],
+            step.get("arguments"),
+            raise_on_error=False,
+            on_progress=lambda at: progress.append([at.progress, at.total]),
+        )
+        return describe(result, progress, self.logs)
+
+    async def cancel(self, step):
+        call = asyncio.ensure_future(self.client.call_tool(step["name"], step["arguments"]))
+        await asyncio.sleep(0.3)
+        call.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await call
+            raise AssertionError("the cancelled call returned a result")
+        if "witness" not in step:
+            return {"cancelled": None}
+        for _ in range(60):
+            count = int((await self.client.call_tool(step["witness"])).text)
+            if count:
+                break
+            await asyncio.sleep(0.05)
+        return {"cancelled": count}
+
+    async def read(self, step):
+        return {"text": (await self.client.read_resource(step["uri"])).text}
+
+    async def prompt(self, step):
+        result = await self.client.get_prompt(step["name"], step.get("arguments"))
+        return [[message.role, message.text] for message in result.messages]
+
+    async def complete(self, step):
+        return list((await self.client.complete(step["prompt"], step["argument"], step["value"])).values)
+
+    async def ping(self, step):
+        return await self.client.ping() >= 0
+
+
+async def main():
+    revision, steps, command = commandline()
+    logs = []
+    async with Client(command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])) as client:
+        peer = Peer(client, logs)
+        for step in steps:
+            try:
+                got = await getattr(peer, step["do"])(step)
+            except Exception as error:
+                got = failure(error)
+            print(json.dumps({"check": step["check"], "got": got}), flush=True)
+
+
+asyncio.run(main())

@@ -1,0 +1,87 @@
+"""Our Python `SyncClient` against one server: `<era> <steps.json> <command…>`, a JSON line a step."""
+
+import json
+from pathlib import Path
+import sys
+import time
+
+sys.path.insert(0, str(Path(__file__).parent))
+from described import commandline, describe, failure
+
+from gudgeon import SyncClient
+from gudgeon.errors import CallTimeout
+
+
+class Peer:
+    def __init__(self, client, logs):
+        self.client, self.logs = client, logs
+
+    def connect(self, step):
+        return {"revision": self.client.revision, "server": self.client.server.name}
+
+    def list_tools(self, step):
+        return sorted(tool.name for tool in self.client.list_tools())
+
+    def list_resources(self, step):
+        return sorted(resource.uri for resource in self.client.list_resources())
+
+    def list_templates(self, step):
+        return sorted(template.uri_template for template in self.client.list_resource_templates())
+
+    def list_prompts(self, step):
+        return sorted(prompt.name for prompt in self.client.list_prompts())
+
+    def call(self, step):
+        progress = []
+        self.logs.clear()
+        if "logs" in step:
+            self.client.set_log_level(step["logs"])
+        result = self.client.call_tool(
+            step["name"],
+            step.get("arguments"),
+            raise_on_error=False,
+            on_progress=lambda at: progress.append([at.progress, at.total]),
+        )
+        return describe(result, progress, self.logs)
+
+    def cancel(self, step):
+        """A blocking call is cancelled by its timeout."""
+        try:
+            # Progress would extend the time; only the fixture's tool sends some, all but the first far later.
+            self.client.call_tool(step["name"], step["arguments"], timeout=0.5)
+        except CallTimeout:
+            pass
+        else:
+            raise AssertionError("the call returned a result in spite of its timeout")
+        if "witness" not in step:
+            return {"cancelled": None}
+        for _ in range(60):
+            count = int(self.client.call_tool(step["witness"]).text)
+            if count:
+                break
+            time.sleep(0.05)
+        return {"cancelled": count}
+
+    def read(self, step):
+        return {"text": self.client.read_resource(step["uri"]).text}
+
+    def prompt(self, step):
+        return [[message.role, message.text] for message in self.client.get_prompt(step["name"], step.get("arguments")).messages]
+
+    def complete(self, step):
+        return list(self.client.complete(step["prompt"], step["argument"], step["value"]).values)
+
+    def ping(self, step):
+        return self.client.ping() >= 0
+
+
+revision, steps, command = commandline()
+logs = []
+with SyncClient(command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])) as client:
+    peer = Peer(client, logs)
+    for step in steps:
+        try:
+            got = getattr(peer, step["do"])(step)
+        except Exception as error:
+            got = failure(error)
+        print(json.dumps({"check": step["check"], "got": got}), flush=True)

@@ -1,0 +1,31 @@
+"""What both Python clients here share: the command line, and results in the terms that the suites expect."""
+
+import json
+import sys
+
+from gudgeon.types import Image, ResourceLink
+
+
+def commandline():
+    era, steps_file, *command = sys.argv[1:]
+    with open(steps_file, encoding="utf-8") as file:
+        steps = json.load(file)
+    return ("2025-11-25" if era == "legacy" else "auto"), steps, command
+
+
+def describe(result, progress, logs):
+    return {
+        "is_error": result.is_error,
+        "structured": result.structured_content,
+        "data": result.data,
+        "types": [block.type for block in result.content],
+        "text": result.text,
+        "image": next(([block.mime_type, len(block.data)] for block in result.content if isinstance(block, Image)), None),
+        "links": [block.uri for block in result.content if isinstance(block, ResourceLink)],
+        "progress": progress,
+        "logs": list(logs),
+    }
+
+
+def failure(error):
+    return {"code": getattr(error, "code", None), "error": f"{type(error).__name__}: {error}"}

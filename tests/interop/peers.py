@@ -1,0 +1,55 @@
+"""Sets up the peers: official SDKs and published servers, from the lock files in `peers/` into `.interop/`."""
+
+import hashlib
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ROOT / "tests/interop/peers"
+SCRATCH = ROOT / ".interop"
+VENVS = {"py2": "requirements-mcp2.txt", "py1": "requirements-mcp1.txt", "pyservers": "requirements-servers.txt"}
+
+
+def set_up(*names):
+    """Makes the named environments (all when none is named) where their lock's stamp is not what it was."""
+    SCRATCH.mkdir(exist_ok=True)
+    for name, lock in VENVS.items():
+        if not names or name in names:
+            _once(SCRATCH / name, [LOCKS / lock], _venv)
+    if not names or "node" in names:
+        _once(SCRATCH / "node", [LOCKS / "package.json", LOCKS / "package-lock.json", LOCKS / ".npmrc"], _npm)
+
+
+def _once(folder, locks, make):
+    stamp = folder / ".stamp"
+    wanted = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    print(f"setting up {folder.relative_to(ROOT)}", flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    make(folder, locks)
+    stamp.write_text(wanted)
+
+
+def _venv(folder, locks):
+    _run([sys.executable, "-m", "venv", str(folder)])
+    _run([str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check", "-r", str(locks[0])])
+
+
+def _npm(folder, locks):
+    folder.mkdir()
+    for lock in locks:
+        shutil.copy(lock, folder)
+    _run(["npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=folder)
+
+
+def _run(command, cwd=ROOT):
+    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed with status {done.returncode}:\n{done.stdout[-4000:]}")
+
+
+if __name__ == "__main__":
+    set_up(*sys.argv[1:])

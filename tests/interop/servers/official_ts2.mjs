@@ -1,0 +1,54 @@
+/** The fixture server on the official TypeScript SDK 2.x: shows that the clients here judge rightly, and is a modern peer for ours. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { require } from "../clients/steps.mjs";
+import { PIXEL } from "./pixel.mjs";
+
+const { McpServer, ResourceTemplate, completable } = require("@modelcontextprotocol/server");
+const { serveStdio } = require("@modelcontextprotocol/server/stdio");
+const z = require("zod");
+
+const text = (value) => ({ content: [{ type: "text", text: value }] });
+let seenCancelled = 0;
+
+serveStdio(() => {
+  const server = new McpServer({ name: "interop", version: "1.0.0" }, { capabilities: { logging: {} } });
+  server.registerTool(
+    "add",
+    { inputSchema: z.object({ a: z.int(), b: z.int() }), outputSchema: z.object({ result: z.int() }) },
+    ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { result: a + b } }),
+  );
+  server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, (args) => text(args.text));
+  server.registerTool("fail", {}, () => ({ ...text("failed on purpose"), isError: true }));
+  server.registerTool("slow", { inputSchema: z.object({ ms: z.int() }) }, async ({ ms }, ctx) => {
+    const { signal, _meta: meta } = ctx.mcpReq;
+    signal.addEventListener("abort", () => void (seenCancelled += 1));
+    for (let progress = 1; progress <= 4; progress += 1) {
+      if (meta?.progressToken !== undefined) {
+        const params = { progressToken: meta.progressToken, progress, total: 4 };
+        await ctx.mcpReq.notify({ method: "notifications/progress", params });
+      }
+      await sleep(ms / 4, undefined, { signal });
+    }
+    return text("done");
+  });
+  server.registerTool("cancelled", {}, () => text(String(seenCancelled)));
+  server.registerTool("log", {}, async (ctx) => {
+    await ctx.mcpReq.log("info", "hello from the tool");
+    return text("logged");
+  });
+  server.registerTool("picture", {}, () => ({
+    content: [{ type: "image", mimeType: "image/png", data: PIXEL.toString("base64") }],
+  }));
+  server.registerTool("link", {}, () => ({ content: [{ type: "resource_link", uri: "interop://about", name: "about" }] }));
+
+  const contents = (uri, value) => ({ contents: [{ uri: uri.href, text: value }] });
+  server.registerResource("about", "interop://about", {}, (uri) => contents(uri, "A server to test with."));
+  server.registerResource("item", new ResourceTemplate("interop://items/{id}", { list: undefined }), {}, (uri, { id }) =>
+    contents(uri, `item ${id}`),
+  );
+  const names = (prefix) => ["Ada", "Alan", "Grace"].filter((name) => name.startsWith(prefix));
+  server.registerPrompt("greet", { argsSchema: z.object({ name: completable(z.string(), names) }) }, ({ name }) => ({
+    messages: [{ role: "user", content: { type: "text", text: `Hello, ${name}!` } }],
+  }));
+  return server;
+});

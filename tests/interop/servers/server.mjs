@@ -1,0 +1,46 @@
+/** The fixture server in JavaScript. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Server, ToolError, image, resourceLink } from "gudgeon";
+import { PIXEL } from "./pixel.mjs";
+
+const app = new Server("interop", { version: "1.0.0" });
+const integer = { type: "integer" };
+const string = { type: "string" };
+let seenCancelled = 0;
+
+app.tool(
+  "add",
+  { input: { type: "object", properties: { a: integer, b: integer }, required: ["a", "b"] }, output: integer },
+  ({ a, b }) => a + b,
+);
+app.tool("echo", { input: { type: "object", properties: { text: string }, required: ["text"] } }, ({ text }) => text);
+app.tool("fail", {}, () => {
+  throw new ToolError("failed on purpose");
+});
+app.tool("slow", { input: { type: "object", properties: { ms: integer }, required: ["ms"] } }, async ({ ms }, ctx) => {
+  ctx.signal.addEventListener("abort", () => void (seenCancelled += 1));
+  for (let step = 1; step <= 4; step += 1) {
+    ctx.progress(step, { total: 4 });
+    await sleep(ms / 4, undefined, { signal: ctx.signal });
+  }
+  return "done";
+});
+app.tool("cancelled", {}, () => String(seenCancelled));
+app.tool("log", {}, (_, ctx) => {
+  ctx.debug("too quiet to be heard");
+  ctx.info("hello from the tool");
+  return "logged";
+});
+app.tool("picture", {}, () => image(PIXEL, "png"));
+app.tool("link", {}, () => resourceLink({ uri: "interop://about", name: "about" }));
+
+app.resource("interop://about", {}, () => "A server to test with.");
+app.resource("interop://items/{id}", {}, ({ id }) => `item ${id}`);
+app.prompt(
+  "greet",
+  { args: { type: "object", properties: { name: string }, required: ["name"] } },
+  ({ name }) => `Hello, ${name}!`,
+);
+app.complete("greet", "name", (prefix) => ["Ada", "Alan", "Grace"].filter((name) => name.startsWith(prefix)));
+
+await app.run();

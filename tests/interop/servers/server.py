@@ -1,0 +1,82 @@
+"""The fixture server in Python."""
+
+import asyncio
+
+from gudgeon import Context, Image, Server, SyncContext, ToolError
+from gudgeon.types import ResourceLink
+from pixel import PIXEL
+
+app = Server("interop", version="1.0.0")
+seen = {"cancelled": 0}
+
+
+@app.tool
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+@app.tool
+def echo(text: str) -> str:
+    return text
+
+
+@app.tool
+def fail() -> str:
+    raise ToolError("failed on purpose")
+
+
+@app.tool
+async def slow(ms: int, ctx: Context) -> str:
+    try:
+        for step in range(1, 5):
+            ctx.progress(step, 4)
+            await asyncio.sleep(ms / 4000)
+    except asyncio.CancelledError:
+        seen["cancelled"] += 1
+        raise
+    return "done"
+
+
+@app.tool
+def cancelled() -> str:
+    return str(seen["cancelled"])
+
+
+@app.tool
+def log(ctx: SyncContext) -> str:
+    ctx.debug("too quiet to be heard")
+    ctx.info("hello from the tool")
+    return "logged"
+
+
+@app.tool
+def picture() -> Image:
+    return Image(PIXEL, format="png")
+
+
+@app.tool
+def link() -> ResourceLink:
+    return ResourceLink("interop://about", name="about")
+
+
+@app.resource("interop://about")
+def about() -> str:
+    return "A server to test with."
+
+
+@app.resource("interop://items/{id}")
+def item(id: int) -> str:
+    return f"item {id}"
+
+
+@app.prompt
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
+
+
+@app.complete("greet", "name")
+def names(prefix: str) -> list[str]:
+    return [name for name in ("Ada", "Alan", "Grace") if name.startswith(prefix)]
+
+
+app.run()
