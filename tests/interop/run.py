@@ -7,15 +7,15 @@ and published servers instead, which shows that this harness judges rightly; `--
 """
 
 import argparse
-from concurrent.futures import ThreadPoolExecutor
 import json
 import os
-from pathlib import Path
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import expect
 import peers
@@ -124,7 +124,12 @@ def _runs(program):
 def _run(command):
     """Runs in a process group of its own, so that a client that hangs takes its server along."""
     child = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         out, err = child.communicate(timeout=SECONDS)
@@ -140,7 +145,9 @@ def _run(command):
 def _last_words(err):
     """The line that names the error, where there is one, else the last line."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
-    return next((line for line in reversed(lines) if "Error" in line or "rror:" in line), lines[-1] if lines else "")[:400]
+    return next((line for line in reversed(lines) if "Error" in line or "rror:" in line), lines[-1] if lines else "")[
+        :400
+    ]
 
 
 def _kill_group(child):

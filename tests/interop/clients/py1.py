@@ -5,7 +5,12 @@ import contextlib
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp.types import CancelledNotification, CancelledNotificationParams, ClientNotification, PromptReference
+from mcp.types import (
+    CancelledNotification,
+    CancelledNotificationParams,
+    ClientNotification,
+    PromptReference,
+)
 from steps import arguments, describe, run, until, witnessed
 
 
@@ -23,7 +28,9 @@ class Peer:
         return sorted(str(resource.uri) for resource in (await self.session.list_resources()).resources)
 
     async def list_templates(self, step):
-        return sorted(template.uriTemplate for template in (await self.session.list_resource_templates()).resourceTemplates)
+        return sorted(
+            template.uriTemplate for template in (await self.session.list_resource_templates()).resourceTemplates
+        )
 
     async def list_prompts(self, step):
         return sorted(prompt.name for prompt in (await self.session.list_prompts()).prompts)

@@ -25,7 +25,9 @@ class Peer:
         return sorted(str(resource.uri) for resource in (await self.client.list_resources()).resources)
 
     async def list_templates(self, step):
-        return sorted(template.uri_template for template in (await self.client.list_resource_templates()).resource_templates)
+        return sorted(
+            template.uri_template for template in (await self.client.list_resource_templates()).resource_templates
+        )
 
     async def list_prompts(self, step):
         return sorted(prompt.name for prompt in (await self.client.list_prompts()).prompts)
@@ -42,7 +44,10 @@ class Peer:
             progress.append([done, total])
 
         result = await self.client.call_tool(
-            step["name"], step.get("arguments", {}), progress_callback=on_progress if step.get("progress") else None, meta=meta
+            step["name"],
+            step.get("arguments", {}),
+            progress_callback=on_progress if step.get("progress") else None,
+            meta=meta,
         )
         if "logs" in step:
             await until(lambda: self.logs)

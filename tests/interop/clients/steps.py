@@ -33,7 +33,9 @@ def describe(result, progress=(), logs=()):
         "structured": result.get("structuredContent"),
         "types": [block["type"] for block in content],
         "text": "\n".join(block["text"] for block in content if block["type"] == "text"),
-        "image": next(([b["mimeType"], len(base64.b64decode(b["data"]))] for b in content if b["type"] == "image"), None),
+        "image": next(
+            ([b["mimeType"], len(base64.b64decode(b["data"]))] for b in content if b["type"] == "image"), None
+        ),
         "links": [block["uri"] for block in content if block["type"] == "resource_link"],
         "progress": list(progress),
         "logs": list(logs),

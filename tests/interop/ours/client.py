@@ -3,12 +3,8 @@
 import asyncio
 import contextlib
 import json
-from pathlib import Path
-import sys
 
-sys.path.insert(0, str(Path(__file__).parent))
 from described import commandline, describe, failure
-
 from gudgeon import Client
 
 
@@ -77,7 +73,9 @@ class Peer:
 async def main():
     revision, steps, command = commandline()
     logs = []
-    async with Client(command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])) as client:
+    async with Client(
+        command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
+    ) as client:
         peer = Peer(client, logs)
         for step in steps:
             try:

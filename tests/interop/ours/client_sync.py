@@ -1,13 +1,9 @@
 """Our Python `SyncClient` against one server: `<era> <steps.json> <command…>`, a JSON line a step."""
 
 import json
-from pathlib import Path
-import sys
 import time
 
-sys.path.insert(0, str(Path(__file__).parent))
 from described import commandline, describe, failure
-
 from gudgeon import SyncClient
 from gudgeon.errors import CallTimeout
 
@@ -66,7 +62,10 @@ class Peer:
         return {"text": self.client.read_resource(step["uri"]).text}
 
     def prompt(self, step):
-        return [[message.role, message.text] for message in self.client.get_prompt(step["name"], step.get("arguments")).messages]
+        return [
+            [message.role, message.text]
+            for message in self.client.get_prompt(step["name"], step.get("arguments")).messages
+        ]
 
     def complete(self, step):
         return list(self.client.complete(step["prompt"], step["argument"], step["value"]).values)
@@ -77,7 +76,9 @@ class Peer:
 
 revision, steps, command = commandline()
 logs = []
-with SyncClient(command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])) as client:
+with SyncClient(
+    command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
+) as client:
     peer = Peer(client, logs)
     for step in steps:
         try:

@@ -20,7 +20,9 @@ def describe(result, progress, logs):
         "data": result.data,
         "types": [block.type for block in result.content],
         "text": result.text,
-        "image": next(([block.mime_type, len(block.data)] for block in result.content if isinstance(block, Image)), None),
+        "image": next(
+            ([block.mime_type, len(block.data)] for block in result.content if isinstance(block, Image)), None
+        ),
         "links": [block.uri for block in result.content if isinstance(block, ResourceLink)],
         "progress": progress,
         "logs": list(logs),
