@@ -1,0 +1,170 @@
+//! Content: what tools answer, prompts say and models read.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde_json::Number;
+
+use super::{Raw, Resource, ResourceContents, Role, base::even_null};
+
+/// One piece of content (spec: Content).
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContentBlock {
+    Text(TextContent),
+    Image(ImageContent),
+    Audio(AudioContent),
+    ResourceLink(Resource),
+    Resource(EmbeddedResource),
+    /// In sampling only.
+    ToolUse(ToolUseContent),
+    /// In sampling only.
+    ToolResult(ToolResultContent),
+    /// A type that this library does not know, as it came.
+    #[serde(untagged)]
+    Unknown(Raw),
+}
+
+/// Text (spec: Content).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct TextContent {
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A picture, in base64 (spec: Content).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageContent {
+    pub data: String,
+    pub mime_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A sound, in base64 (spec: Content).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AudioContent {
+    pub data: String,
+    pub mime_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A resource with its contents (spec: Content).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct EmbeddedResource {
+    pub resource: ResourceContents,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A model's wish to call a tool (spec: Sampling).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ToolUseContent {
+    pub id: String,
+    pub name: String,
+    pub input: Raw,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What the tool that a model called has answered (spec: Sampling).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResultContent {
+    pub tool_use_id: String,
+    #[serde(deserialize_with = "leaves")]
+    pub content: Vec<ContentBlock>,
+    #[serde(default, deserialize_with = "even_null", skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// For whom a piece is, how much it matters, and how fresh it is (spec: Annotations).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Vec<Role>>,
+    /// From 0 (optional) to 1 (required).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Number>,
+    /// An ISO 8601 time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+impl ContentBlock {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextContent { text: text.into(), ..TextContent::default() })
+    }
+
+    /// `data` is base64.
+    pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        let (data, mime_type) = (data.into(), mime_type.into());
+        Self::Image(ImageContent { data, mime_type, ..ImageContent::default() })
+    }
+
+    /// `data` is base64.
+    pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
+        let (data, mime_type) = (data.into(), mime_type.into());
+        Self::Audio(AudioContent { data, mime_type, ..AudioContent::default() })
+    }
+
+    pub fn resource(resource: ResourceContents) -> Self {
+        Self::Resource(EmbeddedResource { resource, annotations: None, meta: None })
+    }
+
+    /// The text, where it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(content) => Some(&content.text),
+            _ => None,
+        }
+    }
+
+    fn parse(raw: Raw, nested: bool) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Tag<'a> {
+            #[serde(borrow, rename = "type")]
+            name: Cow<'a, str>,
+        }
+        let json = raw.get();
+        Ok(match &*serde_json::from_str::<Tag<'_>>(json)?.name {
+            "text" => Self::Text(serde_json::from_str(json)?),
+            "image" => Self::Image(serde_json::from_str(json)?),
+            "audio" => Self::Audio(serde_json::from_str(json)?),
+            "resource_link" => Self::ResourceLink(serde_json::from_str(json)?),
+            "resource" => Self::Resource(serde_json::from_str(json)?),
+            "tool_use" if !nested => Self::ToolUse(serde_json::from_str(json)?),
+            "tool_result" if !nested => Self::ToolResult(serde_json::from_str(json)?),
+            _ => Self::Unknown(raw),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(Raw::deserialize(deserializer)?, false).map_err(D::Error::custom)
+    }
+}
+
+/// The content of a tool's result, which holds no further tool results: so nesting ends here, however deep the input is.
+fn leaves<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
+    let blocks = Vec::<Raw>::deserialize(deserializer)?;
+    blocks.into_iter().map(|it| ContentBlock::parse(it, true).map_err(D::Error::custom)).collect()
+}

@@ -1,0 +1,118 @@
+//! Questions to the user: a form to fill in, or a page to visit.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Raw, ResultType, TaskMetadata};
+
+/// What `elicitation/create` asks; without a `mode` it is a form (spec: Elicitation).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "lowercase", try_from = "AnyElicitation")]
+pub enum ElicitRequestParams {
+    Form(ElicitRequestFormParams),
+    Url(ElicitRequestUrlParams),
+}
+
+/// A form to fill in (spec: Elicitation).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitRequestFormParams {
+    pub message: String,
+    /// Can be read as a [`FormSchema`](super::FormSchema).
+    pub requested_schema: Raw,
+    /// In 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A page to visit (spec: Elicitation).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitRequestUrlParams {
+    pub message: String,
+    pub url: String,
+    /// In 2025-11-25 only, and required there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation_id: Option<String>,
+    /// In 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `elicitation/create` answers (spec: Elicitation).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitResult {
+    pub action: ElicitAction,
+    /// An object: the form's fields. Only where the action is `accept` and it was a form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What the user did (spec: Elicitation).
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+/// What `notifications/elicitation/complete` says, in 2025-11-25 only (spec: Elicitation).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ElicitationCompleteNotificationParams {
+    pub elicitation_id: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// The data of -32042: the pages to visit before the request is tried again, in 2025-11-25 only (spec: Elicitation).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct UrlElicitationRequiredData {
+    pub elicitations: Vec<ElicitRequestParams>,
+}
+
+/// Either mode, before its members are checked.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnyElicitation {
+    mode: Option<String>,
+    message: String,
+    requested_schema: Option<Raw>,
+    url: Option<String>,
+    elicitation_id: Option<String>,
+    task: Option<TaskMetadata>,
+    #[serde(rename = "_meta")]
+    meta: Option<Raw>,
+}
+
+impl TryFrom<AnyElicitation> for ElicitRequestParams {
+    type Error = String;
+
+    fn try_from(any: AnyElicitation) -> Result<Self, String> {
+        let AnyElicitation { mode, message, requested_schema, url, elicitation_id, task, meta } =
+            any;
+        match mode.as_deref().unwrap_or("form") {
+            "form" => {
+                let requested_schema = requested_schema
+                    .ok_or(r#"an elicitation of mode "form" needs a "requestedSchema""#)?;
+                Ok(Self::Form(ElicitRequestFormParams { message, requested_schema, task, meta }))
+            }
+            "url" => {
+                let url = url.ok_or(r#"an elicitation of mode "url" needs a "url""#)?;
+                Ok(Self::Url(ElicitRequestUrlParams { message, url, elicitation_id, task, meta }))
+            }
+            mode => {
+                Err(format!(r#"unknown mode {mode:?} of elicitation: expected "form" or "url""#))
+            }
+        }
+    }
+}

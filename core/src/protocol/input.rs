@@ -1,0 +1,103 @@
+//! What a server asks its client, inside an `input_required` result since 2026-07-28.
+
+use std::borrow::Cow;
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error},
+};
+
+use super::{
+    CreateMessageRequestParams, ElicitRequestParams, Members, Method, Raw, RequestParams,
+    ResultType,
+};
+
+/// The answer to a request that can't be finished before the client has said more (spec: Multi Round-Trip Requests).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InputRequiredResult {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<Members<InputRequest>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// The answers, each under its question's key; whoever asked knows which type each has (spec: Multi Round-Trip Requests).
+pub type InputResponses = Members<Raw>;
+
+/// One question (spec: Multi Round-Trip Requests).
+#[derive(Clone, Debug)]
+pub enum InputRequest {
+    CreateMessage(CreateMessageRequestParams),
+    ListRoots(RequestParams),
+    Elicit(ElicitRequestParams),
+    /// A method that this library does not know, as it came.
+    Unknown(Raw),
+}
+
+impl InputRequest {
+    /// The method, where it is a known one.
+    pub fn method(&self) -> Option<Method> {
+        match self {
+            Self::CreateMessage(_) => Some(Method::CreateMessage),
+            Self::ListRoots(_) => Some(Method::ListRoots),
+            Self::Elicit(_) => Some(Method::Elicit),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    fn parse(raw: Raw) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Call<'a> {
+            #[serde(borrow)]
+            method: Cow<'a, str>,
+            params: Option<Raw>,
+        }
+        let Call { method, params } = serde_json::from_str(raw.get())?;
+        Ok(match Method::parse(&method) {
+            Some(Method::CreateMessage) => Self::CreateMessage(read(params.as_ref())?),
+            Some(Method::ListRoots) => Self::ListRoots(read(params.as_ref())?),
+            Some(Method::Elicit) => Self::Elicit(read(params.as_ref())?),
+            _ => Self::Unknown(raw),
+        })
+    }
+}
+
+impl Serialize for InputRequest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Call<T> {
+            method: &'static str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            params: Option<T>,
+        }
+        match self {
+            Self::CreateMessage(params) => {
+                Call { method: Method::CreateMessage.as_str(), params: Some(params) }
+                    .serialize(serializer)
+            }
+            Self::ListRoots(params) => {
+                let params = params.meta.is_some().then_some(params);
+                Call { method: Method::ListRoots.as_str(), params }.serialize(serializer)
+            }
+            Self::Elicit(params) => {
+                Call { method: Method::Elicit.as_str(), params: Some(params) }.serialize(serializer)
+            }
+            Self::Unknown(raw) => raw.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for InputRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(Raw::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+fn read<T: DeserializeOwned>(params: Option<&Raw>) -> serde_json::Result<T> {
+    serde_json::from_str(params.map_or("{}", |it| it.get()))
+}

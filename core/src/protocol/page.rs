@@ -1,0 +1,22 @@
+//! Pages of lists, and how long a result may be kept.
+
+use serde::{Deserialize, Serialize};
+
+use super::Raw;
+
+/// What every `…/list` asks (spec: Pagination).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct PaginatedRequestParams {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// Whom a kept result may be shown to (spec: Caching).
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    Public,
+    Private,
+}

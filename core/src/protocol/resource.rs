@@ -1,0 +1,228 @@
+//! Resources: what a client may read.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Annotations, CacheScope, Icon, Members, Raw, ResultType};
+
+/// A resource that a server offers, or that a piece of content links to (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resource {
+    pub uri: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    /// Bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A pattern of resources' URIs (spec: Resource Templates).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceTemplate {
+    /// An RFC 6570 template.
+    pub uri_template: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What a resource, or a part of it, holds (spec: Resources).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged, try_from = "AnyContents")]
+pub enum ResourceContents {
+    Text(TextResourceContents),
+    Blob(BlobResourceContents),
+}
+
+/// Text of a resource (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextResourceContents {
+    pub uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    pub text: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// Bytes of a resource, in base64 (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlobResourceContents {
+    pub uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    pub blob: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `resources/list` answers (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListResourcesResult {
+    pub resources: Vec<Resource>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `resources/templates/list` answers (spec: Resource Templates).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListResourceTemplatesResult {
+    pub resource_templates: Vec<ResourceTemplate>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `resources/read` asks (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadResourceRequestParams {
+    pub uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<Members<Raw>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `resources/read` answers (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadResourceResult {
+    pub contents: Vec<ResourceContents>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `resources/subscribe` asks, up to 2025-11-25 (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct SubscribeRequestParams {
+    pub uri: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `resources/unsubscribe` asks, up to 2025-11-25 (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct UnsubscribeRequestParams {
+    pub uri: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// What `notifications/resources/updated` says (spec: Resources).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct ResourceUpdatedNotificationParams {
+    pub uri: String,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+impl Resource {
+    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { uri: uri.into(), name: name.into(), ..Self::default() }
+    }
+}
+
+impl ResourceTemplate {
+    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { uri_template: uri_template.into(), name: name.into(), ..Self::default() }
+    }
+}
+
+impl ResourceContents {
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        let (uri, text) = (uri.into(), text.into());
+        Self::Text(TextResourceContents { uri, text, ..TextResourceContents::default() })
+    }
+
+    /// `blob` is base64.
+    pub fn blob(uri: impl Into<String>, blob: impl Into<String>) -> Self {
+        let (uri, blob) = (uri.into(), blob.into());
+        Self::Blob(BlobResourceContents { uri, blob, ..BlobResourceContents::default() })
+    }
+
+    pub fn uri(&self) -> &str {
+        match self {
+            Self::Text(contents) => &contents.uri,
+            Self::Blob(contents) => &contents.uri,
+        }
+    }
+}
+
+/// Either form, before its members tell which it is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnyContents {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    blob: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<Raw>,
+}
+
+impl TryFrom<AnyContents> for ResourceContents {
+    type Error = String;
+
+    fn try_from(any: AnyContents) -> Result<Self, String> {
+        let AnyContents { uri, mime_type, text, blob, meta } = any;
+        match (text, blob) {
+            (Some(text), None) => {
+                Ok(Self::Text(TextResourceContents { uri, mime_type, text, meta }))
+            }
+            (None, Some(blob)) => {
+                Ok(Self::Blob(BlobResourceContents { uri, mime_type, blob, meta }))
+            }
+            _ => Err(format!(r#"contents of {uri:?} must have either "text" or "blob""#)),
+        }
+    }
+}

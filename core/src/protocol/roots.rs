@@ -1,0 +1,33 @@
+//! Roots: the folders a client lets a server work in.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Raw, ResultType};
+
+/// What `roots/list` answers (spec: Roots).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListRootsResult {
+    pub roots: Vec<Root>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// A folder or file (spec: Roots).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Root {
+    /// A `file://` URI.
+    pub uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+impl Root {
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), ..Self::default() }
+    }
+}

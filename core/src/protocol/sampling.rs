@@ -1,0 +1,158 @@
+//! Sampling: a server asks the client's model.
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde_json::Number;
+
+use super::{ContentBlock, Raw, ResultType, Role, TaskMetadata, Tool};
+
+/// What `sampling/createMessage` asks (spec: Sampling).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateMessageRequestParams {
+    pub messages: Vec<SamplingMessage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_preferences: Option<ModelPreferences>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_context: Option<IncludeContext>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Number>,
+    pub max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_sequences: Option<Vec<String>>,
+    /// For the model's provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Raw>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Tool>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// In 2025-11-25 only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// One message of a conversation with a model (spec: Sampling).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct SamplingMessage {
+    pub role: Role,
+    pub content: SamplingContent,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+/// The content of a message: one block, or since 2025-11-25 a list (spec: Sampling).
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum SamplingContent {
+    One(Box<ContentBlock>),
+    Many(Vec<ContentBlock>),
+}
+
+/// Which model to take (spec: Sampling).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelPreferences {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Vec<ModelHint>>,
+    /// From 0 (unimportant) to 1; so are the next two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_priority: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_priority: Option<Number>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intelligence_priority: Option<Number>,
+}
+
+/// A model's name, or a part of it (spec: Sampling).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct ModelHint {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Whose context to send along (spec: Sampling).
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IncludeContext {
+    None,
+    ThisServer,
+    AllServers,
+}
+
+/// Whether the model must call a tool (spec: Sampling).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct ToolChoice {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ToolChoiceMode>,
+}
+
+/// The values of [`ToolChoice`] (spec: Sampling).
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolChoiceMode {
+    Auto,
+    Required,
+    None,
+}
+
+/// What `sampling/createMessage` answers (spec: Sampling).
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateMessageResult {
+    pub role: Role,
+    pub content: SamplingContent,
+    pub model: String,
+    /// `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or the provider's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_type: Option<ResultType>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Raw>,
+}
+
+impl SamplingMessage {
+    pub fn user(text: impl Into<String>) -> Self {
+        Self { role: Role::User, content: ContentBlock::text(text).into(), meta: None }
+    }
+
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self { role: Role::Assistant, content: ContentBlock::text(text).into(), meta: None }
+    }
+}
+
+impl SamplingContent {
+    pub fn blocks(&self) -> &[ContentBlock] {
+        match self {
+            Self::One(block) => std::slice::from_ref(block),
+            Self::Many(blocks) => blocks,
+        }
+    }
+}
+
+impl From<ContentBlock> for SamplingContent {
+    fn from(block: ContentBlock) -> Self {
+        Self::One(Box::new(block))
+    }
+}
+
+impl From<Vec<ContentBlock>> for SamplingContent {
+    fn from(blocks: Vec<ContentBlock>) -> Self {
+        Self::Many(blocks)
+    }
+}
+
+impl<'de> Deserialize<'de> for SamplingContent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Raw::deserialize(deserializer)?;
+        match raw.get().starts_with('[') {
+            true => serde_json::from_str(raw.get()).map(Self::Many),
+            false => serde_json::from_str(raw.get()).map(|block| Self::One(Box::new(block))),
+        }
+        .map_err(D::Error::custom)
+    }
+}
