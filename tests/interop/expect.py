@@ -18,7 +18,7 @@ def differs(expected, got):
         whys = ((key, differs(expected[key], got.get(key))) for key in expected)
         return next((f"{key}: {why}" for key, why in whys if why), None) or _hidden_error(expected, got)
     elif isinstance(expected, list) and isinstance(got, list):
-        if len(expected) == len(got) and not any(differs(one, other) for one, other in zip(expected, got)):
+        if len(expected) == len(got) and not any(differs(one, other) for one, other in zip(expected, got, strict=True)):
             return None
     elif expected == got and isinstance(expected, bool) == isinstance(got, bool):
         return None

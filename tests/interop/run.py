@@ -2,8 +2,9 @@
 
     python3 tests/interop/run.py [--only TEXT]… [--official] [--details]
 
-`--only` keeps the pairs whose `client → server` line contains the text; `--official` pairs official clients with official
-and published servers instead, which shows that this harness judges rightly; `--details` prints each failed check.
+`--only` keeps the pairs whose `client → server` line contains the text; `--official` pairs official clients with
+official and published servers instead, which shows that this harness judges rightly; `--details` prints each failed
+check.
 """
 
 import argparse
@@ -177,7 +178,7 @@ def print_matrix(done):
         table = [["client", *columns]] + [[row, *(cells.get((row, column), "") for column in columns)] for row in rows]
         widths = [max(len(line[at]) for line in table) for at in range(len(columns) + 1)]
         for line in table:
-            print("  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip())
+            print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
         print()
 
 

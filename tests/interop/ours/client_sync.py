@@ -75,7 +75,7 @@ class Peer:
 
 
 revision, steps, command = commandline()
-logs = []
+logs: list = []
 with SyncClient(
     command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
 ) as client:

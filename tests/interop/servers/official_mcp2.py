@@ -1,4 +1,4 @@
-"""The fixture server on the official Python SDK 2.x: shows that the clients here judge rightly, and is a modern peer for ours."""
+"""The fixture server on the official Python SDK 2.x: a modern peer for our clients, and a proof of this harness."""
 
 import asyncio
 import warnings

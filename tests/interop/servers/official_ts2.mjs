@@ -1,4 +1,4 @@
-/** The fixture server on the official TypeScript SDK 2.x: shows that the clients here judge rightly, and is a modern peer for ours. */
+/** The fixture server on the official TypeScript SDK 2.x: a modern peer for our clients, and a proof of this harness. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { require } from "../clients/steps.mjs";
 import { PIXEL } from "./pixel.mjs";

@@ -1,0 +1,110 @@
+"""What the benches share: the servers, the driver, tables. Every number is a median of runs that took turns."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = ROOT / "tests/bench/servers"
+OURS_PYTHON = ROOT / ".venv/bin/python"
+
+sys.path.insert(0, str(ROOT / "tests/interop"))
+import peers  # noqa: E402
+
+COMMANDS = {
+    "mcp 2": [ROOT / ".interop/py2/bin/python", SERVERS / "mcp2_sync.py"],
+    "python sync": [OURS_PYTHON, SERVERS / "ours_sync.py"],
+    "python async": [OURS_PYTHON, SERVERS / "ours_async.py"],
+    "ts 2": ["node", SERVERS / "ts2.mjs"],
+    "node": ["node", SERVERS / "ours_node.mjs"],
+}
+NOT_BUILT = "not built: run make build"
+
+
+class Broken(Exception):
+    """Something that should run did not."""
+
+
+def set_up():
+    """The official SDKs, the driver, and the names of the servers that can be run."""
+    peers.set_up("py2", "node")
+    command = ["cargo", "build", "--release", "--quiet", "--package", "bench-driver", "--target-dir", ROOT / "target"]
+    if subprocess.run(command, check=False, cwd=ROOT).returncode:
+        raise Broken("the driver was not built")
+    here = {"mcp 2", "ts 2"}
+    if python_is_built():
+        here |= {"python sync", "python async"}
+    if _runs(["node", "--input-type=module", "--eval", 'import "gudgeon"']):
+        here.add("node")
+    return here
+
+
+def python_is_built():
+    return os.access(OURS_PYTHON, os.X_OK) and _runs([OURS_PYTHON, "-c", "import gudgeon"])
+
+
+def _runs(command):
+    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, timeout=60).returncode == 0
+
+
+def drive(server, *options):
+    """One run of the driver against one server."""
+    command = [ROOT / "target/release/bench-driver", *options, "--", *COMMANDS[server]]
+    try:
+        done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    except subprocess.TimeoutExpired:
+        raise Broken(f"{server}: no end after 120 s with {' '.join(options)}") from None
+    if done.returncode:
+        raise Broken(f"{server}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def medians(runs):
+    """The median of each number of runs of the same shape; None where a run has none."""
+    first = runs[0]
+    if isinstance(first, dict):
+        return {key: medians([run[key] for run in runs]) for key in first}
+    return None if None in runs else statistics.median(runs)
+
+
+def take_turns(jobs, rounds):
+    """Runs every job once a round, so that the machine's moods meet all of them; the medians by job."""
+    runs = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            runs[name].append(job())
+    return {name: medians(of) for name, of in runs.items()}
+
+
+def print_table(head, rows):
+    table = [head, *([str(cell) for cell in row] for row in rows)]
+    widths = [max((len(row[at]) for row in table if at < len(row)), default=0) for at in range(len(head))]
+    for row in table:
+        first, *rest = row
+        cells = [first.ljust(widths[0])]
+        # A row that has but a remark is no table row.
+        cells += (
+            rest if len(row) < len(head) else [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        )
+        print("  ".join(cells).rstrip())
+    print()
+
+
+def print_goal(what, value, met, unit=""):
+    """A goal is told, never enforced: the machine may be busy."""
+    shown = "no figure" if value is None else f"{value:.1f}{unit}, {'met' if met(value) else 'UNMET'}"
+    print(f"goal: {what}: {shown}")
+
+
+def ratio(one, other):
+    return None if one is None or other is None or not other else one / other
+
+
+def main(bench):
+    try:
+        bench()
+    except Broken as broken:
+        sys.exit(f"bench: {broken}")
