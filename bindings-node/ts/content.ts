@@ -1,0 +1,268 @@
+import { isMarked, mark } from "./brand.js";
+import type {
+  Audio,
+  Content,
+  ContentMark,
+  EmbeddedResource,
+  Image,
+  Message,
+  Meta,
+  Other,
+  ResourceContents,
+  ResourceLink,
+  Text,
+  ToolOutcome,
+  ToolUse,
+} from "./types.js";
+
+const CONTENT = Symbol.for("gudgeon.content");
+const MESSAGE = Symbol.for("gudgeon.message");
+
+type Unmarked<T> = Omit<T, ContentMark>;
+
+function made<T extends Content>(fields: Unmarked<T>): T {
+  return mark(fields, CONTENT) as T;
+}
+
+export function text(value: string): Text {
+  return made<Text>({ type: "text", text: value });
+}
+
+/** `format` is `"png"`, `"jpeg"`, … or a whole media type. */
+export function image(data: Uint8Array, format: string): Image {
+  return made<Image>({ type: "image", data: bytesOf(data, "image()"), mimeType: mediaType("image", format) });
+}
+
+/** `format` is `"wav"`, `"mp3"`, … or a whole media type. */
+export function audio(data: Uint8Array, format: string): Audio {
+  return made<Audio>({ type: "audio", data: bytesOf(data, "audio()"), mimeType: mediaType("audio", format) });
+}
+
+/** Reads a file into an embedded resource: as text where its bytes are UTF-8, else as bytes. */
+export async function file(path: string | URL): Promise<EmbeddedResource> {
+  const { readFile } = await import("node:fs/promises");
+  const { pathToFileURL } = await import("node:url");
+  const data = await readFile(path);
+  const uri = path instanceof URL ? path.href : pathToFileURL(path).href;
+  const known = FILE_TYPES[/\.([^./]+)$/.exec(uri)?.[1]?.toLowerCase() ?? ""];
+  const decoded = decodeUtf8(data);
+  return decoded === undefined
+    ? embed({ uri, mimeType: known ?? "application/octet-stream", blob: new Uint8Array(data) })
+    : embed({ uri, mimeType: known ?? "text/plain", text: decoded });
+}
+
+export function resourceLink(link: Omit<ResourceLink, "type" | ContentMark>): ResourceLink {
+  return made<ResourceLink>({ ...link, type: "resource_link" });
+}
+
+export function embed(resource: ResourceContents): EmbeddedResource {
+  return made<EmbeddedResource>({ type: "resource", resource });
+}
+
+export function user(content: string | Content | readonly (string | Content)[]): Message {
+  return message("user", content);
+}
+
+export function assistant(content: string | Content | readonly (string | Content)[]): Message {
+  return message("assistant", content);
+}
+
+function message(role: Message["role"], given: string | Content | readonly (string | Content)[]): Message {
+  const content = isList(given) ? given.map(asContent) : asContent(given);
+  return mark({ role, content, text: textOf(isList(content) ? content : [content]) }, MESSAGE);
+}
+
+export function isContent(value: unknown): value is Content {
+  return isMarked(value, CONTENT);
+}
+
+export function isMessage(value: unknown): value is Message {
+  return isMarked(value, MESSAGE);
+}
+
+/** A string is a text; anything else must have been made by one of the functions above. */
+export function asContent(value: unknown): Content {
+  if (typeof value === "string") return text(value);
+  if (isContent(value)) return value;
+  throw new TypeError("content must be a string or made by text(), image(), audio(), file(), resourceLink() or embed()");
+}
+
+/** All texts, joined by line breaks. */
+export function textOf(content: readonly Content[]): string {
+  return content.flatMap((one) => (one.type === "text" ? [one.text] : [])).join("\n");
+}
+
+// ── the wire ────────────────────────────────────────────────────────────────────────────────────────
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** Content as the newest revision spells it. */
+export function contentToWire(content: Content): Wire {
+  const { annotations, meta } = content;
+  return { ...bodyToWire(content), ...(annotations && { annotations }), ...(meta && { _meta: meta }) };
+}
+
+function bodyToWire(content: Content): Wire {
+  switch (content.type) {
+    case "text":
+      return { type: "text", text: content.text };
+    case "image":
+    case "audio":
+      return { type: content.type, data: toBase64(content.data), mimeType: content.mimeType };
+    case "resource":
+      return { type: "resource", resource: contentsToWire(content.resource) };
+    case "tool_result":
+      return { ...bare(content), content: content.content.map(contentToWire) };
+    case "other":
+      return content.raw;
+    default:
+      return bare(content);
+  }
+}
+
+function bare(content: Content): Wire {
+  const { meta: _, annotations: __, ...fields } = content;
+  return fields;
+}
+
+/** Content from the wire; what is not known here, or not of its shape, is `Other`. */
+export function contentFromWire(raw: Wire): Content {
+  const common = commonFromWire(raw);
+  const { type, _meta: _, annotations: __, ...fields } = raw;
+  const has = (...names: string[]) => names.every((name) => typeof raw[name] === "string");
+  switch (type) {
+    case "text":
+      if (has("text")) return made<Text>({ ...(fields as { text: string }), type, ...common });
+      break;
+    case "image":
+    case "audio":
+      if (has("data", "mimeType")) {
+        const { data, mimeType } = fields as { data: string; mimeType: string };
+        return made<Image | Audio>({ type, data: fromBase64(data), mimeType, ...common } as Unmarked<Image>);
+      }
+      break;
+    case "resource_link":
+      if (has("uri", "name")) return made<ResourceLink>({ ...(fields as { uri: string; name: string }), type, ...common });
+      break;
+    case "resource":
+      if (isObject(raw["resource"]) && typeof raw["resource"]["uri"] === "string")
+        return made<EmbeddedResource>({ type, resource: contentsFromWire(raw["resource"]), ...common });
+      break;
+    case "tool_use":
+      if (has("id", "name") && isObject(raw["input"]))
+        return made<ToolUse>({ ...(fields as { id: string; name: string; input: Wire }), type, ...common });
+      break;
+    case "tool_result":
+      if (has("toolUseId")) {
+        const inner = contentListFromWire(raw["content"]);
+        return made<ToolOutcome>({ ...(fields as { toolUseId: string }), type, content: inner, ...common });
+      }
+      break;
+  }
+  return made<Other>({ type: "other", raw });
+}
+
+/** One piece or a list of them; what is neither is left out. */
+export function contentListFromWire(raw: unknown): Content[] {
+  return (Array.isArray(raw) ? raw : [raw]).filter(isObject).map(contentFromWire);
+}
+
+/** Without a URI of its own it is left out, and the core puts in the one that was asked for. */
+export function contentsToWire({ uri, mimeType, text, blob, meta }: ResourceContents): Wire {
+  const what = blob === undefined ? { text: text ?? "" } : { blob: toBase64(blob) };
+  return {
+    ...(uri !== "" && { uri }),
+    ...(mimeType !== undefined && { mimeType }),
+    ...what,
+    ...(meta && { _meta: meta }),
+  };
+}
+
+export function contentsFromWire(raw: Wire): ResourceContents {
+  const { blob, _meta: meta, ...fields } = raw;
+  return {
+    ...(fields as { uri: string }),
+    ...(typeof blob === "string" && { blob: fromBase64(blob) }),
+    ...(isObject(meta) && { meta }),
+  };
+}
+
+/** One message for each piece of content where there are several: a prompt's message holds one. */
+export function messageToWire(value: Message): Wire[] {
+  const pieces = isList(value.content) ? value.content : [value.content];
+  return pieces.map((piece) => ({ role: value.role, content: contentToWire(piece) }));
+}
+
+export function messageFromWire(raw: Wire): Message {
+  const content = contentListFromWire(raw["content"]);
+  const given = Array.isArray(raw["content"]) ? content : (content[0] ?? text(""));
+  return message(raw["role"] === "assistant" ? "assistant" : "user", given);
+}
+
+function commonFromWire(raw: Wire): { annotations?: Exclude<Content["annotations"], undefined>; meta?: Meta } {
+  const { annotations, _meta: meta } = raw;
+  return { ...(isObject(annotations) && { annotations }), ...(isObject(meta) && { meta }) };
+}
+
+// ── bytes ───────────────────────────────────────────────────────────────────────────────────────────
+
+export function toBase64(data: Uint8Array): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
+}
+
+function fromBase64(data: string): Uint8Array {
+  return new Uint8Array(Buffer.from(data, "base64"));
+}
+
+function bytesOf(data: unknown, place: string): Uint8Array {
+  if (data instanceof Uint8Array) return data;
+  throw new TypeError(`${place} takes bytes as a Uint8Array; for a path use file(), or read the file first`);
+}
+
+function decodeUtf8(data: Uint8Array): string | undefined {
+  if (data.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(data);
+  } catch {
+    return undefined;
+  }
+}
+
+function mediaType(family: "image" | "audio", format: string): string {
+  if (format.includes("/")) return format;
+  const name = format.replace(/^\./, "").toLowerCase();
+  return `${family}/${SUBTYPES[name] ?? name}`;
+}
+
+function isList<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value);
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const SUBTYPES: Readonly<Record<string, string>> = { jpg: "jpeg", svg: "svg+xml", mp3: "mpeg", m4a: "mp4" };
+
+const FILE_TYPES: Readonly<Record<string, string>> = {
+  txt: "text/plain",
+  md: "text/markdown",
+  html: "text/html",
+  css: "text/css",
+  csv: "text/csv",
+  js: "text/javascript",
+  json: "application/json",
+  xml: "application/xml",
+  yaml: "application/yaml",
+  pdf: "application/pdf",
+  zip: "application/zip",
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  gif: "image/gif",
+  webp: "image/webp",
+  svg: "image/svg+xml",
+  mp3: "audio/mpeg",
+  wav: "audio/wav",
+  ogg: "audio/ogg",
+};

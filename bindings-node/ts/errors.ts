@@ -1,0 +1,162 @@
+import { brandClass } from "./brand.js";
+import { ToolResult } from "./results.js";
+import type { ElicitRequest, Meta } from "./types.js";
+
+export type ErrorKind =
+  | "connect"
+  | "lost"
+  | "timeout"
+  | "auth"
+  | "protocol"
+  | "unsupported"
+  | "tool"
+  | "notFound"
+  | "declined"
+  | "cancelled";
+
+/** What an error may know beside its message. */
+export interface ErrorDetails extends ErrorOptions {
+  kind?: ErrorKind | undefined;
+  code?: number | undefined;
+  data?: unknown;
+  hint?: string | undefined;
+  target?: string | undefined;
+  phase?: string | undefined;
+}
+
+/** Everything that Gudgeon throws on purpose. `instanceof` works across the ESM and the CommonJS copy. */
+export class McpError extends Error {
+  readonly kind: ErrorKind;
+  /** The JSON-RPC code, where there is one. */
+  readonly code: number | undefined;
+  readonly data: unknown;
+  /** What would mend it. */
+  readonly hint: string | undefined;
+  /** The URL or command. */
+  readonly target: string | undefined;
+  /** `"connect"`, `"negotiate"`, `"call"`, … */
+  readonly phase: string | undefined;
+
+  constructor(message?: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.kind = details.kind ?? "protocol";
+    this.code = details.code;
+    this.data = details.data;
+    this.hint = details.hint;
+    this.target = details.target;
+    this.phase = details.phase;
+  }
+}
+
+/** No server could be reached or started. */
+export class ConnectFailed extends McpError {
+  /** Of the command, where it has ended. */
+  readonly exitStatus: number | undefined;
+  /** The last lines that the command wrote to stderr. */
+  readonly stderr: string;
+
+  constructor(
+    message?: string,
+    details: ErrorDetails & { exitStatus?: number | undefined; stderr?: string | undefined } = {},
+  ) {
+    super(message, { ...details, kind: "connect" });
+    this.exitStatus = details.exitStatus;
+    this.stderr = details.stderr ?? "";
+  }
+}
+
+/** The server went away while a call was in flight. */
+export class ConnectionLost extends McpError {
+  constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "lost" });
+  }
+}
+
+export class CallTimeout extends McpError {
+  constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "timeout" });
+  }
+}
+
+export class AuthError extends McpError {
+  constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "auth" });
+  }
+}
+
+/** The other side, or the revision spoken, does not have what was asked for. */
+export class NotSupported extends McpError {
+  constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "unsupported" });
+  }
+}
+
+/** A JSON-RPC error; thrown in a handler it goes to the client as it is. */
+export class ProtocolError extends McpError {
+  constructor(code: number, message: string, data?: unknown, details?: ErrorDetails) {
+    super(message, { ...details, kind: "protocol", code, data });
+  }
+}
+
+/** -32042, 2025-11-25: the user must visit pages before the call can be made. */
+export class UrlElicitationRequired extends McpError {
+  readonly elicitations: readonly ElicitRequest[];
+
+  constructor(message?: string, details: ErrorDetails & { elicitations?: readonly ElicitRequest[] | undefined } = {}) {
+    super(message, { ...details, kind: "protocol", code: -32042 });
+    this.elicitations = details.elicitations ?? [];
+  }
+}
+
+export class ResourceNotFound extends McpError {
+  constructor(uri: string, message?: string, details?: ErrorDetails) {
+    super(message ?? `Resource not found: ${uri}`, { ...details, kind: "notFound", data: { uri } });
+  }
+}
+
+/** A tool's failure, told to the model so that it can mend it. */
+export class ToolError extends McpError {
+  readonly text: string;
+  readonly result: ToolResult;
+
+  /** `meta` becomes the result's `_meta`. */
+  constructor(message: string, meta?: Meta, details: ErrorDetails & { result?: ToolResult | undefined } = {}) {
+    super(message, { ...details, kind: "tool" });
+    this.result = details.result ?? new ToolResult(message, { isError: true, meta });
+    this.text = this.result.text;
+  }
+}
+
+/** The user said no to a question. */
+export class Declined extends McpError {
+  constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "declined" });
+  }
+}
+
+/** The user closed a question without an answer, or a call was cancelled. */
+export class Cancelled extends McpError {
+  constructor(message?: string, details?: ErrorDetails) {
+    super(message, { ...details, kind: "cancelled" });
+  }
+}
+
+const CLASSES = {
+  McpError,
+  ConnectFailed,
+  ConnectionLost,
+  CallTimeout,
+  AuthError,
+  NotSupported,
+  ProtocolError,
+  UrlElicitationRequired,
+  ResourceNotFound,
+  ToolError,
+  Declined,
+  Cancelled,
+};
+
+for (const [name, made] of Object.entries(CLASSES)) {
+  brandClass(name, made);
+  Object.defineProperty(made.prototype, "name", { value: name, writable: true, configurable: true });
+}

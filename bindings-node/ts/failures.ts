@@ -1,0 +1,102 @@
+import {
+  Cancelled,
+  Declined,
+  McpError,
+  ResourceNotFound,
+  ToolError,
+  UrlElicitationRequired,
+} from "./errors.js";
+import { SchemaMismatch } from "./schema.js";
+import type { ErrorClass } from "./types.js";
+
+/** What a handler died of, for the core, which decides the code and what the client may see. */
+export type Failure =
+  | { kind: "tool"; message: string; meta?: Readonly<Record<string, unknown>> }
+  | { kind: "protocol"; code: number; message: string; data?: unknown }
+  | { kind: "notFound"; uri: string; message?: string }
+  | { kind: "exposed" | "declined" | "invalid"; message: string }
+  | { kind: "cancelled" }
+  | { kind: "exception"; type: string; message: string; traceback: string };
+
+export interface FailureOptions {
+  /** Errors whose message the client may see. */
+  readonly exposeErrors?: readonly ErrorClass[] | undefined;
+  /** The call's own: what is thrown because it fired is no failure. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The JSON text of what was thrown; never throws, whatever was. */
+export function failureJson(thrown: unknown, options: FailureOptions = {}): string {
+  try {
+    return JSON.stringify(describeFailure(thrown, options));
+  } catch {
+    // Its data can't be written, or it has getters that throw.
+    return JSON.stringify(bareFailure(thrown));
+  }
+}
+
+export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: FailureOptions = {}): Failure {
+  if (isCancellation(thrown, signal)) return { kind: "cancelled" };
+  if (thrown instanceof ToolError) {
+    const { meta } = thrown.result;
+    return { kind: "tool", message: thrown.message, ...(Object.keys(meta).length > 0 && { meta }) };
+  }
+  if (thrown instanceof ResourceNotFound) {
+    const uri = String((thrown.data as { uri?: unknown } | undefined)?.uri ?? "");
+    return { kind: "notFound", uri, message: thrown.message };
+  }
+  if (thrown instanceof Declined || thrown instanceof Cancelled) return { kind: "declined", message: thrown.message };
+  if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
+  if (exposeErrors.some((made) => thrown instanceof made)) return { kind: "exposed", message: messageOf(thrown) };
+  if (thrown instanceof UrlElicitationRequired) {
+    const { message, elicitations } = thrown;
+    const wire = elicitations.map(({ id, mode, message, url }) => ({ mode, elicitationId: id, message, url }));
+    return { kind: "protocol", code: -32042, message, data: thrown.data ?? { elicitations: wire } };
+  }
+  if (thrown instanceof McpError && thrown.code !== undefined) {
+    const { code, message, data } = thrown;
+    return { kind: "protocol", code, message, ...(data !== undefined && { data }) };
+  }
+  return exception(thrown);
+}
+
+function isCancellation(thrown: unknown, signal: AbortSignal | undefined): boolean {
+  if (!signal?.aborted) return false;
+  return thrown === signal.reason || (thrown instanceof Error && thrown.name === "AbortError");
+}
+
+function exception(thrown: unknown): Failure {
+  return { kind: "exception", type: typeOf(thrown), message: messageOf(thrown), traceback: traceback(thrown) };
+}
+
+/** The class's name, where a class of the user's own left `name` as it was. */
+function typeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return typeof thrown;
+  return thrown.name === "Error" ? thrown.constructor.name || "Error" : String(thrown.name);
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? String(thrown.message) : String(thrown);
+}
+
+/** The stack, and those of its causes. */
+function traceback(thrown: unknown): string {
+  const stacks: string[] = [];
+  for (let at = thrown; at instanceof Error && stacks.length < 8; at = at.cause) {
+    stacks.push(at.stack ?? `${at.name}: ${at.message}`);
+  }
+  return stacks.length > 0 ? stacks.join("\ncaused by: ") : messageOf(thrown);
+}
+
+/** The same with nothing in it that could not be written. */
+function bareFailure(thrown: unknown): Failure {
+  try {
+    const message = messageOf(thrown);
+    if (thrown instanceof ToolError) return { kind: "tool", message };
+    if (thrown instanceof McpError && typeof thrown.code === "number") return { kind: "protocol", code: thrown.code, message };
+    return { kind: "exception", type: typeof thrown, message, traceback: message };
+  } catch {
+    const message = "what was thrown can't be read";
+    return { kind: "exception", type: "unknown", message, traceback: message };
+  }
+}

@@ -1,0 +1,100 @@
+import { isObject } from "./content.js";
+import type { JsonObject } from "./portable.js";
+import { compileSchema, isPromise, SchemaMismatch } from "./schema.js";
+import type { Maybe } from "./types.js";
+
+/** What a question's schema becomes: a flat object, and the way back from what was filled in. */
+export interface Form {
+  readonly schema: JsonObject;
+  /** The answer in the type that was asked for. */
+  read(content: unknown): Maybe<unknown>;
+}
+
+/** The one property of a form that asks for a plain type. */
+export const VALUE = "value";
+
+const known = new WeakMap<object, Form>();
+
+/** `place` begins every error: `ctx.elicit("Delete it?")`. */
+export function formOf(schema: unknown, place: string): Form {
+  const cached = known.get(schema as object);
+  if (cached) return cached;
+  const form = makeForm(schema, place);
+  known.set(schema as object, form);
+  return form;
+}
+
+function makeForm(schema: unknown, place: string): Form {
+  const { json, validate } = compileSchema(schema, place);
+  const whole = json["type"] === "object" || isObject(json["properties"]);
+  const properties: JsonObject = {};
+  const asked = whole ? (isObject(json["properties"]) ? json["properties"] : {}) : { [VALUE]: json };
+  for (const [name, property] of Object.entries(asked)) {
+    properties[name] = question(property, whole ? `${place}, property "${name}"` : place);
+  }
+  const required = whole ? json["required"] : "default" in json ? [] : [VALUE];
+  const some = Array.isArray(required) && required.length > 0;
+  return {
+    schema: { type: "object", properties, ...(some && { required }) },
+    read(content) {
+      const given = isObject(content) ? content : {};
+      const value = whole ? given : (given[VALUE] ?? (validate ? undefined : json["default"]));
+      return validate ? inAnswer(() => validate(value), place) : value;
+    },
+  };
+}
+
+/** A form's property: a text, a number, a yes or no, a choice, or a list of choices. */
+function question(property: unknown, place: string): JsonObject {
+  const written = isObject(property) ? property : {};
+  const choices = choicesOf(written);
+  if (choices) return { ...withoutChoices(written), type: "string", ...choices };
+  const { type, items } = written;
+  if (type === "string" || type === "number" || type === "integer" || type === "boolean") return written;
+  if (type === "array" && isObject(items)) {
+    const many = choicesOf(items);
+    if (many) return { ...written, items: "enum" in many ? { type: "string", ...many } : { anyOf: many["oneOf"] } };
+  }
+  throw new TypeError(
+    `${place}: a form asks for texts, numbers, booleans, choices of texts and lists of choices, one level deep, ` +
+      `and this is ${typeof type === "string" ? `of type "${type}"` : "none of them"}. Ask for its parts; ` +
+      "what may be missing is .optional(), not .nullable().",
+  );
+}
+
+/** `{ enum }`, or `{ oneOf }` where every choice has a title. */
+function choicesOf(schema: JsonObject): { enum: string[] } | { oneOf: { const: string; title: string }[] } | undefined {
+  const listed = schema["enum"] ?? ("const" in schema ? [schema["const"]] : undefined);
+  if (isTexts(listed)) return { enum: listed };
+  const several = schema["oneOf"] ?? schema["anyOf"];
+  if (!Array.isArray(several) || several.length === 0 || !several.every(isObject)) return undefined;
+  const values = several.map((one) => one["const"]);
+  if (!isTexts(values)) return undefined;
+  const titles = several.map((one) => one["title"]);
+  return isTexts(titles)
+    ? { oneOf: values.map((value, index) => ({ const: value, title: titles[index] ?? value })) }
+    : { enum: values };
+}
+
+function withoutChoices(schema: JsonObject): JsonObject {
+  const { enum: _, const: __, oneOf: ___, anyOf: ____, ...rest } = schema;
+  return rest;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
+}
+
+/** Says of a mismatch that it is the answer's. */
+function inAnswer(check: () => Maybe<unknown>, place: string): Maybe<unknown> {
+  const retell = (error: unknown): never => {
+    if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side);
+    throw error;
+  };
+  try {
+    const value = check();
+    return isPromise(value) ? value.catch(retell) : value;
+  } catch (error) {
+    return retell(error);
+  }
+}

@@ -1,0 +1,28 @@
+/** Gudgeon: the Model Context Protocol for TypeScript. */
+export { assistant, audio, embed, file, image, resourceLink, text, user } from "./content.js";
+export {
+  AuthError,
+  CallTimeout,
+  Cancelled,
+  ConnectFailed,
+  ConnectionLost,
+  Declined,
+  type ErrorKind,
+  McpError,
+  NotSupported,
+  ProtocolError,
+  ResourceNotFound,
+  ToolError,
+  UrlElicitationRequired,
+} from "./errors.js";
+export { ask, cancelled, declined } from "./questions.js";
+export { PromptResult, ResourceResult, ToolResult } from "./results.js";
+export { jsonSchema } from "./schema.js";
+export type {
+  Annotations, AnyServer, Audio, CallOptions, Change, ClientOptions, Command, Completion, Content, Context, ElicitRequest,
+  EmbeddedResource, HttpOptions, Icon, Image, Implementation, Input, InputRequired, Json, JsonSchema, Listening, LogLevel,
+  Message, Meta, Middleware, Other, Outcome, Output, Page, Principal, Progress, Prompt, PromptOptions, Question, Registry,
+  Resource, ResourceContents, ResourceLink, ResourceOptions, ResourceTemplate, Revision, Root, SampleOptions, SampleRequest,
+  SampleResult, Schema, SchemaLike, ServerOptions, Target, Text, Tool, ToolAnnotations, ToolOptions, ToolOutcome, ToolUse,
+  Transport, TypedJsonSchema, Variables,
+} from "./types.js";

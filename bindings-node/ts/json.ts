@@ -1,0 +1,82 @@
+import { isContent, isMessage } from "./content.js";
+
+/**
+ * JSON text of a value. What JSON would lose without a word (a function, a Map, bytes) or can't say (a BigInt, a cycle)
+ * is an error that names its place; `undefined` is left out of objects and is null in lists, as everywhere in JavaScript.
+ */
+export function toJson(value: unknown, place = "the result"): string {
+  let fault: string | undefined;
+  try {
+    if (!isPlain(value, 0)) fault = findFault(value, place, new Set());
+    const text = fault === undefined ? (JSON.stringify(value) as string | undefined) : undefined;
+    if (text !== undefined) return text;
+    fault ??= `${place} is undefined, which JSON can't say`;
+  } catch (error) {
+    fault = error instanceof RangeError ? `${place} is nested too deeply` : `${place} can't be written as JSON: ${String(error)}`;
+  }
+  throw new TypeError(fault);
+}
+
+const DEEP = 64;
+
+/** The quick check: true where JSON.stringify is known to say everything. */
+function isPlain(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case "string":
+    case "number":
+    case "boolean":
+      return true;
+    case "object":
+      break;
+    default:
+      return false;
+  }
+  if (value === null) return true;
+  if (depth > DEEP) return false;
+  if (Array.isArray(value)) return value.every((item) => item === undefined || isPlain(item, depth + 1));
+  if (Object.getPrototypeOf(value) !== Object.prototype || isContent(value) || isMessage(value) || "toJSON" in value) {
+    return false;
+  }
+  for (const key in value) {
+    const field = (value as Record<string, unknown>)[key];
+    if (field !== undefined && !isPlain(field, depth + 1)) return false;
+  }
+  return true;
+}
+
+/** The slow check: what stands in JSON's way, and where. */
+function findFault(value: unknown, place: string, above: Set<object>): string | undefined {
+  if (typeof value === "bigint") return `${place} is a BigInt, which JSON can't say: write Number(…) or String(…)`;
+  if (typeof value === "function" || typeof value === "symbol") return `${place} is a ${typeof value}, which JSON can't say`;
+  if (typeof value !== "object" || value === null) return undefined;
+  if (above.has(value)) return `${place} is a part of itself (a cycle), which JSON can't say`;
+  if (isContent(value)) return `${place} is content inside other data: return content alone, in a list, or in a ToolResult`;
+  if (isMessage(value)) return `${place} is a prompt's message: only prompts give messages`;
+  const lost = LOST.find(([made]) => value instanceof made);
+  if (lost) return `${place} is ${lost[1]}, which JSON can't say: ${lost[2]}`;
+  if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
+  above.add(value);
+  for (const [key, field] of Object.entries(value)) {
+    const fault = findFault(field, place + step(key, Array.isArray(value)), above);
+    if (fault !== undefined) return fault;
+  }
+  above.delete(value);
+  return undefined;
+}
+
+function step(key: string, inList: boolean): string {
+  if (inList) return `[${key}]`;
+  return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}
+
+const BYTES = "use image(), audio(), embed(), or base64 text";
+
+const LOST: readonly (readonly [made: abstract new (...args: never[]) => object, name: string, mend: string])[] = [
+  [Map, "a Map", "write Object.fromEntries(map)"],
+  [Set, "a Set", "write [...set]"],
+  [ArrayBuffer, "an ArrayBuffer", BYTES],
+  [DataView, "a DataView", BYTES],
+  [Object.getPrototypeOf(Uint8Array) as typeof Uint8Array, "a typed array", BYTES],
+  [Promise, "a Promise", "await it"],
+  [Error, "an Error", "throw it, or write its message"],
+];

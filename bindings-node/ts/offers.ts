@@ -1,0 +1,61 @@
+import { isObject } from "./content.js";
+import type { JsonSchema, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations } from "./types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** Ours and the wire's names of what a tool says about itself. */
+const HINTS = [
+  ["readOnly", "readOnlyHint"],
+  ["destructive", "destructiveHint"],
+  ["idempotent", "idempotentHint"],
+  ["openWorld", "openWorldHint"],
+] as const;
+
+export function annotationsToWire(annotations: ToolAnnotations): Wire {
+  const wire: Record<string, unknown> = {};
+  if (annotations.title !== undefined) wire["title"] = annotations.title;
+  for (const [ours, theirs] of HINTS) if (annotations[ours] !== undefined) wire[theirs] = annotations[ours];
+  return wire;
+}
+
+export function annotationsFromWire(raw: Wire): ToolAnnotations {
+  const annotations: ToolAnnotations = {};
+  if (typeof raw["title"] === "string") annotations.title = raw["title"];
+  for (const [ours, theirs] of HINTS) {
+    const hint = raw[theirs];
+    if (typeof hint === "boolean") annotations[ours] = hint;
+  }
+  return annotations;
+}
+
+export function toolToWire({ annotations, meta, ...tool }: Tool): Wire {
+  return { ...tool, ...(annotations && { annotations: annotationsToWire(annotations) }), ...(meta && { _meta: meta }) };
+}
+
+export function toolFromWire(raw: Wire): Tool {
+  const { annotations, ...tool } = ours(raw);
+  return {
+    ...tool,
+    inputSchema: isObject(raw["inputSchema"]) ? (raw["inputSchema"] as JsonSchema) : {},
+    ...(isObject(annotations) && { annotations: annotationsFromWire(annotations) }),
+  } as Tool;
+}
+
+export function resourceFromWire(raw: Wire): Resource {
+  return ours(raw) as unknown as Resource;
+}
+
+export function resourceTemplateFromWire(raw: Wire): ResourceTemplate {
+  return ours(raw) as unknown as ResourceTemplate;
+}
+
+export function promptFromWire(raw: Wire): Prompt {
+  const given = Array.isArray(raw["arguments"]) ? raw["arguments"].filter(isObject) : [];
+  const list = given.map((one) => ({ ...one, required: one["required"] === true }));
+  return { ...ours(raw), arguments: list } as unknown as Prompt;
+}
+
+/** `_meta` is `meta` with us; what is unknown here stays. */
+function ours({ _meta: meta, ...fields }: Wire): Record<string, unknown> {
+  return { ...fields, ...(isObject(meta) && { meta }) };
+}

@@ -1,0 +1,120 @@
+import { isMarked, mark } from "./brand.js";
+import { isObject } from "./content.js";
+import { Cancelled, Declined } from "./errors.js";
+import { formOf } from "./forms.js";
+import { sampleResultFromWire, sampleToWire } from "./sampling.js";
+import { isPromise } from "./schema.js";
+import type { Maybe, Message, Outcome, Output, Question, Root, SampleOptions, SampleResult, Schema } from "./types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+interface Keyed {
+  key?: string | undefined;
+}
+
+/** What a `Question` holds inside: what goes to the client, and the way back. */
+export interface Asked<T = unknown> extends Question<T> {
+  readonly kind: "elicit" | "elicitUrl" | "sample" | "roots";
+  /** For errors: what the user was asked. */
+  readonly message: string;
+  readonly key: string | undefined;
+  readonly method: "elicitation/create" | "sampling/createMessage" | "roots/list";
+  readonly params: Wire;
+  /** The client's result in the type that was asked for; throws Declined or Cancelled when the user does. */
+  read(result: Wire): Maybe<T>;
+}
+
+/** Questions as values: `ctx.ask()` asks several at once, and a handler may return them. */
+export const ask = {
+  elicit<const S extends Schema>(message: string, schema: S, rest: Keyed = {}): Question<Output<S>> {
+    const form = formOf(schema, `elicit(${JSON.stringify(message)})`);
+    return make<Output<S>>({
+      kind: "elicit",
+      message,
+      key: rest.key,
+      method: "elicitation/create",
+      params: { mode: "form", message, requestedSchema: form.schema },
+      read: (result) => accepted(result, message, () => form.read(result["content"]) as Maybe<Output<S>>),
+    });
+  },
+
+  /** Its answer is the elicitation's id. */
+  elicitUrl(message: string, url: string, rest: Keyed = {}): Question<string> {
+    return make<string>({
+      kind: "elicitUrl",
+      message,
+      key: rest.key,
+      method: "elicitation/create",
+      params: { mode: "url", message, url },
+      read: (result) => accepted(result, message, () => String(result["elicitationId"] ?? "")),
+    });
+  },
+
+  sample(messages: string | readonly (string | Message)[], options: SampleOptions & Keyed = {}): Question<SampleResult> {
+    return make<SampleResult>({
+      kind: "sample",
+      message: typeof messages === "string" ? messages : "sampling",
+      key: options.key,
+      method: "sampling/createMessage",
+      params: sampleToWire(messages, options),
+      read: sampleResultFromWire,
+    });
+  },
+
+  roots(rest: Keyed = {}): Question<Root[]> {
+    return make<Root[]>({
+      kind: "roots",
+      message: "roots",
+      key: rest.key,
+      method: "roots/list",
+      params: {},
+      read: (result) =>
+        (Array.isArray(result["roots"]) ? result["roots"] : []).filter(
+          (root): root is Root => isObject(root) && typeof root["uri"] === "string",
+        ),
+    });
+  },
+};
+
+/** What `onElicit` gives back for a no. */
+export const declined: unique symbol = Symbol.for("gudgeon.declined") as never;
+/** What `onElicit` gives back when the user closed the question. */
+export const cancelled: unique symbol = Symbol.for("gudgeon.cancelled") as never;
+
+const QUESTION = Symbol.for("gudgeon.question");
+
+export function isQuestion(value: unknown): value is Asked {
+  return isMarked(value, QUESTION);
+}
+
+/** The questions that a handler returned, or undefined when it returned something else. */
+export function questionsIn(value: unknown): readonly Asked[] | undefined {
+  if (isQuestion(value)) return [value];
+  if (!Array.isArray(value) || !value.some(isQuestion)) return undefined;
+  const other = value.findIndex((item) => !isQuestion(item));
+  if (other < 0) return value as Asked[];
+  throw new TypeError(`the result[${other}] is no question: a handler returns questions, or its answer, never both`);
+}
+
+/** The question's answer as a value, a no as well. */
+export function outcomeOf<T>(question: Asked<T>, result: Wire): Maybe<Outcome<T>> {
+  if (result["action"] === "decline") return { action: "decline" };
+  if (result["action"] === "cancel") return { action: "cancel" };
+  const value = question.read(result);
+  const accept = (value: T): Outcome<T> => ({ action: "accept", value });
+  return isPromise(value) ? (value as Promise<T>).then(accept) : accept(value as T);
+}
+
+function accepted<T>(result: Wire, message: string, read: () => T): T {
+  switch (result["action"]) {
+    case "accept":
+      return read();
+    case "decline":
+      throw new Declined(message);
+    default:
+      throw new Cancelled(message);
+  }
+}
+
+function make<T>(fields: Omit<Asked<T>, keyof Question<T>>): Question<T> {
+  return mark(fields, QUESTION) as unknown as Question<T>;
+}

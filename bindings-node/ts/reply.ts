@@ -1,0 +1,124 @@
+import { contentToWire, isContent, isMessage, messageToWire, toBase64 } from "./content.js";
+import { toJson } from "./json.js";
+import {
+  PromptResult,
+  promptResultToWire,
+  ResourceResult,
+  resourceResultToWire,
+  ToolResult,
+  toolResultToWire,
+} from "./results.js";
+
+export type OfferKind = "tool" | "resource" | "prompt" | "completion" | "method";
+
+/** How the core is to read a reply's payload. */
+export const ReplyKind = { nothing: 0, blob: 1, parts: 2, result: 3, text: 4, json: 5 } as const;
+export type Reply = readonly [kind: (typeof ReplyKind)[keyof typeof ReplyKind], payload: string];
+
+const NOTHING: Reply = [ReplyKind.nothing, ""];
+
+/** What a handler returned, as the core takes it; throws a TypeError that says what can't be sent and where it stands. */
+export function toReply(kind: OfferKind, value: unknown): Reply {
+  switch (kind) {
+    case "tool":
+      return toolReply(value);
+    case "resource":
+      return resourceReply(value);
+    case "prompt":
+      return promptReply(value);
+    case "completion":
+      return completionReply(value);
+    case "method":
+      return value === undefined ? NOTHING : [ReplyKind.json, toJson(value)];
+  }
+}
+
+function toolReply(value: unknown): Reply {
+  if (typeof value === "string") return [ReplyKind.text, value];
+  if (value === undefined) return NOTHING;
+  if (isContent(value)) return parts([contentToWire(value)]);
+  if (value instanceof ToolResult) return [ReplyKind.result, toJson(toolResultToWire(value))];
+  if (Array.isArray(value) && value.some(isContent)) {
+    return parts(
+      value.map((item: unknown, index) => {
+        if (typeof item === "string") return item;
+        if (isContent(item)) return contentToWire(item);
+        throw new TypeError(
+          `the result[${index}] is ${nameOf(item)} among content: a list with content holds content and strings only; ` +
+            "for content beside data return new ToolResult([…], { structuredContent: … })",
+        );
+      }),
+    );
+  }
+  refuseResultOf("tool", value);
+  return [ReplyKind.json, toJson(value)];
+}
+
+function resourceReply(value: unknown): Reply {
+  if (typeof value === "string") return [ReplyKind.text, value];
+  if (value === undefined) return NOTHING;
+  if (value instanceof Uint8Array) return [ReplyKind.blob, toBase64(value)];
+  if (value instanceof ArrayBuffer) return [ReplyKind.blob, toBase64(new Uint8Array(value))];
+  if (value instanceof ResourceResult) return [ReplyKind.result, toJson(resourceResultToWire(value))];
+  if (isContent(value) || (Array.isArray(value) && value.some(isContent))) {
+    throw new TypeError(
+      "the result is content, which tools and prompts give; a resource gives text, bytes, JSON or new ResourceResult(…)",
+    );
+  }
+  refuseResultOf("resource", value);
+  return [ReplyKind.json, toJson(value)];
+}
+
+function promptReply(value: unknown): Reply {
+  if (typeof value === "string") return [ReplyKind.text, value];
+  if (isMessage(value)) return parts(messageToWire(value));
+  if (value instanceof PromptResult) return [ReplyKind.result, toJson(promptResultToWire(value))];
+  if (Array.isArray(value)) {
+    return parts(
+      value.flatMap((item: unknown, index): unknown[] => {
+        if (typeof item === "string") return [item];
+        if (isMessage(item)) return messageToWire(item);
+        throw new TypeError(`the result[${index}] is ${nameOf(item)}: ${PROMPT_MEND}`);
+      }),
+    );
+  }
+  throw new TypeError(`the result is ${nameOf(value)}: ${PROMPT_MEND}`);
+}
+
+const PROMPT_MEND =
+  "a prompt gives a string, user(…), assistant(…), a list of those, or new PromptResult(…); content goes into user(…)";
+
+function completionReply(value: unknown): Reply {
+  if (isStrings(value)) return [ReplyKind.json, toJson(value)];
+  if (typeof value === "object" && value !== null && "values" in value && isStrings(value.values)) {
+    const { values, total, hasMore } = value as { values: unknown; total?: unknown; hasMore?: unknown };
+    return [ReplyKind.result, toJson({ completion: { values, total, hasMore } })];
+  }
+  throw new TypeError(`the result is ${nameOf(value)}: a completion gives a list of strings, or { values, total, hasMore }`);
+}
+
+function parts(items: readonly unknown[]): Reply {
+  return [ReplyKind.parts, toJson(items)];
+}
+
+function isStrings(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** A result class in the wrong kind of handler would be sent as look-alike JSON. */
+function refuseResultOf(kind: "tool" | "resource", value: unknown): void {
+  if (value instanceof ToolResult || value instanceof ResourceResult || value instanceof PromptResult) {
+    const right = kind === "tool" ? "ToolResult" : "ResourceResult";
+    throw new TypeError(`the result is ${nameOf(value)}: a ${kind} gives new ${right}(…) where it wants to say everything itself`);
+  }
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (isContent(value)) return `content (${value.type})`;
+  if (isMessage(value)) return "a prompt's message";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value !== "object") return `a ${typeof value}`;
+  const name: unknown = value.constructor?.name;
+  return typeof name === "string" && name !== "" && name !== "Object" ? `of class ${name}` : "an object";
+}

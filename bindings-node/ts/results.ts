@@ -1,0 +1,144 @@
+import { brandClass } from "./brand.js";
+import {
+  asContent,
+  contentListFromWire,
+  contentsFromWire,
+  contentsToWire,
+  contentToWire,
+  isMessage,
+  isObject,
+  messageFromWire,
+  messageToWire,
+  textOf,
+  user,
+} from "./content.js";
+import type { Content, Message, Meta, ResourceContents } from "./types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** What a tool answered; a handler may make one to say everything itself. */
+export class ToolResult<D = unknown> {
+  readonly content: readonly Content[];
+  readonly structuredContent: unknown;
+  /** Default: false. */
+  readonly isError: boolean;
+  readonly meta: Meta;
+  /** The structured content, in the type that was asked for; without one, the text. */
+  readonly data: D;
+  /** All texts, joined by line breaks. */
+  readonly text: string;
+
+  constructor(
+    content: string | Content | readonly (string | Content)[],
+    rest: { structuredContent?: unknown; isError?: boolean | undefined; meta?: Meta | undefined } = {},
+  ) {
+    this.content = listOf(content).map(asContent);
+    this.structuredContent = rest.structuredContent;
+    this.isError = rest.isError ?? false;
+    this.meta = rest.meta ?? {};
+    this.text = textOf(this.content);
+    this.data = (this.structuredContent === undefined ? this.text : this.structuredContent) as D;
+  }
+}
+
+export class ResourceResult {
+  readonly contents: readonly ResourceContents[];
+  /** All texts, joined by line breaks. */
+  readonly text: string;
+  /** The first bytes; empty where there are none. */
+  readonly blob: Uint8Array;
+  readonly meta: Meta;
+
+  /** A string or bytes alone take the URI that was asked for. */
+  constructor(
+    contents: string | Uint8Array | ResourceContents | readonly ResourceContents[],
+    rest: { mimeType?: string | undefined; meta?: Meta | undefined } = {},
+  ) {
+    this.contents = listOf(contents).map((one) => {
+      const whole = typeof one === "string" ? { uri: "", text: one } : one instanceof Uint8Array ? { uri: "", blob: one } : one;
+      return rest.mimeType !== undefined && whole.mimeType === undefined ? { ...whole, mimeType: rest.mimeType } : whole;
+    });
+    this.text = this.contents.flatMap((one) => (one.text === undefined ? [] : [one.text])).join("\n");
+    this.blob = this.contents.find((one) => one.blob !== undefined)?.blob ?? new Uint8Array();
+    this.meta = rest.meta ?? {};
+  }
+}
+
+export class PromptResult {
+  readonly messages: readonly Message[];
+  readonly description: string | undefined;
+
+  /** A string is a message of the user's. */
+  constructor(messages: readonly (string | Message)[], rest: { description?: string | undefined } = {}) {
+    this.messages = messages.map((one, index) => {
+      if (typeof one === "string") return user(one);
+      if (isMessage(one)) return one;
+      throw new TypeError(`PromptResult: message ${index} must be a string or made by user() or assistant()`);
+    });
+    this.description = rest.description;
+  }
+}
+
+brandClass("ToolResult", ToolResult);
+brandClass("ResourceResult", ResourceResult);
+brandClass("PromptResult", PromptResult);
+
+// ── the wire ────────────────────────────────────────────────────────────────────────────────────────
+
+export function toolResultToWire(result: ToolResult): Wire {
+  return {
+    content: result.content.map(contentToWire),
+    ...(result.structuredContent !== undefined && { structuredContent: result.structuredContent }),
+    ...(result.isError && { isError: true }),
+    ...metaToWire(result.meta),
+  };
+}
+
+/** `data` is what the core made of the structured content; without it, the structured content itself. */
+export function toolResultFromWire(raw: Wire, ...data: [unknown?]): ToolResult {
+  const result = new ToolResult(contentListFromWire(raw["content"] ?? []), {
+    structuredContent: raw["structuredContent"],
+    isError: raw["isError"] === true,
+    meta: metaFromWire(raw),
+  });
+  return data.length === 0 ? result : withData(result, data[0]);
+}
+
+/** The same result with its data in another type. */
+export function withData<D>(result: ToolResult, data: D): ToolResult<D> {
+  return Object.defineProperty(result, "data", { value: data, enumerable: true }) as ToolResult<D>;
+}
+
+export function resourceResultToWire(result: ResourceResult): Wire {
+  return { contents: result.contents.map(contentsToWire), ...metaToWire(result.meta) };
+}
+
+export function resourceResultFromWire(raw: Wire): ResourceResult {
+  const contents = Array.isArray(raw["contents"]) ? raw["contents"].filter(isObject) : [];
+  return new ResourceResult(contents.map(contentsFromWire), { meta: metaFromWire(raw) });
+}
+
+export function promptResultToWire(result: PromptResult): Wire {
+  return {
+    messages: result.messages.flatMap(messageToWire),
+    ...(result.description !== undefined && { description: result.description }),
+  };
+}
+
+export function promptResultFromWire(raw: Wire): PromptResult {
+  const messages = Array.isArray(raw["messages"]) ? raw["messages"].filter(isObject) : [];
+  const description = typeof raw["description"] === "string" ? raw["description"] : undefined;
+  return new PromptResult(messages.map(messageFromWire), { description });
+}
+
+function metaToWire(meta: Meta): Wire {
+  return Object.keys(meta).length === 0 ? {} : { _meta: meta };
+}
+
+function metaFromWire(raw: Wire): Meta {
+  return isObject(raw["_meta"]) ? raw["_meta"] : {};
+}
+
+function listOf<T>(value: T | readonly T[]): readonly T[] {
+  return Array.isArray(value) ? value : [value as T];
+}

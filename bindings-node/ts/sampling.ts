@@ -1,0 +1,93 @@
+import { contentListFromWire, contentToWire, isMessage, isObject, messageFromWire, text, textOf, user } from "./content.js";
+import { toolFromWire, toolToWire } from "./offers.js";
+import type { Message, SampleOptions, SampleRequest, SampleResult, Tool } from "./types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+
+const MAX_TOKENS = 1_024;
+
+/** The params of `sampling/createMessage`. */
+export function sampleToWire(messages: string | readonly (string | Message)[], options: SampleOptions = {}): Wire {
+  const list = typeof messages === "string" ? [messages] : messages;
+  const models = typeof options.models === "string" ? [options.models] : options.models;
+  const preferences = defined({
+    hints: models?.map((name) => ({ name })),
+    costPriority: options.costPriority,
+    speedPriority: options.speedPriority,
+    intelligencePriority: options.intelligencePriority,
+  });
+  return defined({
+    messages: list.map(sampledMessage),
+    maxTokens: options.maxTokens ?? MAX_TOKENS,
+    systemPrompt: options.system,
+    temperature: options.temperature,
+    stopSequences: options.stop,
+    modelPreferences: Object.keys(preferences).length > 0 ? preferences : undefined,
+    tools: options.tools?.map((tool) => toolToWire(tool as Tool)),
+    toolChoice: options.toolChoice && { mode: options.toolChoice },
+  });
+}
+
+/** Unlike a prompt's message, one here may hold several pieces of content. */
+function sampledMessage(given: string | Message, index: number): Wire {
+  if (typeof given !== "string" && !isMessage(given)) {
+    throw new TypeError(`sample(): message ${index} must be a string or made by user() or assistant()`);
+  }
+  const { role, content } = typeof given === "string" ? user(given) : given;
+  return { role, content: Array.isArray(content) ? content.map(contentToWire) : contentToWire(content as never) };
+}
+
+export function sampleRequestFromWire(raw: Wire): SampleRequest {
+  const preferences = isObject(raw["modelPreferences"]) ? raw["modelPreferences"] : {};
+  const choice = isObject(raw["toolChoice"]) ? raw["toolChoice"]["mode"] : undefined;
+  return {
+    messages: objects(raw["messages"]).map(messageFromWire),
+    maxTokens: numberOr(raw["maxTokens"]) ?? MAX_TOKENS,
+    system: typeof raw["systemPrompt"] === "string" ? raw["systemPrompt"] : undefined,
+    temperature: numberOr(raw["temperature"]),
+    stop: Array.isArray(raw["stopSequences"]) ? raw["stopSequences"].map(String) : [],
+    models: objects(preferences["hints"]).flatMap((hint) => (typeof hint["name"] === "string" ? [hint["name"]] : [])),
+    costPriority: numberOr(preferences["costPriority"]),
+    speedPriority: numberOr(preferences["speedPriority"]),
+    intelligencePriority: numberOr(preferences["intelligencePriority"]),
+    tools: objects(raw["tools"]).map(toolFromWire),
+    toolChoice: choice === "auto" || choice === "required" || choice === "none" ? choice : undefined,
+  };
+}
+
+/** What `onSample` gave, as the wire has it; a string alone is a text by an unnamed model. */
+export function sampleResultToWire(result: string | SampleResult): Wire {
+  if (typeof result === "string") {
+    return { role: "assistant", content: contentToWire(text(result)), model: "", stopReason: "endTurn" };
+  }
+  const pieces = result.content.map(contentToWire);
+  return defined({
+    role: result.role,
+    content: pieces.length === 1 ? pieces[0] : pieces,
+    model: result.model,
+    stopReason: result.stopReason,
+  });
+}
+
+export function sampleResultFromWire(raw: Wire): SampleResult {
+  const content = contentListFromWire(raw["content"]);
+  return {
+    role: raw["role"] === "user" ? "user" : "assistant",
+    content,
+    text: textOf(content),
+    model: typeof raw["model"] === "string" ? raw["model"] : "",
+    stopReason: typeof raw["stopReason"] === "string" ? raw["stopReason"] : undefined,
+  };
+}
+
+function objects(value: unknown): Wire[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+function numberOr(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function defined(fields: Wire): Wire {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

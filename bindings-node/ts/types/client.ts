@@ -1,0 +1,109 @@
+import type { Message, Meta } from "./content.js";
+import type { SampleResult } from "./context.js";
+import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./offers.js";
+import type { JsonSchema } from "./schema.js";
+import type { AnyServer } from "./server.js";
+
+/** A wire of one's own: JSON-RPC messages as text, one at a time; `receive` gives undefined at the end. */
+export interface Transport {
+  receive(): Promise<string | undefined>;
+  send(message: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A server to start as a child process and talk to over stdio. */
+export interface Command {
+  type?: "stdio" | undefined;
+  command: string;
+  args?: readonly string[] | undefined;
+  env?: Readonly<Record<string, string>> | undefined;
+  cwd?: string | undefined;
+  restart?: boolean | undefined;
+}
+
+/** A string must be a URL (http, https, ws, wss, tcp, unix); { url, headers } and { command, args } are entries of a host's configuration. */
+export type Target =
+  | AnyServer
+  | Transport
+  | string
+  | URL
+  | Command
+  | { type?: string | undefined; url: string; headers?: Readonly<Record<string, string>> | undefined };
+
+export interface ClientOptions {
+  /** Default: `"auto"`, the newest that both sides speak. */
+  revision?: "auto" | "0.7" | "bare" | Revision | readonly Revision[] | undefined;
+  /** Check arguments against the tool's schema before sending. */
+  validate?: boolean | undefined;
+  /** `"safe"` repeats reads, lists, and tools marked read-only or idempotent. */
+  retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;
+  /** Milliseconds without progress. */
+  timeoutMs?: number | undefined;
+  /** Milliseconds in all. */
+  maxTimeoutMs?: number | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  auth?: unknown;
+  clientInfo?: Implementation | undefined;
+  roots?: readonly (string | Root)[] | (() => Maybe<readonly (string | Root)[]>) | undefined;
+  /** Gives the answers, `declined` or `cancelled`; for a form with one property, the bare value will do. */
+  onElicit?: ((request: ElicitRequest) => Maybe<unknown>) | undefined;
+  onSample?: ((request: SampleRequest) => Maybe<string | SampleResult>) | undefined;
+  onUrlDone?: ((elicitationId: string) => void) | undefined;
+  onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown }) => void) | undefined;
+  onProgress?: ((progress: Progress) => void) | undefined;
+  onListChanged?: ((kind: "tools" | "resources" | "prompts") => void) | undefined;
+  onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
+  /** How often one call may come back with questions. */
+  maxRounds?: number | undefined;
+  /** Bytes. Default: 16 MiB. */
+  maxMessage?: number | undefined;
+}
+
+export interface ElicitRequest {
+  readonly id: string | undefined;
+  readonly mode: "form" | "url";
+  readonly message: string;
+  readonly schema: JsonSchema | undefined;
+  readonly url: string | undefined;
+}
+
+export interface SampleRequest {
+  readonly messages: readonly Message[];
+  readonly maxTokens: number;
+  readonly system: string | undefined;
+  readonly temperature: number | undefined;
+  readonly stop: readonly string[];
+  readonly models: readonly string[];
+  readonly costPriority: number | undefined;
+  readonly speedPriority: number | undefined;
+  readonly intelligencePriority: number | undefined;
+  readonly tools: readonly Tool[];
+  readonly toolChoice: "auto" | "required" | "none" | undefined;
+}
+
+/** The server's questions; `state` goes back to it with the answers. */
+export interface InputRequired {
+  readonly questions: Readonly<
+    Record<string, ({ kind: "elicit" } & ElicitRequest) | ({ kind: "sample" } & SampleRequest) | { kind: "roots" }>
+  >;
+  readonly state: string | undefined;
+}
+
+export interface Progress {
+  readonly progress: number;
+  readonly total: number | undefined;
+  readonly message: string | undefined;
+}
+
+export interface CallOptions<O = undefined> {
+  output?: O;
+  signal?: AbortSignal | undefined;
+  /** Milliseconds without progress. */
+  timeoutMs?: number | undefined;
+  onProgress?: ((progress: Progress) => void) | undefined;
+  /** Default: true. */
+  throwOnError?: boolean | undefined;
+  meta?: Meta | undefined;
+}
+
+export type Change = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };

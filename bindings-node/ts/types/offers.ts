@@ -1,0 +1,72 @@
+import type { Annotations, Icon, Meta, ToolAnnotations } from "./content.js";
+import type { JsonSchema } from "./schema.js";
+
+export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28";
+export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+
+/** What JSON can say. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type Maybe<T> = T | Promise<T>;
+
+/** A program that speaks MCP. */
+export interface Implementation {
+  readonly name: string;
+  readonly version: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly websiteUrl?: string | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+}
+
+interface Offer {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly icons?: readonly Icon[] | undefined;
+  readonly meta?: Meta | undefined;
+}
+
+export interface Tool extends Offer {
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema | undefined;
+  readonly annotations?: ToolAnnotations | undefined;
+}
+
+export interface Resource extends Offer {
+  readonly uri: string;
+  readonly mimeType?: string | undefined;
+  /** Bytes. */
+  readonly size?: number | undefined;
+  readonly annotations?: Annotations | undefined;
+}
+
+export interface ResourceTemplate extends Offer {
+  /** RFC 6570. */
+  readonly uriTemplate: string;
+  readonly mimeType?: string | undefined;
+  readonly annotations?: Annotations | undefined;
+}
+
+export interface Prompt extends Offer {
+  readonly arguments: readonly { name: string; description?: string | undefined; required: boolean }[];
+}
+
+/** Suggestions for an argument's value, best first. */
+export interface Completion {
+  readonly values: readonly string[];
+  /** How many there are in all. */
+  readonly total?: number | undefined;
+  readonly hasMore?: boolean | undefined;
+}
+
+/** One page of a list; without `nextCursor` it is the last. */
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | undefined;
+}
+
+/** A folder that the client lets the server know of; `uri` begins with `file://`. */
+export interface Root {
+  uri: string;
+  name?: string | undefined;
+}

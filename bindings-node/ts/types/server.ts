@@ -1,0 +1,230 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import type { PromptResult, ToolResult } from "../results.js";
+import type { Annotations, Icon, Message, Meta, ToolAnnotations } from "./content.js";
+import type { Context, Question } from "./context.js";
+import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Revision, Tool } from "./offers.js";
+import type { Input, Output, Schema, Variables } from "./schema.js";
+import type { Transport } from "./client.js";
+
+/** An error class, as listed in `exposeErrors`. */
+export type ErrorClass = new (...args: never[]) => Error;
+
+export interface ServerOptions<L = undefined> {
+  version?: string | undefined;
+  title?: string | undefined;
+  /** Told to the model: what the server is good for, and how its tools play together. */
+  instructions?: string | undefined;
+  websiteUrl?: string | undefined;
+  icons?: readonly Icon[] | undefined;
+  /** Runs once at start; what it gives is `ctx.lifespan`, and `close` runs at the end. */
+  lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
+  /** Entries a page of a list. */
+  pageSize?: number | undefined;
+  /** What seals `requestState`; the first seals, all open. Replicas of one server must share them. Default: one made at start. */
+  requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
+  /** Errors whose message the model may see. Default: `ToolError` only. */
+  exposeErrors?: readonly ErrorClass[] | undefined;
+  /** Shows stack traces to the client. Default: false. */
+  debug?: boolean | undefined;
+  dialects?: readonly ("0.7" | "bare")[] | undefined;
+  /** Default: all. */
+  revisions?: readonly Revision[] | undefined;
+  store?: string | undefined;
+  /** `"portable"` writes schemas without `$ref`, which many hosts misread; `"full"` leaves them as they are. Default: `"portable"`. */
+  schemaProfile?: "portable" | "full" | undefined;
+  /** Milliseconds that a client may keep a list. */
+  listTtlMs?: number | undefined;
+  /** Bytes. Default: 16 MiB. */
+  maxMessage?: number | undefined;
+  /** Bytes. Default: 256 KiB. */
+  maxRequestState?: number | undefined;
+  /** Handlers that wait for an answer at the same time. */
+  parkLimit?: number | undefined;
+  /** Milliseconds that a handler waits for an answer. */
+  parkTtlMs?: number | undefined;
+  /** Milliseconds that a `requestState` is good for. */
+  stateTtlMs?: number | undefined;
+  ioThreads?: number | undefined;
+  auth?: unknown;
+}
+
+/** What `run` and `listen` take for an HTTP address. */
+export interface HttpOptions {
+  /** What clients call it behind a proxy; decides Host, Origin and auth metadata. */
+  publicUrl?: string | undefined;
+  allowedOrigins?: readonly string[] | undefined;
+  allowedHosts?: readonly string[] | undefined;
+  cors?: boolean | readonly string[] | undefined;
+  /** The 2024-11-05 pair at `/sse`. */
+  legacySse?: boolean | undefined;
+  /** Bytes. */
+  maxBody?: number | undefined;
+  maxSessions?: number | undefined;
+  /** Of one session. */
+  maxStreams?: number | undefined;
+  maxInFlight?: number | undefined;
+  /** Bytes. */
+  maxHeaders?: number | undefined;
+  headerTimeoutMs?: number | undefined;
+  idleTimeoutMs?: number | undefined;
+  sessionIdleMs?: number | undefined;
+  /** Milliseconds between comments on a quiet stream. Default: 15,000. */
+  keepAliveMs?: number | undefined;
+  /** Legacy streams can be resumed. */
+  eventStore?: boolean | undefined;
+  /** Paths of PEM files: certificate chain and key. */
+  tls?: { cert: string; key: string } | undefined;
+  shutdownGraceMs?: number | undefined;
+}
+
+interface Options {
+  title?: string | undefined;
+  description?: string | undefined;
+  icons?: readonly Icon[] | undefined;
+  meta?: Meta | undefined;
+  tags?: readonly string[] | undefined;
+  /** Milliseconds. */
+  timeoutMs?: number | undefined;
+  scopes?: readonly string[] | undefined;
+  /** By who asks, never by connection. */
+  visible?: ((principal: Principal | undefined) => boolean) | undefined;
+  /** Default: true. */
+  enabled?: boolean | undefined;
+}
+
+export interface ToolOptions<I, O> extends Options {
+  /** Must describe an object. Default: no arguments. */
+  input?: I;
+  output?: O;
+  annotations?: ToolAnnotations | undefined;
+  /** At most so many calls at once. */
+  concurrency?: number | undefined;
+  /** May the handler run again from the top when the client's answers come back elsewhere? Default: `"allow"`. */
+  replay?: "allow" | "forbid" | undefined;
+  exposeErrors?: readonly ErrorClass[] | undefined;
+}
+
+export interface ResourceOptions extends Options {
+  name?: string | undefined;
+  mimeType?: string | undefined;
+  annotations?: Annotations | undefined;
+  /** Bytes. */
+  size?: number | undefined;
+  /** Milliseconds that a client may keep it. */
+  ttlMs?: number | undefined;
+  cacheScope?: "public" | "private" | undefined;
+  /** Milliseconds that the server itself keeps a result, per URI and principal. */
+  cacheMs?: number | undefined;
+}
+
+export interface PromptOptions<A> extends Options {
+  args?: A;
+}
+
+/** What a handler gets for its arguments. */
+export type Given<I> = [I] extends [undefined] ? Record<string, never> : Output<I>;
+
+/** With an output schema the handler returns what that schema takes, or a ToolResult; without, anything JSON can say, or content. */
+export type Reply<O> = [O] extends [undefined] ? unknown : Input<O> | ToolResult | Question<unknown>;
+
+/** Any server, whatever its lifespan gives. */
+export interface AnyServer {
+  readonly name: string;
+  readonly fetch: (request: Request, extra?: { principal?: Principal | undefined }) => Promise<Response>;
+  readonly node: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
+/** Everything that the class `Server` offers. */
+export interface ServerMembers<L> extends AnyServer {
+  tool<const I extends Schema | undefined = undefined, const O extends Schema | undefined = undefined>(
+    name: string,
+    options: ToolOptions<I, O>,
+    handler: (args: Given<I>, ctx: Context<L>) => Maybe<Reply<O>>,
+  ): this;
+  resource<const U extends string>(
+    uri: U,
+    options: ResourceOptions,
+    handler: (variables: Variables<U>, ctx: Context<L>) => unknown,
+  ): this;
+  prompt<const A extends Schema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<A>,
+    handler: (
+      args: Given<A>,
+      ctx: Context<L>,
+    ) => Maybe<string | Message | readonly (string | Message)[] | PromptResult | Question<unknown>>,
+  ): this;
+  /** Completes an argument of a prompt (its name) or a variable of a resource template (its URI template). */
+  complete(
+    target: string,
+    argument: string,
+    handler: (
+      prefix: string,
+      given: Readonly<Record<string, string>>,
+      ctx: Context<L>,
+    ) => Maybe<readonly string[] | Completion>,
+  ): this;
+  /** Answers a vendor's own method. */
+  method<const P extends Schema>(
+    name: string,
+    options: { params: P },
+    handler: (params: Output<P>, ctx: Context<L>) => unknown,
+  ): this;
+  /** Ready-made ones: `middleware.timing()`, `.logging()`, `.rateLimit()`, `.responseLimit()`. */
+  middleware(handler: Middleware<L>, options?: { on?: string | readonly string[] | undefined }): this;
+  mount(prefix: string, other: AnyServer): this;
+  /** Hears a vendor's own notification. */
+  notification<const P extends Schema>(
+    name: string,
+    options: { params: P },
+    handler: (params: Output<P>, ctx: Context<L>) => Maybe<void>,
+  ): this;
+  onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this;
+
+  readonly tools: Registry<Tool>;
+  readonly resources: Registry<Resource>;
+  readonly resourceTemplates: Registry<ResourceTemplate>;
+  readonly prompts: Registry<Prompt>;
+  notifyUpdated(uri: string): void;
+  /** What `elicitUrl` sent somebody to is finished. */
+  notifyUrlDone(elicitationId: string): void;
+
+  /** stdio, or the given URL; resolves when the server has stopped. */
+  run(at?: string, options?: HttpOptions): Promise<void>;
+  /** Resolves when it listens. */
+  listen(at: string, options?: HttpOptions): Promise<Listening>;
+  /** Serves one peer over a wire of one's own. */
+  serve(transport: Transport): Promise<void>;
+  /** Leaves the lifespan of a mounted server; twice is fine. */
+  close(): Promise<void>;
+}
+
+export type Middleware<L = unknown> = (
+  request: { readonly method: string; readonly params: Readonly<Record<string, unknown>>; readonly ctx: Context<L> },
+  next: () => Promise<unknown>,
+) => Promise<unknown>;
+
+/** What a server offers of one kind, in order. Every change sends its list_changed by itself. */
+export interface Registry<T> extends Iterable<T> {
+  readonly size: number;
+  has(name: string): boolean;
+  get(name: string): T | undefined;
+  remove(name: string): void;
+  update(name: string, changes: Readonly<Record<string, unknown>>): void;
+  enable(...names: (string | { tags: readonly string[] })[]): void;
+  disable(...names: (string | { tags: readonly string[] })[]): void;
+}
+
+export interface Listening extends AsyncDisposable {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Who asks, as the authorization layer found out. */
+export interface Principal {
+  readonly subject: string;
+  readonly clientId?: string | undefined;
+  readonly scopes: ReadonlySet<string>;
+  readonly claims: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import * as gudgeon from "gudgeon";
+
+import { failureJson } from "../../bindings-node/dist/esm/failures.js";
+import { SchemaMismatch } from "../../bindings-node/dist/esm/schema.js";
+
+const { Cancelled, ConnectFailed, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired } = gudgeon;
+const failure = (thrown, options) => JSON.parse(failureJson(thrown, options));
+
+test("every error has its kind and name", () => {
+  const kinds = {
+    ConnectFailed: "connect", ConnectionLost: "lost", CallTimeout: "timeout", AuthError: "auth", NotSupported: "unsupported",
+    Declined: "declined", Cancelled: "cancelled", UrlElicitationRequired: "protocol",
+  };
+  for (const [name, kind] of Object.entries(kinds)) {
+    const error = new gudgeon[name]("m", { hint: "h", target: "t", phase: "call", cause: 1 });
+    assert.ok(error instanceof McpError && error instanceof Error);
+    assert.deepEqual([error.name, error.kind, error.message, error.hint, error.target, error.phase, error.cause], [name, kind, "m", "h", "t", "call", 1]);
+    assert.match(String(error.stack), new RegExp(`${name}: m|Error: m`));
+  }
+  const failed = new ConnectFailed("m", { exitStatus: 3, stderr: "oops" });
+  assert.deepEqual([failed.exitStatus, failed.stderr], [3, "oops"]);
+});
+
+test("what users construct", () => {
+  const protocol = new ProtocolError(-32001, "busy", { after: 1 });
+  assert.deepEqual([protocol.code, protocol.message, protocol.data], [-32001, "busy", { after: 1 }]);
+  const tool = new ToolError("kept", { k: 1 });
+  assert.deepEqual([tool.text, tool.result.isError, tool.result.meta, tool.kind], ["kept", true, { k: 1 }, "tool"]);
+  assert.equal(new ResourceNotFound("a://b").message, "Resource not found: a://b");
+});
+
+test("thrown values become the core's descriptions", () => {
+  class Broke extends Error {}
+  const cases = [
+    [new ToolError("no", { k: 1 }), { kind: "tool", message: "no", meta: { k: 1 } }],
+    [new ToolError("no"), { kind: "tool", message: "no" }],
+    [new ProtocolError(-1, "m", [1]), { kind: "protocol", code: -1, message: "m", data: [1] }],
+    [new ResourceNotFound("a://b", "gone"), { kind: "notFound", uri: "a://b", message: "gone" }],
+    [new Declined("Sure?"), { kind: "declined", message: "Sure?" }],
+    [new Cancelled("Sure?"), { kind: "declined", message: "Sure?" }],
+    [new SchemaMismatch("a: wrong", "input"), { kind: "invalid", message: "a: wrong" }],
+    [new NotSupported("no sampling", { code: -32021, data: { k: 1 } }), { kind: "protocol", code: -32021, message: "no sampling", data: { k: 1 } }],
+    [
+      new UrlElicitationRequired("sign in", { elicitations: [{ id: "e1", mode: "url", message: "Sign in", url: "https://a.example" }] }),
+      { kind: "protocol", code: -32042, message: "sign in", data: { elicitations: [{ mode: "url", elicitationId: "e1", message: "Sign in", url: "https://a.example" }] } },
+    ],
+  ];
+  for (const [thrown, told] of cases) assert.deepEqual(failure(thrown), told);
+  assert.deepEqual(failure(new Broke("poor"), { exposeErrors: [RangeError, Broke] }), { kind: "exposed", message: "poor" });
+  assert.equal(failure(new Broke("poor"), { exposeErrors: [RangeError] }).kind, "exception");
+});
+
+test("anything else is an exception with its type, and the stacks of its causes", () => {
+  class Broke extends Error {}
+  const told = failure(new Broke("poor", { cause: new TypeError("why") }));
+  assert.deepEqual([told.kind, told.type, told.message], ["exception", "Broke", "poor"]);
+  assert.match(told.traceback, /poor[\s\S]*errors\.test\.mjs[\s\S]*caused by: TypeError: why/);
+  assert.equal(failure(new RangeError("x")).type, "RangeError");
+  assert.equal(failure(new SchemaMismatch("bad", "output")).kind, "exception");
+  for (const [thrown, type, message] of [["text", "string", "text"], [undefined, "undefined", "undefined"], [Symbol("s"), "symbol", "Symbol(s)"]]) {
+    assert.deepEqual(failure(thrown), { kind: "exception", type, message, traceback: message });
+  }
+});
+
+test("what the call's own signal threw is a cancellation, another's is not", () => {
+  const stop = new AbortController();
+  const aborted = new DOMException("stopped", "AbortError");
+  assert.equal(failure(aborted, { signal: stop.signal }).kind, "exception");
+  stop.abort();
+  assert.deepEqual(failure(stop.signal.reason, { signal: stop.signal }), { kind: "cancelled" });
+  assert.deepEqual(failure(aborted, { signal: stop.signal }), { kind: "cancelled" });
+  assert.equal(failure(new Error("other"), { signal: stop.signal }).kind, "exception");
+});
+
+test("nothing that is thrown can break the telling", () => {
+  const cyclic = {};
+  cyclic.self = cyclic;
+  assert.deepEqual(failure(new ProtocolError(-5, "m", cyclic)), { kind: "protocol", code: -5, message: "m" });
+  assert.deepEqual(failure(new ToolError("m", { n: 1n })), { kind: "tool", message: "m" });
+  const hostile = new Proxy({}, { get() { throw new Error("no"); }, getPrototypeOf() { throw new Error("no"); } });
+  for (const thrown of [Object.create(null), hostile, Object.assign(new Error("x"), { cause: null })]) {
+    assert.equal(failure(thrown).kind, "exception");
+  }
+  const loop = new Error("loop");
+  loop.cause = loop;
+  assert.ok(failure(loop).traceback.length < 10_000);
+});

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type } from "arktype";
+import { ask, Cancelled, Declined, image, text, user } from "gudgeon";
+import * as z from "zod";
+
+import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/esm/questions.js";
+
+const accept = (content) => ({ action: "accept", content });
+const formOf = (schema) => ask.elicit("Well?", schema).params.requestedSchema;
+
+test("a plain type is asked as an object with the one property value, and comes back bare", () => {
+  const sure = ask.elicit("Delete it?", z.boolean(), { key: "sure" });
+  assert.deepEqual([sure.kind, sure.method, sure.key, sure.message], ["elicit", "elicitation/create", "sure", "Delete it?"]);
+  assert.deepEqual(sure.params, {
+    mode: "form",
+    message: "Delete it?",
+    requestedSchema: { type: "object", properties: { value: { type: "boolean" } }, required: ["value"] },
+  });
+  assert.equal(sure.read(accept({ value: true })), true);
+  assert.equal(ask.elicit("Name?", z.string().default("x")).read(accept({})), "x");
+  assert.deepEqual(formOf(z.string().default("x")), { type: "object", properties: { value: { type: "string", default: "x" } } });
+  assert.equal(ask.elicit("N?", { type: "integer", default: 3 }).read(accept({})), 3);
+});
+
+test("an object is asked as it is", () => {
+  const question = ask.elicit("Who?", z.object({ name: z.string(), age: z.number().optional(), mail: z.email() }));
+  const { requestedSchema } = question.params;
+  assert.deepEqual(Object.keys(requestedSchema), ["type", "properties", "required"]);
+  assert.deepEqual(requestedSchema.required, ["name", "mail"]);
+  assert.equal(requestedSchema.properties.mail.format, "email");
+  assert.deepEqual(question.read(accept({ name: "A", mail: "a@b.example" })), { name: "A", mail: "a@b.example" });
+});
+
+test("choices take the forms that the spec knows", () => {
+  const choice = { type: "string", enum: ["a", "b"] };
+  for (const schema of [z.enum(["a", "b"]), type("'a'|'b'"), z.union([z.literal("a"), z.literal("b")]), { enum: ["a", "b"] }]) {
+    assert.deepEqual(formOf(schema).properties.value, choice);
+  }
+  assert.deepEqual(formOf({ oneOf: [{ const: "a", title: "A" }, { const: "b", title: "B" }] }).properties.value, {
+    type: "string",
+    oneOf: [{ const: "a", title: "A" }, { const: "b", title: "B" }],
+  });
+  assert.deepEqual(formOf(z.array(z.enum(["a", "b"]))).properties.value, { type: "array", items: choice });
+});
+
+test("what no form can ask fails with the place and the mend", () => {
+  for (const schema of [z.object({ a: z.object({ b: z.string() }) }), z.object({ a: z.array(z.string()) }), z.object({ a: z.string().nullable() })]) {
+    assert.throws(() => ask.elicit("Who?", schema), /^TypeError: elicit\("Who\?"\), property "a": a form asks for texts, numbers, .*\.optional\(\)/);
+  }
+  assert.throws(() => ask.elicit("Who?", z.array(z.number())), /elicit\("Who\?"\): a form asks for/);
+});
+
+test("an answer that the schema refuses is told as the answer's fault", async () => {
+  assert.throws(() => ask.elicit("Age?", z.number().min(1)).read(accept({ value: 0 })), {
+    name: "SchemaMismatch",
+    message: /^the answer to elicit\("Age\?"\): /,
+  });
+  const later = ask.elicit("Age?", z.number().refine(async (n) => n > 1, "too young"));
+  await assert.rejects(later.read(accept({ value: 0 })), { message: 'the answer to elicit("Age?"): too young' });
+});
+
+test("a no throws, or is an outcome", async () => {
+  const sure = ask.elicit("Sure?", z.boolean());
+  assert.throws(() => sure.read({ action: "decline" }), (error) => error instanceof Declined && error.message === "Sure?");
+  assert.throws(() => sure.read({ action: "cancel" }), Cancelled);
+  assert.throws(() => sure.read({}), Cancelled);
+  assert.deepEqual(outcomeOf(sure, { action: "decline" }), { action: "decline" });
+  assert.deepEqual(outcomeOf(sure, { action: "cancel" }), { action: "cancel" });
+  assert.deepEqual(outcomeOf(sure, accept({ value: false })), { action: "accept", value: false });
+  const later = ask.elicit("N?", z.number().refine(async () => true));
+  assert.deepEqual(await outcomeOf(later, accept({ value: 2 })), { action: "accept", value: 2 });
+});
+
+test("a page to visit, roots", () => {
+  const page = ask.elicitUrl("Sign in", "https://a.example");
+  assert.deepEqual(page.params, { mode: "url", message: "Sign in", url: "https://a.example" });
+  assert.equal(page.read({ action: "accept", elicitationId: "e1" }), "e1");
+  assert.throws(() => page.read({ action: "decline" }), Declined);
+  const roots = ask.roots({ key: "r" });
+  assert.deepEqual([roots.method, roots.params, roots.key], ["roots/list", {}, "r"]);
+  assert.deepEqual(roots.read({ roots: [{ uri: "file:///a", name: "a" }, 5] }), [{ uri: "file:///a", name: "a" }]);
+  assert.deepEqual(roots.read({}), []);
+});
+
+test("sampling, with every option", () => {
+  const question = ask.sample(["Hi", user([text("Look"), image(new Uint8Array([1]), "png")])], {
+    maxTokens: 5, system: "s", temperature: 0, stop: ["."], models: "small", costPriority: 1, toolChoice: "none",
+    tools: [{ name: "add", inputSchema: { type: "object" }, annotations: { readOnly: true }, meta: { k: 1 } }],
+  });
+  assert.deepEqual(question.params, {
+    messages: [
+      { role: "user", content: { type: "text", text: "Hi" } },
+      { role: "user", content: [{ type: "text", text: "Look" }, { type: "image", data: "AQ==", mimeType: "image/png" }] },
+    ],
+    maxTokens: 5,
+    systemPrompt: "s",
+    temperature: 0,
+    stopSequences: ["."],
+    modelPreferences: { hints: [{ name: "small" }], costPriority: 1 },
+    tools: [{ name: "add", inputSchema: { type: "object" }, annotations: { readOnlyHint: true }, _meta: { k: 1 } }],
+    toolChoice: { mode: "none" },
+  });
+  assert.deepEqual(Object.keys(ask.sample("Hi").params), ["messages", "maxTokens"]);
+  assert.throws(() => ask.sample([{ role: "user" }]), /message 0 must be a string or made by user\(\)/);
+  const answer = question.read({ role: "assistant", content: { type: "text", text: "Hello" }, model: "m", stopReason: "endTurn" });
+  assert.deepEqual([answer.role, answer.text, answer.content.length, answer.model, answer.stopReason], ["assistant", "Hello", 1, "m", "endTurn"]);
+});
+
+test("a handler may return one question or a list of them, never both with an answer", () => {
+  const [a, b] = [ask.elicit("A?", z.string()), ask.roots()];
+  assert.ok(isQuestion(a) && !isQuestion({ ...a }));
+  assert.deepEqual(questionsIn(a), [a]);
+  assert.deepEqual(questionsIn([a, b]), [a, b]);
+  for (const value of [undefined, "x", [], ["x"], { a }]) assert.equal(questionsIn(value), undefined);
+  assert.throws(() => questionsIn([a, "x"]), /the result\[1\] is no question/);
+});
