@@ -1,0 +1,150 @@
+//! An MCP server that searches a folder of Markdown: `docsearch [folder]`, by default this repository's own.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use docsearch_index::{Heading, Hit, Index};
+use gudgeon::{Completion, Context, Prompt, Resource, Server, Tool, ToolError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+    std::env::args_os().nth(1).map_or_else(|| own.into(), PathBuf::from)
+});
+static INDEX: Mutex<Option<Arc<Index>>> = Mutex::new(None);
+
+#[derive(Deserialize, JsonSchema)]
+struct SearchArgs {
+    /// words to look for; any of them counts
+    query: String,
+    /// at most so many hits
+    #[serde(default = "ten")]
+    #[schemars(range(min = 1, max = 50))]
+    limit: usize,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct PathArgs {
+    /// a document's path, as search returns it
+    path: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SearchResult {
+    hits: Vec<Hit>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Outline {
+    path: String,
+    headings: Vec<Heading>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Indexed {
+    files: usize,
+    sections: usize,
+}
+
+fn ten() -> usize {
+    10
+}
+
+/// The one index of this process: made when it is first needed.
+fn index(ctx: &Context) -> Result<Arc<Index>, ToolError> {
+    let mut index = INDEX.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*index {
+        Some(made) => Ok(Arc::clone(made)),
+        None => Ok(Arc::clone(index.insert(read_folder(ctx)?))),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no folder holds 2^53 files")]
+fn read_folder(ctx: &Context) -> Result<Arc<Index>, ToolError> {
+    Ok(Arc::new(Index::new(&FOLDER, |done, total, path| {
+        ctx.progress(done as f64, Some(total as f64), Some(path))
+    })?))
+}
+
+async fn search(
+    SearchArgs { query, limit }: SearchArgs,
+    ctx: Context,
+) -> Result<SearchResult, ToolError> {
+    Ok(SearchResult { hits: index(&ctx)?.search(&query, limit)? })
+}
+
+async fn outline(PathArgs { path }: PathArgs, ctx: Context) -> Result<Outline, ToolError> {
+    let headings = index(&ctx)?.outline(&path)?;
+    Ok(Outline { path, headings })
+}
+
+async fn reindex(ctx: Context) -> Result<Indexed, ToolError> {
+    let fresh = read_folder(&ctx)?;
+    *INDEX.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&fresh));
+    Ok(Indexed { files: fresh.documents.len(), sections: fresh.sections })
+}
+
+async fn document(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
+    Ok(index(&ctx)?.read(&path)?.to_owned())
+}
+
+async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
+    let index = index(&ctx)?;
+    let text = index.read(&path)?;
+    Ok(format!(
+        "Summarize the document {path} in five sentences, then list its sections.\n\n{text}"
+    ))
+}
+
+async fn paths(typed: String, ctx: Context) -> Result<Completion, ToolError> {
+    let mut values = index(&ctx)?.complete(&typed);
+    let total = values.len();
+    values.truncate(100);
+    Ok(Completion { has_more: Some(total > values.len()), total: Some(total as u64), values })
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if !FOLDER.is_dir() {
+        let folder = FOLDER.display();
+        return Err(format!(
+            "{folder} is no folder; give the folder that holds your Markdown files"
+        )
+        .into());
+    }
+    let path = "a document's path, as search returns it";
+    Server::new("docsearch")
+        .version("1.0.0")
+        .instructions("Search the documents first, then read what was found.")
+        .add(
+            Tool::new("search", search)
+                .description("Search the documents. Hits are sections, best first.")
+                .read_only(),
+        )
+        .add(
+            Tool::new("outline", outline)
+                .description("List a document's headings with their levels and lines.")
+                .read_only(),
+        )
+        .add(
+            Tool::new("reindex", reindex)
+                .description("Read the folder again, after its files have changed.")
+                .read_only(),
+        )
+        .add(
+            Resource::template("docs://{+path}", document)
+                .description("A document of the folder.")
+                .mime_type("text/markdown"),
+        )
+        .add(
+            Prompt::new("summarize", summarize)
+                .description("Summarize a document.")
+                .argument("path", path, true),
+        )
+        .complete("summarize", "path", paths)
+        .complete("docs://{+path}", "path", paths)
+        .run_stdio()
+        .await?;
+    Ok(())
+}
