@@ -1,6 +1,6 @@
 import { isObject } from "./content.js";
 import type { JsonObject } from "./portable.js";
-import { compileSchema, isPromise, SchemaMismatch } from "./schema.js";
+import { compileSchema } from "./schema.js";
 import type { Maybe } from "./types.js";
 
 /** What a question's schema becomes: a flat object, and the way back from what was filled in. */
@@ -39,7 +39,7 @@ function makeForm(schema: unknown, place: string): Form {
     read(content) {
       const given = isObject(content) ? content : {};
       const value = whole ? given : (given[VALUE] ?? (validate ? undefined : json["default"]));
-      return validate ? inAnswer(() => validate(value), place) : value;
+      return validate ? validate(value) : value;
     },
   };
 }
@@ -83,18 +83,4 @@ function withoutChoices(schema: JsonObject): JsonObject {
 
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string");
-}
-
-/** Says of a mismatch that it is the answer's. */
-function inAnswer(check: () => Maybe<unknown>, place: string): Maybe<unknown> {
-  const retell = (error: unknown): never => {
-    if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side);
-    throw error;
-  };
-  try {
-    const value = check();
-    return isPromise(value) ? value.catch(retell) : value;
-  } catch (error) {
-    return retell(error);
-  }
 }

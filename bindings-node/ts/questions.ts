@@ -3,7 +3,7 @@ import { isObject } from "./content.js";
 import { Cancelled, Declined } from "./errors.js";
 import { formOf } from "./forms.js";
 import { sampleResultFromWire, sampleToWire } from "./sampling.js";
-import { isPromise } from "./schema.js";
+import { isPromise, SchemaMismatch } from "./schema.js";
 import type { Maybe, Message, Outcome, Output, Question, Root, SampleOptions, SampleResult, Schema } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -26,14 +26,15 @@ export interface Asked<T = unknown> extends Question<T> {
 /** Questions as values: `ctx.ask()` asks several at once, and a handler may return them. */
 export const ask = {
   elicit<const S extends Schema>(message: string, schema: S, rest: Keyed = {}): Question<Output<S>> {
-    const form = formOf(schema, `elicit(${JSON.stringify(message)})`);
+    const place = `elicit(${JSON.stringify(message)})`;
+    const form = formOf(schema, place);
     return make<Output<S>>({
       kind: "elicit",
       message,
       key: rest.key,
       method: "elicitation/create",
       params: { mode: "form", message, requestedSchema: form.schema },
-      read: (result) => accepted(result, message, () => form.read(result["content"]) as Maybe<Output<S>>),
+      read: (result) => accepted(result, message, () => inAnswer(() => form.read(result["content"]), place) as Maybe<Output<S>>),
     });
   },
 
@@ -112,6 +113,20 @@ function accepted<T>(result: Wire, message: string, read: () => T): T {
       throw new Declined(message);
     default:
       throw new Cancelled(message);
+  }
+}
+
+/** Says of a mismatch that it is the answer's. */
+function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
+  const retell = (error: unknown): never => {
+    if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side);
+    throw error;
+  };
+  try {
+    const value = read();
+    return isPromise(value) ? value.catch(retell) : value;
+  } catch (error) {
+    return retell(error);
   }
 }
 

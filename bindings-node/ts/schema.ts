@@ -139,7 +139,7 @@ function describesObject(schema: unknown, root: JsonObject, depth: number): bool
 function validateBy(standard: Standard, side: Side): Validate {
   return (value) => {
     const result = standard.validate(value);
-    return isPromise(result) ? result.then((settled) => take(settled, side)) : take(result, side);
+    return isPromise(result) ? Promise.resolve(result).then((settled) => take(settled, side)) : take(result, side);
   };
 }
 

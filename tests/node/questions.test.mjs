@@ -57,8 +57,11 @@ test("an answer that the schema refuses is told as the answer's fault", async ()
     name: "SchemaMismatch",
     message: /^the answer to elicit\("Age\?"\): /,
   });
-  const later = ask.elicit("Age?", z.number().refine(async (n) => n > 1, "too young"));
-  await assert.rejects(later.read(accept({ value: 0 })), { message: 'the answer to elicit("Age?"): too young' });
+  const later = z.number().refine(async (n) => n > 1, "too young");
+  for (const message of ["Age?", "Really?"]) {
+    const told = { message: `the answer to elicit("${message}"): too young` };
+    await assert.rejects(ask.elicit(message, later).read(accept({ value: 0 })), told);
+  }
 });
 
 test("a no throws, or is an outcome", async () => {
