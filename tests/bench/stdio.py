@@ -42,7 +42,7 @@ def bench():
             "in flight",
             "calls/s",
             *(f"× {peer}" for peer in PEERS),
-            *"p50 µs|p99 µs|max µs|CPU µs|RSS MB".split("|"),
+            *["p50 µs", "p99 µs", "max µs", "CPU µs", "RSS MB"],
         ],
         [row for in_flight in IN_FLIGHT for row in speed_rows(in_flight, speed[in_flight])],
     )

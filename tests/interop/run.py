@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import expect
 import peers
+import processes
 from servers.pixel import PIXEL
 
 HERE = Path(__file__).resolve().parent
@@ -123,39 +123,27 @@ def _runs(program):
 
 
 def _run(command):
-    """Runs in a process group of its own, so that a client that hangs takes its server along."""
-    child = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    """Runs one client program; what outlives it or hangs is killed and told."""
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     try:
+        # Servers inherit stderr, so this also waits for a server that outlives its client.
         out, err = child.communicate(timeout=SECONDS)
         status = f"exit {child.returncode}"
     except subprocess.TimeoutExpired:
-        _kill_group(child)
+        ended = child.poll() is not None
+        status = f"exit {child.returncode}, but its server lives on" if ended else f"killed after {SECONDS} s"
+        for pid in processes.under(child.pid) | processes.with_stderr(child.stderr):
+            processes.kill(pid)
         out, err = child.communicate()
-        status = f"killed after {SECONDS} s"
-    _kill_group(child)
     return status, out.decode(errors="replace"), err.decode(errors="replace")
 
 
 def _last_words(err):
     """The line that names the error, where there is one, else the last line."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
-    return next((line for line in reversed(lines) if "Error" in line or "rror:" in line), lines[-1] if lines else "")[
-        :400
-    ]
-
-
-def _kill_group(child):
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+    errors = [line for line in lines if "rror:" in line or "Error" in line]
+    return next(iter([*errors[-1:], *lines[-1:]]), "")[:400]
 
 
 def pairs(official):

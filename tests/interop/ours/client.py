@@ -5,6 +5,7 @@ import contextlib
 import json
 
 from described import commandline, describe, failure
+
 from gudgeon import Client
 
 

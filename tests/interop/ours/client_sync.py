@@ -4,6 +4,7 @@ import json
 import time
 
 from described import commandline, describe, failure
+
 from gudgeon import SyncClient
 from gudgeon.errors import CallTimeout
 

@@ -2,9 +2,10 @@
 
 import asyncio
 
+from pixel import PIXEL
+
 from gudgeon import Context, Image, Server, SyncContext, ToolError
 from gudgeon.types import ResourceLink
-from pixel import PIXEL
 
 app = Server("interop", version="1.0.0")
 seen = {"cancelled": 0}
