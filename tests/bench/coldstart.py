@@ -10,7 +10,6 @@ import subprocess
 import time
 
 from common import (
-    NOT_BUILT,
     OURS_PYTHON,
     Broken,
     drive,
@@ -19,6 +18,7 @@ from common import (
     print_table,
     python_is_built,
     ratio,
+    remark,
     set_up,
     take_turns,
 )
@@ -42,7 +42,7 @@ def bench():
     print_table(
         ["server", "median", "min", "max"],
         [
-            [name, *(f"{starts[name][key]:.0f}" for key in keys)] if name in starts else [name, NOT_BUILT]
+            [name, *(f"{starts[name][key]:.0f}" for key in keys)] if name in starts else [name, remark(name)]
             for name in SERVERS
         ],
     )

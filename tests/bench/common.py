@@ -21,11 +21,16 @@ COMMANDS = {
     "ts 2": ["node", SERVERS / "ts2.mjs"],
     "node": ["node", SERVERS / "ours_node.mjs"],
 }
-NOT_BUILT = "not built: run make build"
+broken = {}  # what went wrong, by server
 
 
 class Broken(Exception):
     """Something that should run did not."""
+
+
+def remark(name):
+    """What a table says in place of a server's numbers."""
+    return "broke, see below" if name in broken else "not built: run make build"
 
 
 def set_up():
@@ -52,13 +57,13 @@ def _runs(command):
 
 def drive(server, *options):
     """One run of the driver against one server."""
-    command = [ROOT / "target/release/bench-driver", *options, "--", *COMMANDS[server]]
+    command = [ROOT / "target/release/bench-driver", *options, "--stderr", "--", *COMMANDS[server]]
     try:
         done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
     except subprocess.TimeoutExpired:
-        raise Broken(f"{server}: no end after 120 s with {' '.join(options)}") from None
+        raise Broken(f"no end after 120 s with {' '.join(options)}") from None
     if done.returncode:
-        raise Broken(f"{server}: {done.stderr.strip()}")
+        raise Broken("\n".join(done.stderr.strip().splitlines()[-20:]))
     return json.loads(done.stdout)
 
 
@@ -71,12 +76,19 @@ def medians(runs):
 
 
 def take_turns(jobs, rounds):
-    """Runs every job once a round, so that the machine's moods meet all of them; the medians by job."""
+    """Runs every server's job once a round, so that the machine's moods meet all of them; the medians by server.
+
+    A server that breaks is left out from then on."""
     runs = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
-            runs[name].append(job())
-    return {name: medians(of) for name, of in runs.items()}
+            if name in broken:
+                continue
+            try:
+                runs[name].append(job())
+            except Broken as why:
+                broken[name] = str(why)
+    return {name: medians(of) for name, of in runs.items() if name not in broken}
 
 
 def print_table(head, rows):
@@ -106,5 +118,7 @@ def ratio(one, other):
 def main(bench):
     try:
         bench()
-    except Broken as broken:
-        sys.exit(f"bench: {broken}")
+    except Broken as why:
+        sys.exit(f"bench: {why}")
+    if broken:
+        sys.exit("\n".join(f"{name} broke: {why}" for name, why in broken.items()))

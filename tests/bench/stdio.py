@@ -5,7 +5,7 @@ python3 tests/bench/stdio.py [--seconds 2] [--rounds 3] [--era legacy|modern]
 
 import argparse
 
-from common import COMMANDS, NOT_BUILT, drive, main, print_goal, print_table, ratio, set_up, take_turns
+from common import COMMANDS, drive, main, print_goal, print_table, ratio, remark, set_up, take_turns
 
 ECHO = ["--tool", "echo", "--arguments", '{"text":"hello, world 16!"}']
 SLEEPER = ["--mix", 'sleepy={"seconds":0.2}']
@@ -52,7 +52,7 @@ def bench():
         [
             [name, *(f"{mixed[name][part][key]:,.0f}" for part, key in MIXED_COLUMNS)]
             if name in mixed
-            else [name, NOT_BUILT]
+            else [name, remark(name)]
             for name in ("mcp 2", "python sync")
         ],
     )
@@ -68,16 +68,16 @@ MIXED_COLUMNS = [
 def speed_rows(in_flight, speed):
     for name in COMMANDS:
         if name not in speed:
-            yield [name, NOT_BUILT]
+            yield [name, remark(name)]
             continue
         run = speed[name]
-        ratios = [run["calls_per_second"] / speed[peer]["calls_per_second"] for peer in PEERS]
+        ratios = [ratio(run["calls_per_second"], speed.get(peer, {}).get("calls_per_second")) for peer in PEERS]
         cpu, memory = (run[key] for key in ("cpu_us", "rss_mb"))
         yield [
             name,
             in_flight,
             f"{run['calls_per_second']:,.0f}",
-            *(f"{times:.1f}" for times in ratios),
+            *("?" if times is None else f"{times:.1f}" for times in ratios),
             *(f"{run[key]:,.0f}" for key in ("p50_us", "p99_us", "max_us")),
             "?" if cpu is None else f"{cpu:.1f}",
             "?" if memory is None else f"{memory:.0f}",
