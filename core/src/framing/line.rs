@@ -1,0 +1,275 @@
+//! Newline-delimited JSON: one message a line, as on stdio and on byte streams.
+
+/// How long a line may be unless the user says otherwise: 16 MiB.
+pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
+
+/// A buffer that grew beyond this is given back once its line is done.
+const KEPT_CAPACITY: usize = 64 * 1024;
+
+/// What the decoder cuts out of the stream.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Frame<'a> {
+    /// One line without its line end; never blank.
+    Line(&'a [u8]),
+    /// A line longer than `limit` bytes. It is told once, the rest of the line is skipped and the stream goes on.
+    TooLong { limit: usize },
+}
+
+/// Cuts lines out of chunks of any size. A line that lies whole in a chunk is not copied.
+#[derive(Debug)]
+pub struct LineDecoder {
+    limit: usize,
+    /// The beginning of a line whose end has not come yet; at most `limit` bytes.
+    held: Vec<u8>,
+    /// `held` was given out and is to be emptied.
+    spent: bool,
+    /// Inside an overlong line.
+    skipping: bool,
+}
+
+/// Where a cut line lies.
+enum Cut<'a> {
+    Chunk(&'a [u8]),
+    Held,
+    TooLong,
+}
+
+impl LineDecoder {
+    /// `limit` counts the bytes before the newline.
+    pub fn new(limit: usize) -> Self {
+        Self { limit, held: Vec::new(), spent: false, skipping: false }
+    }
+
+    /// The next frame; `chunk` is advanced past it. `None` when the chunk is used up:
+    /// `while let Some(frame) = decoder.next(&mut chunk) { … }`.
+    pub fn next<'a, 'chunk: 'a>(&'a mut self, chunk: &mut &'chunk [u8]) -> Option<Frame<'a>> {
+        match self.cut(chunk)? {
+            Cut::Chunk(line) => Some(Frame::Line(line)),
+            Cut::Held => Some(Frame::Line(without_return(&self.held))),
+            Cut::TooLong => Some(Frame::TooLong { limit: self.limit }),
+        }
+    }
+
+    /// The stream ended: a last line without a newline, where there is one. The decoder is then as new.
+    pub fn finish(&mut self) -> Option<Frame<'_>> {
+        self.forget_spent();
+        self.skipping = false;
+        self.spent = true;
+        let line = without_return(&self.held);
+        (!is_blank(line)).then_some(Frame::Line(line))
+    }
+
+    /// How many bytes of an unfinished line are in memory.
+    pub fn held(&self) -> usize {
+        if self.spent { 0 } else { self.held.len() }
+    }
+
+    fn cut<'a>(&mut self, chunk: &mut &'a [u8]) -> Option<Cut<'a>> {
+        self.forget_spent();
+        while !chunk.is_empty() {
+            let Some(end) = memchr::memchr(b'\n', chunk) else {
+                let rest = std::mem::take(chunk);
+                return self.hold(rest);
+            };
+            let (line, rest) = (&chunk[..end], &chunk[end + 1..]);
+            *chunk = rest;
+            if std::mem::take(&mut self.skipping) {
+                continue;
+            }
+            if self.held.len() + line.len() > self.limit {
+                self.held = Vec::new();
+                return Some(Cut::TooLong);
+            }
+            if self.held.is_empty() {
+                let line = without_return(line);
+                if !is_blank(line) {
+                    return Some(Cut::Chunk(line));
+                }
+            } else {
+                self.held.extend_from_slice(line);
+                self.spent = true;
+                if !is_blank(&self.held) {
+                    return Some(Cut::Held);
+                }
+                self.forget_spent();
+            }
+        }
+        None
+    }
+
+    /// Keeps the beginning of a line, unless it is already too long.
+    fn hold<'a>(&mut self, rest: &[u8]) -> Option<Cut<'a>> {
+        if self.skipping {
+            return None;
+        }
+        if self.held.len() + rest.len() > self.limit {
+            self.held = Vec::new();
+            self.skipping = true;
+            return Some(Cut::TooLong);
+        }
+        self.held.extend_from_slice(rest);
+        None
+    }
+
+    fn forget_spent(&mut self) {
+        if std::mem::take(&mut self.spent) {
+            self.held.clear();
+            self.held.shrink_to(KEPT_CAPACITY);
+        }
+    }
+}
+
+/// Appends `frame` and a newline. A frame is compact JSON, which has no raw newline in it.
+pub fn encode_line(frame: &[u8], out: &mut Vec<u8>) {
+    debug_assert!(memchr::memchr(b'\n', frame).is_none(), "a frame must not contain a raw newline");
+    out.reserve(frame.len() + 1);
+    out.extend_from_slice(frame);
+    out.push(b'\n');
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Eq, PartialEq)]
+    enum Owned {
+        Line(Vec<u8>),
+        TooLong,
+    }
+
+    fn own(frame: Frame<'_>) -> Owned {
+        match frame {
+            Frame::Line(line) => Owned::Line(line.to_vec()),
+            Frame::TooLong { .. } => Owned::TooLong,
+        }
+    }
+
+    fn decode<'a>(limit: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
+        let mut decoder = LineDecoder::new(limit);
+        let mut frames = Vec::new();
+        for chunk in chunks {
+            let mut rest = chunk;
+            while let Some(frame) = decoder.next(&mut rest) {
+                frames.push(own(frame));
+            }
+            assert!(decoder.held() <= limit, "{} bytes held", decoder.held());
+        }
+        frames.extend(decoder.finish().map(own));
+        assert_eq!(decoder.held(), 0);
+        frames
+    }
+
+    fn line(text: &str) -> Owned {
+        Owned::Line(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn stdio_transport_messages_are_delimited_by_newlines() {
+        assert_eq!(
+            decode(99, [&b"{\"a\":1}\n{\"b\":2}\n"[..]]),
+            [line("{\"a\":1}"), line("{\"b\":2}")]
+        );
+    }
+
+    #[test]
+    fn crlf_blank_lines_and_a_missing_last_newline_are_accepted() {
+        assert_eq!(
+            decode(99, [&b"\r\n{}\r\n\n \t\n[]\r"[..], &b"\n\n7"[..]]),
+            [line("{}"), line("[]"), line("7")]
+        );
+    }
+
+    #[test]
+    fn a_line_of_exactly_the_limit_passes_and_one_byte_more_does_not() {
+        assert_eq!(decode(4, [&b"1234\n12345\n1"[..]]), [line("1234"), Owned::TooLong, line("1")]);
+        assert_eq!(decode(4, [&b"12345"[..]]), [Owned::TooLong]);
+    }
+
+    #[test]
+    fn a_line_whole_in_its_chunk_is_not_copied() {
+        let bytes = b"{}\n{}\n";
+        let mut decoder = LineDecoder::new(9);
+        let mut rest = &bytes[..];
+        while let Some(frame) = decoder.next(&mut rest) {
+            let Frame::Line(line) = frame else { panic!("too long") };
+            assert!(bytes.as_ptr_range().contains(&line.as_ptr()));
+        }
+        assert_eq!(decoder.held.capacity(), 0);
+    }
+
+    #[test]
+    fn a_large_line_leaves_no_large_buffer_behind() {
+        let mut decoder = LineDecoder::new(DEFAULT_LINE_LIMIT);
+        let large = vec![b'x'; 4 * 1024 * 1024];
+        assert_eq!(decoder.next(&mut &large[..]), None);
+        assert!(matches!(decoder.next(&mut &b"\n"[..]), Some(Frame::Line(_))));
+        assert_eq!(decoder.next(&mut &b"\n"[..]), None);
+        assert!(decoder.held.capacity() <= KEPT_CAPACITY);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let mut bytes = Vec::new();
+        encode_line(b"{\"text\":\"a\\nb\"}", &mut bytes);
+        encode_line(b"[]", &mut bytes);
+        assert_eq!(decode(99, [&bytes[..]]), [line("{\"text\":\"a\\nb\"}"), line("[]")]);
+    }
+
+    /// The same rules, written for a whole stream at once.
+    fn reference(limit: usize, bytes: &[u8]) -> Vec<Owned> {
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let cut = lines.map(|line| {
+            if line.len() > limit { Owned::TooLong } else { own(Frame::Line(without_return(line))) }
+        });
+        cut.filter(|frame| !matches!(frame, Owned::Line(line) if is_blank(line))).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_gives_the_same_frames(
+            bytes in vec(prop_oneof![Just(b'\n'), Just(b'\r'), Just(b' '), Just(b'x'), any::<u8>()], 0..400),
+            sizes in vec(1_usize..20, 1..20),
+            limit in 0_usize..40,
+        ) {
+            let mut chunks = Vec::new();
+            let mut rest = &bytes[..];
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (chunk, after) = rest.split_at((*size).min(rest.len()));
+                chunks.push(chunk);
+                rest = after;
+            }
+            let expected = reference(limit, &bytes);
+            prop_assert_eq!(decode(limit, chunks), expected);
+            let whole = decode(limit, [&bytes[..]]);
+            prop_assert_eq!(whole, reference(limit, &bytes));
+        }
+
+        #[test]
+        fn an_overlong_line_does_not_disturb_its_neighbours(before in 0_usize..5, after in 0_usize..5, extra in 1_usize..200, size in 1_usize..64) {
+            let limit = 16;
+            let mut bytes = b"before\n".repeat(before);
+            bytes.extend(vec![b'x'; limit + extra]);
+            bytes.push(b'\n');
+            bytes.extend(b"after\n".repeat(after));
+            let frames = decode(limit, bytes.chunks(size));
+            prop_assert_eq!(frames.len(), before + 1 + after);
+            prop_assert!(frames[..before].iter().all(|frame| *frame == line("before")));
+            prop_assert_eq!(&frames[before], &Owned::TooLong);
+            prop_assert!(frames[before + 1..].iter().all(|frame| *frame == line("after")));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Bytes to frames and back, without any input or output.
+
+mod line;
+
+pub use line::{DEFAULT_LINE_LIMIT, Frame, LineDecoder, encode_line};
