@@ -1,0 +1,199 @@
+//! Which schema leads to which: what is needed to bound a schema before it is compiled and checks after.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::build::Builder;
+use super::{MAX_IN_PLACE, SchemaError};
+
+/// Beyond this many schemas within each other, a schema's expansion is not worth counting.
+const EXPANDED_DEPTH: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Graph {
+    nodes: Vec<Node>,
+    patterns: usize,
+}
+
+/// One schema and where it leads.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) pointer: String,
+    /// By its own `type`, `enum` or `const`.
+    pub(super) refuses_strings: bool,
+    /// The same value must fit all of these: `$ref`, `allOf`.
+    pub(super) all: Vec<usize>,
+    /// The same value must fit one of each: `anyOf`, `oneOf`.
+    pub(super) any: Vec<Vec<usize>>,
+    /// Also about the same value: `not`, `if`, ….
+    pub(super) beside: Vec<usize>,
+    pub(super) properties: HashMap<String, usize>,
+    /// About members or items in general.
+    pub(super) inner: Vec<usize>,
+}
+
+impl Node {
+    fn in_place(&self) -> impl Iterator<Item = usize> {
+        self.all.iter().chain(self.any.iter().flatten()).chain(&self.beside).copied()
+    }
+}
+
+impl Graph {
+    pub(super) fn build(document: &Value) -> Result<Self, SchemaError> {
+        let Builder { nodes, patterns, .. } = Builder::read(document)?;
+        let graph = Self { nodes, patterns };
+        let mut heights = vec![Height::Unknown; graph.nodes.len()];
+        for node in 0..graph.nodes.len() {
+            graph.height(node, 1, &mut heights)?;
+        }
+        Ok(graph)
+    }
+
+    /// How many schemas there are when each is written out wherever it is referred to (but for recursion).
+    pub(super) fn expansion(&self) -> usize {
+        self.expanded(0, 0, &mut vec![None; self.nodes.len()])
+    }
+
+    pub(super) fn patterns(&self) -> usize {
+        self.patterns
+    }
+
+    /// Names of the root's properties that take no string.
+    pub(super) fn textless_properties(&self) -> Vec<String> {
+        let mut takes = vec![None; self.nodes.len()];
+        let mut names = Vec::new();
+        let mut roots = vec![0];
+        let mut next = 0;
+        while let Some(&root) = roots.get(next) {
+            next += 1;
+            for (name, &property) in &self.nodes[root].properties {
+                if !self.takes_strings(property, &mut takes) && !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+            for target in &self.nodes[root].all {
+                if !roots.contains(target) {
+                    roots.push(*target);
+                }
+            }
+        }
+        names
+    }
+
+    /// Whether checking `value` without memory of what was seen before takes at most `steps`.
+    pub(super) fn can_afford(&self, value: &Value, steps: usize) -> bool {
+        let mut left = steps;
+        let mut open = vec![(0, value)];
+        while let Some((index, value)) = open.pop() {
+            let node = &self.nodes[index];
+            let before = open.len();
+            open.extend(node.in_place().map(|target| (target, value)));
+            match value {
+                Value::Object(members) if members.len() <= left => {
+                    for (name, member) in members {
+                        open.extend(node.properties.get(name).map(|target| (*target, member)));
+                        open.extend(node.inner.iter().take(left).map(|target| (*target, member)));
+                        if open.len() - before > left {
+                            return false;
+                        }
+                    }
+                }
+                Value::Array(items) if items.len() <= left => {
+                    for item in items {
+                        open.extend(node.inner.iter().map(|target| (*target, item)));
+                        if open.len() - before > left {
+                            return false;
+                        }
+                    }
+                }
+                Value::Object(_) | Value::Array(_) => return false,
+                _ => {}
+            }
+            match left.checked_sub(1 + open.len() - before) {
+                Some(rest) => left = rest,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn expanded(&self, index: usize, depth: usize, sizes: &mut Vec<Option<usize>>) -> usize {
+        if let Some(size) = sizes[index] {
+            return size;
+        }
+        if depth > EXPANDED_DEPTH {
+            return usize::MAX;
+        }
+        // What a recursion finds when it comes back here.
+        sizes[index] = Some(1);
+        let node = &self.nodes[index];
+        let targets = node
+            .in_place()
+            .chain(node.properties.values().copied())
+            .chain(node.inner.iter().copied());
+        let size = targets.fold(1, |size: usize, target| {
+            size.saturating_add(self.expanded(target, depth + 1, sizes))
+        });
+        sizes[index] = Some(size);
+        size
+    }
+
+    fn takes_strings(&self, index: usize, memory: &mut Vec<Option<bool>>) -> bool {
+        if let Some(known) = memory[index] {
+            return known;
+        }
+        let node = &self.nodes[index];
+        let takes = !node.refuses_strings
+            && node.all.iter().all(|&target| self.takes_strings(target, memory))
+            && node
+                .any
+                .iter()
+                .all(|group| group.iter().any(|&target| self.takes_strings(target, memory)));
+        memory[index] = Some(takes);
+        takes
+    }
+
+    /// The longest way from `index` that stays at the same value; refuses circles and too long ways.
+    fn height(
+        &self,
+        index: usize,
+        above: usize,
+        heights: &mut [Height],
+    ) -> Result<usize, SchemaError> {
+        let node = &self.nodes[index];
+        match heights[index] {
+            Height::Known(height) => return Ok(height),
+            Height::Open => {
+                let message = "this schema leads back to itself without going into a property or an item, so that no \
+                               check would end; remove the circular `$ref`";
+                return Err(SchemaError::at(&node.pointer, message));
+            }
+            Height::Unknown => heights[index] = Height::Open,
+        }
+        let mut height = 1;
+        for target in node.in_place() {
+            let below = if above < MAX_IN_PLACE + 1 {
+                self.height(target, above + 1, heights)?
+            } else {
+                MAX_IN_PLACE
+            };
+            height = height.max(below + 1);
+        }
+        if height > MAX_IN_PLACE {
+            let message = format!(
+                "more than {MAX_IN_PLACE} schemas (`$ref`, `allOf`, …) apply to one value in a row; flatten them"
+            );
+            return Err(SchemaError::at(&node.pointer, message));
+        }
+        heights[index] = Height::Known(height);
+        Ok(height)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Height {
+    Unknown,
+    Open,
+    Known(usize),
+}

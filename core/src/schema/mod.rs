@@ -1,0 +1,106 @@
+//! JSON Schema: compiled once, checked many times. Nothing is ever fetched, and no schema and no value can make a check
+//! hang or exhaust the stack.
+
+mod arguments;
+mod build;
+mod dialect;
+mod graph;
+mod limits;
+mod violation;
+
+use std::fmt;
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+
+pub use arguments::Checked;
+use graph::Graph;
+pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
+pub use violation::Violation;
+
+/// A compiled schema beside its text.
+#[derive(Debug)]
+pub struct Schema {
+    text: Box<str>,
+    validator: Validator,
+    graph: Graph,
+    /// Its checks may take steps without end, unless the value is looked at first.
+    multiplies: bool,
+    /// The properties of the top level that take no string.
+    textless: Box<[String]>,
+}
+
+/// Why a schema can't be used, where in it, and the mend.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SchemaError(String);
+
+impl SchemaError {
+    fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+
+    /// `pointer` is where in the schema; empty for its root.
+    fn at(pointer: &str, message: impl fmt::Display) -> Self {
+        Self(format!("at `#{}`: {message}", violation::clipped(pointer, 100)))
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+impl Schema {
+    /// The dialect is what `$schema` says, 2020-12 where it says nothing.
+    pub fn compile(text: &str) -> Result<Self, SchemaError> {
+        let document = limits::read(text)?;
+        let draft = dialect::of(&document)?;
+        let graph = Graph::build(&document)?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(limits::BACKTRACKS)
+            .size_limit(limits::pattern_size(graph.patterns()));
+        let options =
+            jsonschema::options().with_draft(draft).offline().with_pattern_options(patterns);
+        let validator = options.build(&document).map_err(|error| {
+            SchemaError::at(error.instance_path().as_str(), violation::describe(&error))
+        })?;
+        Ok(Self {
+            text: text.into(),
+            multiplies: graph.expansion() > limits::CHECKED_STEPS,
+            validator,
+            textless: graph.textless_properties().into(),
+            graph,
+        })
+    }
+
+    /// As it was given to [`Schema::compile`].
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn check(&self, value: &Value) -> Result<(), Violation> {
+        if self.fits(value) { Ok(()) } else { Err(self.violation(value)) }
+    }
+
+    fn fits(&self, value: &Value) -> bool {
+        (!self.multiplies || self.graph.can_afford(value, limits::CHECKED_STEPS))
+            && self.validator.is_valid(value)
+    }
+
+    #[cold]
+    fn violation(&self, value: &Value) -> Violation {
+        // Errors are collected without memory of what was seen before: for some schemas that is exponential in the depth
+        // of the value, while the check itself is not.
+        if self.graph.can_afford(value, limits::EXPLAINED_STEPS) {
+            Violation::explain(self.validator.iter_errors(value))
+        } else {
+            Violation::unexplained()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,348 @@
+//! Dialects, bounds, violations and decoded arguments.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn compile(schema: &Value) -> Schema {
+    Schema::compile(&schema.to_string()).unwrap()
+}
+
+fn refusal(schema: &Value) -> String {
+    Schema::compile(&schema.to_string()).unwrap_err().to_string()
+}
+
+fn complaint(schema: &Value, value: &Value) -> String {
+    compile(schema).check(value).unwrap_err().to_string()
+}
+
+#[test]
+fn the_dialect_is_2020_12_unless_schema_says_otherwise() {
+    // `prefixItems` is 2020-12, an `items` array is draft-07 and older.
+    let tuple = |uri: Option<&str>, keyword: &str| {
+        let mut schema = json!({keyword: [{"type": "integer"}]});
+        if let Some(uri) = uri {
+            schema["$schema"] = json!(uri);
+        }
+        compile(&schema).check(&json!(["x"])).is_err()
+    };
+    for new in [
+        None,
+        Some("https://json-schema.org/draft/2020-12/schema"),
+        Some("https://json-schema.org/schema"),
+    ] {
+        assert!(tuple(new, "prefixItems"), "{new:?}");
+    }
+    for old in [
+        "http://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft-07/schema#",
+        "http://json-schema.org/draft-06/schema#",
+        "http://json-schema.org/draft-04/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+    ] {
+        assert!(tuple(Some(old), "items"), "{old}");
+        assert!(!tuple(Some(old), "prefixItems"), "{old}");
+    }
+}
+
+#[test]
+fn an_unknown_dialect_is_named_with_those_supported() {
+    for schema in [
+        json!({"$schema": "https://example.com/mine"}),
+        json!({"properties": {"a": {"$schema": "https://example.com/mine"}}}),
+    ] {
+        let message = refusal(&schema);
+        assert!(
+            message.contains("https://example.com/mine")
+                && message.contains("2020-12")
+                && message.contains("draft-07"),
+            "{message}"
+        );
+    }
+    assert!(refusal(&json!({"$schema": 7})).contains("unknown"));
+}
+
+#[test]
+fn nothing_outside_the_document_is_fetched() {
+    for target in [
+        "https://example.com/a.json",
+        "a.json#/x",
+        "file:///etc/passwd",
+        "https://json-schema.org/draft/2020-12/schema",
+    ] {
+        let message = refusal(&json!({"properties": {"a": {"$ref": target}}}));
+        assert!(
+            message.contains("never fetched") && message.contains("#/properties/a"),
+            "{message}"
+        );
+    }
+    assert!(refusal(&json!({"$ref": "#/$defs/gone"})).contains("nothing in the document"));
+}
+
+#[test]
+fn references_inside_the_document_work() {
+    let schema = compile(&json!({
+        "$id": "https://example.com/root",
+        "properties": {
+            "a": {"$ref": "#/$defs/List%5Bint%5D"}, "b": {"$ref": "#named"}, "c": {"$ref": "other"}, "d": {"$ref": "#/components/x"},
+            "e": {"$ref": "#"}
+        },
+        "components": {"x": {"type": "null"}},
+        "$defs": {
+            "List[int]": {"type": "array", "items": {"type": "integer"}},
+            "n": {"$anchor": "named", "type": "boolean"},
+            "o": {"$id": "other", "$ref": "#/$defs/inside", "$defs": {"inside": {"type": "string"}}}
+        }
+    }));
+    assert!(
+        schema.check(&json!({"a": [1], "b": true, "c": "x", "d": null, "e": {"a": [2]}})).is_ok()
+    );
+    for wrong in [
+        json!({"a": ["x"]}),
+        json!({"b": 1}),
+        json!({"c": 1}),
+        json!({"d": 1}),
+        json!({"e": {"b": 1}}),
+    ] {
+        assert!(schema.check(&wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_reference_that_never_consumes_input_is_refused() {
+    for schema in [
+        json!({"$ref": "#"}),
+        json!({"allOf": [{"$ref": "#"}]}),
+        json!({"properties": {"x": {"anyOf": [{"$ref": "#/properties/x"}]}}}),
+        json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}),
+        json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "#"}),
+        json!({"$dynamicAnchor": "n", "$dynamicRef": "#n"}),
+    ] {
+        assert!(refusal(&schema).contains("back to itself"), "{schema}");
+    }
+}
+
+#[test]
+fn bounds_on_text_depth_subschemas_and_rows_of_references() {
+    assert!(
+        Schema::compile(&" ".repeat(MAX_TEXT + 1)).unwrap_err().to_string().contains("at most")
+    );
+    assert!(
+        Schema::compile(&"{\"not\":".repeat(100_000))
+            .unwrap_err()
+            .to_string()
+            .contains("recursion limit")
+    );
+    assert!(
+        refusal(&json!({"prefixItems": vec![true; MAX_SUBSCHEMAS]}))
+            .contains("more than 10000 schemas")
+    );
+    assert!(
+        refusal(&json!({"allOf": vec![json!({"pattern": "a"}); MAX_PATTERNS + 1]}))
+            .contains("patterns")
+    );
+    assert!(refusal(&chain(MAX_IN_PLACE + 1, &json!({"type": "integer"}))).contains("in a row"));
+    assert!(refusal(&chain(6_000, &json!({"type": "integer"}))).contains("in a row"));
+    assert!(
+        compile(&chain(MAX_IN_PLACE - 2, &json!({"type": "integer"}))).check(&json!(1)).is_ok()
+    );
+    for not_a_schema in ["7", "[]", "null", "{", ""] {
+        assert!(Schema::compile(not_a_schema).is_err());
+    }
+    assert!(
+        refusal(&json!({"properties": {"a": {"type": "strnig"}}})).contains("#/properties/a/type")
+    );
+    assert!(refusal(&json!({"pattern": "("})).contains("#/pattern"));
+}
+
+/// A root whose value goes through `length` schemas in a row before it comes to `last`.
+fn chain(length: usize, last: &Value) -> Value {
+    let links = length / 2;
+    let mut definitions = serde_json::Map::new();
+    for at in 0..links {
+        let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        definitions.insert(format!("d{at}"), json!({"allOf": [next, {}]}));
+    }
+    definitions.insert(format!("d{links}"), last.clone());
+    json!({"$ref": "#/$defs/d0", "$defs": definitions})
+}
+
+#[test]
+fn the_longest_row_over_the_deepest_value_fits_a_small_stack() {
+    let schema = chain(
+        MAX_IN_PLACE - 4,
+        &json!({"properties": {"a": {"$ref": "#"}}, "type": ["object", "null"]}),
+    );
+    let deepest = format!("{}7{}", "{\"a\":".repeat(126), "}".repeat(126));
+    let check =
+        move || compile(&schema).check(&serde_json::from_str(&deepest).unwrap()).unwrap_err();
+    let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(check).unwrap();
+    assert!(!thread.join().unwrap().to_string().is_empty());
+}
+
+#[test]
+fn alternatives_that_multiply_do_not_hang() {
+    let start = Instant::now();
+    let deep = (0..100).fold(json!(2), |inner, _| json!({"a": inner}));
+    for (mut schema, back) in [
+        (json!({}), json!({"$ref": "#"})),
+        (json!({"$dynamicAnchor": "n"}), json!({"$dynamicRef": "#n"})),
+        (
+            json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveAnchor": true}),
+            json!({"$recursiveRef": "#"}),
+        ),
+        (json!({"unevaluatedProperties": false}), json!({"$ref": "#"})),
+    ] {
+        let branch = json!({"type": "object", "properties": {"a": back}, "required": ["a"]});
+        schema["anyOf"] = json!([branch, branch, {"const": 1}]);
+        assert!(complaint(&schema, &deep).contains("too deeply nested"), "{schema}");
+    }
+    // The same by reference alone, at one value.
+    let mut definitions = serde_json::Map::new();
+    for at in 0..30 {
+        let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+        definitions.insert(format!("d{at}"), json!({"anyOf": [next, next]}));
+    }
+    definitions.insert("d30".into(), json!({"type": "string"}));
+    let schema = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+    assert!(complaint(&schema, &json!(1)).contains("too deeply nested"));
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn large_failing_values_are_refused_without_a_flood_of_errors() {
+    let schema = json!({"items": {"type": "string"}});
+    assert!(complaint(&schema, &json!(vec![1; 1_000_000])).contains("too large"));
+    assert!(complaint(&schema, &json!(vec![1; 1_000])).ends_with("and 995 more"));
+}
+
+#[test]
+fn catastrophic_patterns_end() {
+    let start = Instant::now();
+    let text = json!("a".repeat(50_000) + "!");
+    assert!(compile(&json!({"pattern": "^(a+)+$"})).check(&text).is_err());
+    assert!(compile(&json!({"pattern": "^(?=a)(a+)+$"})).check(&text).is_err());
+    assert!(compile(&json!({"pattern": "^(?!b)\\w+$"})).check(&json!("abc")).is_ok());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_violation_says_where_and_what() {
+    let schema = json!({
+        "properties": {"q": true, "n": {"type": "integer"}, "s": {"maxLength": 3}, "e": {"enum": ["a", "b"]}, "u": {"anyOf": [{"type": "null"}, {"type": "boolean"}]}},
+        "required": ["q"],
+        "additionalProperties": false
+    });
+    assert_eq!(
+        complaint(&schema, &json!({"q": 1, "z": 2})),
+        "`/`: unknown properties are not allowed: \"z\""
+    );
+    assert_eq!(complaint(&schema, &json!({})), "`/`: the required property \"q\" is missing");
+    let message = complaint(&schema, &json!({"n": "ten", "s": "x".repeat(5000), "e": "c", "u": 1}));
+    for part in [
+        "`/n`: \"ten\" is not of type \"integer\"",
+        "`/s`: a string of 5000 characters is longer than 3 characters",
+        "`/e`: \"c\" is not one of [\"a\",\"b\"]",
+        "`/u`: fits none of 2 alternatives: `/u`: 1 is not of type \"null\", or `/u`: 1 is not of type \"boolean\"",
+        "; ",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_violation_never_echoes_long_values() {
+    let long = "y".repeat(10_000);
+    for (schema, value) in [
+        (json!({"additionalProperties": false}), json!({long.as_str(): 1})),
+        (json!({"unevaluatedProperties": false}), json!({long.as_str(): 1})),
+        (json!({"propertyNames": {"maxLength": 3}}), json!({long.as_str(): 1})),
+        (json!({"additionalProperties": {"type": "null"}}), json!({long.as_str(): 1})),
+        (json!({"type": "null"}), json!([long])),
+        (json!({"const": 1}), json!(long)),
+        (json!({"not": {"type": "string"}}), json!(long)),
+        (json!({"anyOf": [{"type": "null"}, {"enum": [1]}]}), json!(long)),
+        (json!({"anyOf": [{"additionalProperties": false}]}), json!({long.as_str(): 1})),
+        (json!({"unevaluatedItems": false}), json!([long])),
+    ] {
+        let message = complaint(&schema, &value);
+        assert!(
+            message.chars().count() < 500 && !message.contains(&long[..200]),
+            "{schema}: {message}"
+        );
+    }
+}
+
+fn arguments(properties: &Value, raw: &str) -> Result<Checked, Violation> {
+    let definitions = json!({"Point": {"type": "object", "properties": {"x": {"type": "number"}}}, "Name": {"type": "string"}});
+    compile(&json!({"type": "object", "properties": properties, "$defs": definitions}))
+        .check_arguments(raw)
+}
+
+#[test]
+fn arguments_that_fit_are_taken_as_given() {
+    for (property, raw) in [
+        (json!({"type": "string"}), r#"{"a": "5"}"#),
+        (json!({"type": ["integer", "string"]}), r#"{"a": "5"}"#),
+        (json!({}), r#"{"a": "[1]"}"#),
+        (json!({"type": "integer"}), r#"{"a": 5}"#),
+        (json!({"type": "integer"}), "{}"),
+    ] {
+        assert_eq!(arguments(&json!({"a": property}), raw), Ok(Checked::AsGiven), "{raw}");
+    }
+}
+
+#[test]
+fn a_string_is_decoded_once_where_no_string_is_taken() {
+    for (property, given, decoded) in [
+        (json!({"type": "integer"}), r#""5""#, "5"),
+        (json!({"type": ["integer", "null"]}), r#""null""#, "null"),
+        (json!({"enum": [1, 2]}), r#""2""#, "2"),
+        (json!({"const": true}), r#""true""#, "true"),
+        (json!({"anyOf": [{"type": "array"}, {"type": "null"}]}), r#""[1, \"b\"]""#, r#"[1, "b"]"#),
+        (json!({"$ref": "#/$defs/Point"}), r#""{\n\"x\": 1}""#, r#"{ "x": 1}"#),
+        (
+            json!({"allOf": [{"$ref": "#/$defs/Point"}], "description": "d"}),
+            r#""{\"x\": 1}""#,
+            r#"{"x": 1}"#,
+        ),
+    ] {
+        let raw = format!("{{\"big\": 12345678901234567890123, \"a\": {given}}}");
+        let expected = format!("{{\"big\":12345678901234567890123,\"a\":{decoded}}}");
+        assert_eq!(
+            arguments(&json!({"a": property}), &raw),
+            Ok(Checked::Decoded(expected)),
+            "{raw}"
+        );
+    }
+}
+
+#[test]
+fn what_fails_still_is_told_as_given() {
+    for (property, raw) in [
+        (json!({"type": "integer"}), r#"{"a": "five"}"#),
+        (json!({"type": "integer"}), r#"{"a": "\"5\""}"#),
+        (json!({"type": "integer"}), r#"{"a": "[5]"}"#),
+        (json!({"type": "array", "items": {"type": "integer"}}), r#"{"a": ["5"]}"#),
+        (json!({"type": "string", "maxLength": 1}), r#"{"a": "55"}"#),
+        (
+            json!({"anyOf": [{"$ref": "#/$defs/Name"}, {"type": "null"}], "maxLength": 1}),
+            r#"{"a": "null"}"#,
+        ),
+    ] {
+        let message = arguments(&json!({"a": property}), raw).unwrap_err().to_string();
+        assert!(message.starts_with("`/a"), "{raw}: {message}");
+    }
+    for raw in ["", "{", "[]", "7", r#"{"a": "\ud800"}"#] {
+        assert!(arguments(&json!({"a": {"type": "integer"}}), raw).is_err(), "{raw}");
+    }
+}
+
+#[test]
+fn a_schema_keeps_its_text() {
+    let text = "{ \"type\":\"object\" }";
+    assert_eq!(Schema::compile(text).unwrap().text(), text);
+}
