@@ -1,0 +1,26 @@
+//! The error codes of JSON-RPC and of every revision.
+
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+pub const METHOD_NOT_FOUND: i64 = -32601;
+pub const INVALID_PARAMS: i64 = -32602;
+pub const INTERNAL_ERROR: i64 = -32603;
+
+/// No such resource (up to 2025-11-25).
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
+/// A URL must be visited first (2025-11-25 only).
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
+/// Headers and body disagree (from 2026-07-28).
+pub const HEADER_MISMATCH: i64 = -32020;
+/// The client did not declare what the request needs (from 2026-07-28).
+pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
+/// The server does not speak the revision that the request claims (from 2026-07-28).
+pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
+
+/// Whether a peer that answers with this code speaks a modern revision.
+pub fn is_modern(code: i64) -> bool {
+    matches!(
+        code,
+        HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION
+    )
+}

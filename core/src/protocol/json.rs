@@ -1,0 +1,91 @@
+//! Writing JSON by concatenation, where the parts are JSON already.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::Raw;
+
+/// Appends `text` as a JSON string.
+pub fn push_string(json: &mut String, text: &str) {
+    push(json, text);
+}
+
+/// Appends any value that JSON can say.
+///
+/// # Panics
+/// When the value's own `Serialize` fails, which none of the protocol's types does.
+pub fn push<T: Serialize + ?Sized>(json: &mut String, value: &T) {
+    json.push_str(&serde_json::to_string(value).expect("protocol types always serialise"));
+}
+
+/// A value as raw JSON.
+///
+/// # Panics
+/// When the value's own `Serialize` fails, which none of the protocol's types does.
+pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Raw {
+    serde_json::value::to_raw_value(value).expect("protocol types always serialise")
+}
+
+/// JSON text that was put together from valid parts.
+///
+/// # Panics
+/// When the text is no JSON: a bug of the caller's.
+pub fn raw(json: String) -> Raw {
+    RawValue::from_string(json).expect("put together from valid JSON")
+}
+
+/// An object that is written member by member.
+#[derive(Debug)]
+pub struct ObjectWriter {
+    json: String,
+}
+
+impl ObjectWriter {
+    pub fn with_capacity(bytes: usize) -> Self {
+        let mut json = String::with_capacity(bytes + 2);
+        json.push('{');
+        Self { json }
+    }
+
+    /// Adds a member whose value is JSON text already. `name` must need no escapes.
+    pub fn raw(&mut self, name: &str, value: &str) -> &mut Self {
+        self.name(name).json.push_str(value);
+        self
+    }
+
+    /// Adds a member. `name` must need no escapes.
+    pub fn member<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> &mut Self {
+        push(&mut self.name(name).json, value);
+        self
+    }
+
+    /// Adds all members of an object given as JSON text.
+    pub fn splice(&mut self, object: &str) -> &mut Self {
+        let inner = object.trim();
+        let inner = inner.strip_prefix('{').unwrap_or(inner).trim_start();
+        if inner != "}" && !inner.is_empty() {
+            self.separate();
+            self.json.push_str(inner[..inner.len() - 1].trim_end());
+        }
+        self
+    }
+
+    pub fn finish(mut self) -> String {
+        self.json.push('}');
+        self.json
+    }
+
+    fn name(&mut self, name: &str) -> &mut Self {
+        self.separate();
+        self.json.push('"');
+        self.json.push_str(name);
+        self.json.push_str("\":");
+        self
+    }
+
+    fn separate(&mut self) {
+        if self.json.len() > 1 {
+            self.json.push(',');
+        }
+    }
+}

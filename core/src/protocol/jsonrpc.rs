@@ -1,0 +1,339 @@
+//! JSON-RPC 2.0 frames, read in one pass. Payloads stay raw JSON until someone who knows the method reads them.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// A piece of JSON that crosses the core untouched.
+pub type Raw = Box<RawValue>;
+
+/// A request's id as its raw JSON text, a string or an integer, so that it goes back exactly as it came.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Id(Box<str>);
+
+/// One frame: a message, or what a batch holds.
+#[derive(Debug)]
+pub enum Frame<'a> {
+    One(Result<Message<'a>, Malformed>),
+    Batch(Vec<Result<Message<'a>, Malformed>>),
+}
+
+/// One JSON-RPC message, borrowed from the read buffer.
+#[derive(Debug)]
+pub enum Message<'a> {
+    Request { id: Id, method: Cow<'a, str>, params: Params<'a> },
+    Notification { method: Cow<'a, str>, params: Params<'a> },
+    Response { id: Option<Id>, outcome: Result<&'a RawValue, ErrorObject> },
+}
+
+/// Why a frame is no message, with the id where one could be read.
+#[derive(Clone, Debug)]
+pub struct Malformed {
+    pub id: Option<Id>,
+    /// Not even JSON (-32700), rather than JSON that is no JSON-RPC message (-32600).
+    pub unreadable: bool,
+    pub message: String,
+    /// It was an answer of the peer's, to which nobody answers.
+    pub is_response: bool,
+}
+
+/// The params of a message: the members of an object, each still raw.
+#[derive(Debug, Default)]
+pub enum Params<'a> {
+    #[default]
+    Absent,
+    Object(Vec<(Cow<'a, str>, &'a RawValue)>),
+    /// Anything else: no method of MCP takes it.
+    Other,
+}
+
+/// An error as it stands on the wire.
+#[derive(Clone, Debug, Deserialize, serde::Serialize)]
+pub struct ErrorObject {
+    pub code: i64,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Raw>,
+}
+
+impl Id {
+    /// An id that counts.
+    pub fn number(number: u64) -> Self {
+        Self(number.to_string().into())
+    }
+
+    /// The id in this JSON text, if it is a string or an integer.
+    pub fn parse(json: &str) -> Option<Self> {
+        let digits = json.strip_prefix('-').unwrap_or(json);
+        let integer = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        (integer || json.starts_with('"')).then(|| Self(json.into()))
+    }
+
+    /// The raw JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl ErrorObject {
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+}
+
+impl<'a> Params<'a> {
+    /// The raw value of one member; of several with one name the last counts.
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        match self {
+            Self::Object(members) => {
+                members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
+            }
+            Self::Absent | Self::Other => None,
+        }
+    }
+
+    /// All members but `_meta` as one JSON object again.
+    pub fn without_meta(&self) -> Raw {
+        let mut json = String::from("{");
+        if let Self::Object(members) = self {
+            for (key, value) in members.iter().filter(|(key, _)| key != "_meta") {
+                if json.len() > 1 {
+                    json.push(',');
+                }
+                super::json::push_string(&mut json, key);
+                json.push(':');
+                json.push_str(value.get());
+            }
+        }
+        json.push('}');
+        super::json::raw(json)
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Reads one frame. Never fails: what is wrong is in the result.
+    pub fn parse(bytes: &'a [u8]) -> Self {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                return Self::One(Err(Malformed::unreadable(format!(
+                    "invalid UTF-8 at byte {}",
+                    error.valid_up_to()
+                ))));
+            }
+        };
+        if !text.trim_ascii_start().starts_with('[') {
+            return Self::One(parse_message(text));
+        }
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(members) => {
+                Self::Batch(members.into_iter().map(|it| parse_message(it.get())).collect())
+            }
+            Err(error) => Self::One(Err(Malformed::unreadable(error.to_string()))),
+        }
+    }
+}
+
+impl Malformed {
+    fn unreadable(message: String) -> Self {
+        Self { id: None, unreadable: true, message, is_response: false }
+    }
+
+    fn invalid(id: Option<Id>, message: impl Into<String>) -> Self {
+        Self { id, unreadable: false, message: message.into(), is_response: false }
+    }
+}
+
+fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
+    let fields: Fields<'_> = match serde_json::from_str(text) {
+        Ok(fields) => fields,
+        Err(error) if error.is_data() => {
+            // A data error stops early: only the whole text tells whether it is JSON at all.
+            return Err(match serde_json::from_str::<IgnoredAny>(text) {
+                Ok(_) => {
+                    Malformed::invalid(None, "not a JSON-RPC message: expected one JSON object")
+                }
+                Err(error) => Malformed::unreadable(error.to_string()),
+            });
+        }
+        Err(error) => return Err(Malformed::unreadable(error.to_string())),
+    };
+    let is_response =
+        fields.method.is_none() && (fields.result.is_some() || fields.error.is_some());
+    let id = fields.id.map(|it| Id::parse(it.get()).ok_or(it));
+    let known = match &id {
+        Some(Ok(id)) => Some(id.clone()),
+        _ => None,
+    };
+    let invalid =
+        |message: &str| Malformed { is_response, ..Malformed::invalid(known.clone(), message) };
+    if !fields.jsonrpc {
+        return Err(invalid(r#""jsonrpc" must be "2.0""#));
+    }
+    if let Some(method) = fields.method {
+        let Name::Text(Text(method)) = method else {
+            return Err(invalid(r#""method" must be a string"#));
+        };
+        return match id {
+            None => Ok(Message::Notification { method, params: fields.params }),
+            Some(Ok(id)) => Ok(Message::Request { id, method, params: fields.params }),
+            Some(Err(_)) => Err(invalid(r#""id" must be a string or an integer"#)),
+        };
+    }
+    let id = match id {
+        Some(Ok(id)) => Some(id),
+        Some(Err(raw)) if raw.get() != "null" => {
+            return Err(invalid(r#""id" must be a string or an integer"#));
+        }
+        _ => None,
+    };
+    match (fields.result, fields.error) {
+        (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
+        (None, Some(error)) => match serde_json::from_str(error.get()) {
+            Ok(error) => Ok(Message::Response { id, outcome: Err(error) }),
+            Err(_) => Err(invalid(r#""error" must be an object with "code" and "message""#)),
+        },
+        (Some(_), Some(_)) => Err(invalid(r#"an answer has "result" or "error", not both"#)),
+        (None, None) => Err(invalid(r#""method" is missing"#)),
+    }
+}
+
+/// What stands where a method's name belongs.
+enum Name<'a> {
+    Text(Text<'a>),
+    Other,
+}
+
+/// The members of a message; `None` where one is absent, so that `null` stays visible.
+#[derive(Default)]
+struct Fields<'a> {
+    jsonrpc: bool,
+    id: Option<&'a RawValue>,
+    method: Option<Name<'a>>,
+    params: Params<'a>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON-RPC message")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Fields::default();
+                while let Some(Text(key)) = map.next_key()? {
+                    match &*key {
+                        "jsonrpc" => {
+                            fields.jsonrpc = map.next_value::<&RawValue>()?.get() == r#""2.0""#;
+                        }
+                        "id" => fields.id = Some(map.next_value()?),
+                        "method" => {
+                            let raw: &RawValue = map.next_value()?;
+                            fields.method = Some(
+                                serde_json::from_str(raw.get()).map_or(Name::Other, Name::Text),
+                            );
+                        }
+                        "params" => fields.params = map.next_value()?,
+                        "result" => fields.result = Some(map.next_value()?),
+                        "error" => fields.error = Some(map.next_value()?),
+                        _ => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Params<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ParamsVisitor;
+        impl<'de> Visitor<'de> for ParamsVisitor {
+            type Value = Params<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("params")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::with_capacity(4);
+                while let Some(Text(key)) = map.next_key()? {
+                    members.push((key, map.next_value()?));
+                }
+                Ok(Params::Object(members))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                while seq.next_element::<&RawValue>()?.is_some() {}
+                Ok(Params::Other)
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Params::Other)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+                Ok(Params::Other)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+                Ok(Params::Other)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+                Ok(Params::Other)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+                Ok(Params::Other)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+                Ok(Params::Other)
+            }
+        }
+        deserializer.deserialize_any(ParamsVisitor)
+    }
+}
+
+/// A string that borrows where it holds no escapes.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(TextVisitor)
+    }
+}

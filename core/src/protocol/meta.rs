@@ -1,0 +1,82 @@
+//! `_meta`: what every request and result may carry beside its own members.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub const PROGRESS_TOKEN: &str = "progressToken";
+
+/// The members of `_meta` that the protocol itself reads; the rest is the user's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meta<'a> {
+    /// The whole object.
+    pub raw: Option<&'a RawValue>,
+    pub progress_token: Option<&'a RawValue>,
+    pub protocol_version: Option<&'a RawValue>,
+    pub client_info: Option<&'a RawValue>,
+    pub client_capabilities: Option<&'a RawValue>,
+    pub log_level: Option<&'a RawValue>,
+    pub server_info: Option<&'a RawValue>,
+    pub subscription_id: Option<&'a RawValue>,
+}
+
+impl<'a> Meta<'a> {
+    /// Reads `_meta`; `None` when it is no object.
+    pub fn parse(raw: &'a RawValue) -> Option<Self> {
+        let mut meta: Self = serde_json::from_str(raw.get()).ok()?;
+        meta.raw = Some(raw);
+        Some(meta)
+    }
+
+    /// Whether any of the envelope's keys is there, which only modern requests carry.
+    pub fn has_envelope(&self) -> bool {
+        self.protocol_version.is_some()
+            || self.client_capabilities.is_some()
+            || self.client_info.is_some()
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MetaVisitor;
+        impl<'de> Visitor<'de> for MetaVisitor {
+            type Value = Meta<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut meta = Meta::default();
+                while let Some(key) = map.next_key::<Key<'de>>()? {
+                    let value = Some(map.next_value()?);
+                    match &*key.0 {
+                        PROGRESS_TOKEN => meta.progress_token = value,
+                        PROTOCOL_VERSION => meta.protocol_version = value,
+                        CLIENT_INFO => meta.client_info = value,
+                        CLIENT_CAPABILITIES => meta.client_capabilities = value,
+                        LOG_LEVEL => meta.log_level = value,
+                        SERVER_INFO => meta.server_info = value,
+                        SUBSCRIPTION_ID => meta.subscription_id = value,
+                        _ => (),
+                    }
+                }
+                Ok(meta)
+            }
+        }
+        deserializer.deserialize_map(MetaVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

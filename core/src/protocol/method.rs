@@ -1,0 +1,126 @@
+//! The table of every request and notification that any revision defines.
+
+use std::borrow::Cow;
+
+macro_rules! methods {
+    ($($name:ident = $wire:literal, $kind:ident from $from:ident;)*) => {
+        /// A method that some revision defines. Any other name belongs to a vendor or an extension.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub enum Method { $($name),* }
+
+        impl Method {
+            /// Every method of every revision.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The method with this name, if any revision defines one.
+            pub fn parse(wire: &str) -> Option<Self> {
+                match wire { $($wire => Some(Self::$name),)* _ => None }
+            }
+
+            /// The name, as it stands on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $wire),* }
+            }
+
+            /// Whether it is answered.
+            pub fn kind(self) -> MethodKind {
+                match self { $(Self::$name => MethodKind::$kind),* }
+            }
+
+            /// Who sends it.
+            pub fn sender(self) -> Sender {
+                match self { $(Self::$name => Sender::$from),* }
+            }
+        }
+    };
+}
+
+/// Whether a method is answered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MethodKind {
+    Request,
+    Notification,
+}
+
+/// Who sends a method.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sender {
+    Client,
+    Server,
+    Both,
+}
+
+methods! {
+    Initialize = "initialize", Request from Client;
+    Ping = "ping", Request from Both;
+    Discover = "server/discover", Request from Client;
+    ListTools = "tools/list", Request from Client;
+    CallTool = "tools/call", Request from Client;
+    ListResources = "resources/list", Request from Client;
+    ListResourceTemplates = "resources/templates/list", Request from Client;
+    ReadResource = "resources/read", Request from Client;
+    Subscribe = "resources/subscribe", Request from Client;
+    Unsubscribe = "resources/unsubscribe", Request from Client;
+    Listen = "subscriptions/listen", Request from Client;
+    ListPrompts = "prompts/list", Request from Client;
+    GetPrompt = "prompts/get", Request from Client;
+    Complete = "completion/complete", Request from Client;
+    SetLevel = "logging/setLevel", Request from Client;
+    GetTask = "tasks/get", Request from Both;
+    GetTaskResult = "tasks/result", Request from Both;
+    CancelTask = "tasks/cancel", Request from Both;
+    ListTasks = "tasks/list", Request from Both;
+    CreateMessage = "sampling/createMessage", Request from Server;
+    ListRoots = "roots/list", Request from Server;
+    Elicit = "elicitation/create", Request from Server;
+    Initialized = "notifications/initialized", Notification from Client;
+    Cancelled = "notifications/cancelled", Notification from Both;
+    Progress = "notifications/progress", Notification from Both;
+    RootsListChanged = "notifications/roots/list_changed", Notification from Client;
+    ToolListChanged = "notifications/tools/list_changed", Notification from Server;
+    ResourceListChanged = "notifications/resources/list_changed", Notification from Server;
+    ResourceUpdated = "notifications/resources/updated", Notification from Server;
+    PromptListChanged = "notifications/prompts/list_changed", Notification from Server;
+    LogMessage = "notifications/message", Notification from Server;
+    SubscriptionsAcknowledged = "notifications/subscriptions/acknowledged", Notification from Server;
+    TaskStatus = "notifications/tasks/status", Notification from Both;
+    ElicitationComplete = "notifications/elicitation/complete", Notification from Server;
+}
+
+/// A method of the specification, or a name that a vendor or an extension registered.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum MethodName {
+    Standard(Method),
+    Vendor(Box<str>),
+}
+
+impl MethodName {
+    pub fn parse(wire: &str) -> Self {
+        Method::parse(wire).map_or_else(|| Self::Vendor(wire.into()), Self::Standard)
+    }
+
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Standard(method) => method.as_str(),
+            Self::Vendor(name) => name,
+        }
+    }
+}
+
+impl From<Method> for MethodName {
+    fn from(method: Method) -> Self {
+        Self::Standard(method)
+    }
+}
+
+impl From<&str> for MethodName {
+    fn from(wire: &str) -> Self {
+        Self::parse(wire)
+    }
+}
+
+impl<'a> From<&'a MethodName> for Cow<'a, str> {
+    fn from(name: &'a MethodName) -> Self {
+        Cow::Borrowed(name.as_str())
+    }
+}

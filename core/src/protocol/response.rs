@@ -1,0 +1,83 @@
+//! What a server answers, revision-neutral.
+
+use super::{Implementation, Prompt, Raw, Resource, ResourceTemplate, ServerCapabilities, Tool};
+use std::sync::Arc;
+
+/// The answer to a request, not yet spelled for any revision.
+#[derive(Clone, Debug)]
+pub enum Response {
+    Empty,
+    /// To `initialize` and to `server/discover`.
+    Description(Arc<ServerDescription>),
+    Tools(Listing<Tool>),
+    Resources(Listing<Resource>),
+    ResourceTemplates(Listing<ResourceTemplate>),
+    Prompts(Listing<Prompt>),
+    Tool(ToolOutcome),
+    /// A resource's `contents` array.
+    Contents {
+        contents: String,
+        meta: Option<Raw>,
+        cache: CacheHint,
+    },
+    /// A prompt's `messages` array.
+    Messages {
+        messages: String,
+        description: Option<String>,
+        meta: Option<Raw>,
+    },
+    Completion {
+        values: Vec<String>,
+        total: Option<u64>,
+        has_more: bool,
+    },
+    /// A whole result object, for methods that only its sender and its handler know.
+    Raw(Raw),
+}
+
+/// Who the server is and what it can do.
+#[derive(Clone, Debug)]
+pub struct ServerDescription {
+    pub info: Implementation,
+    pub capabilities: ServerCapabilities,
+    pub instructions: Option<String>,
+    /// Newest first.
+    pub revisions: Vec<super::Revision>,
+    pub cache: CacheHint,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug)]
+pub struct Listing<T> {
+    pub items: Vec<Arc<T>>,
+    pub next_cursor: Option<String>,
+    pub cache: CacheHint,
+}
+
+/// How long, and by whom, a result may be kept.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct CacheHint {
+    /// Milliseconds.
+    pub ttl_ms: u64,
+    /// It holds something of one user's.
+    pub private: bool,
+}
+
+/// What a tool answered.
+#[derive(Clone, Debug, Default)]
+pub struct ToolOutcome {
+    /// The `content` array as JSON.
+    pub content: String,
+    pub structured: Option<Structured>,
+    pub is_error: bool,
+    pub meta: Option<Raw>,
+}
+
+/// A tool's structured value, and what its output schema promises.
+#[derive(Clone, Debug)]
+pub struct Structured {
+    /// The value as JSON.
+    pub json: String,
+    /// `Some(true)`: the schema describes an object; `Some(false)`: something else; `None`: there is no schema.
+    pub schema_is_object: Option<bool>,
+}

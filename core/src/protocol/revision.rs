@@ -1,0 +1,62 @@
+//! The published revisions of the specification, oldest first.
+
+/// A dated MCP revision. Ordering follows publication.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Revision {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+    V2026_07_28,
+}
+
+/// Whether a peer opens with a handshake or carries its identity on every request.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+    /// The newest revision of all.
+    pub const LATEST: Self = Self::V2026_07_28;
+    /// The newest revision that opens with `initialize`.
+    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The revision with this date, if one was published.
+    pub fn parse(date: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == date)
+    }
+
+    /// The date, as it stands on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    pub fn era(self) -> Era {
+        match self < Self::V2026_07_28 {
+            true => Era::Legacy,
+            false => Era::Modern,
+        }
+    }
+}
+
+impl std::fmt::Display for Revision {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
