@@ -1,0 +1,236 @@
+//! What a client says, as each revision spells it: requests with their envelope, introductions, answers.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::{Wire, offers};
+use crate::protocol::{
+    ClientCapabilities, ErrorObject, Id, Implementation, LoggingLevel, Method, Params,
+    json::{self, ObjectWriter},
+    meta,
+};
+
+/// What a client adds to the `_meta` of its requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamp<'a> {
+    /// From 2026-07-28: the members of the envelope, as [`envelope_members`] writes them.
+    pub envelope: Option<&'a str>,
+    pub log_level: Option<LoggingLevel>,
+    pub progress_token: Option<u64>,
+}
+
+/// The members that every modern request carries in `_meta`, without the braces.
+pub fn envelope_members(
+    wire: &Wire,
+    info: &Implementation,
+    capabilities: &ClientCapabilities,
+) -> String {
+    let mut members = String::from("{");
+    for (key, value) in [
+        (meta::PROTOCOL_VERSION, json::to_raw(wire.revision.as_str())),
+        (meta::CLIENT_INFO, json::to_raw(&client_info(wire, info))),
+        (meta::CLIENT_CAPABILITIES, json::to_raw(&client_capabilities(wire, capabilities))),
+    ] {
+        push_member(&mut members, key, value.get());
+    }
+    members.remove(0);
+    members
+}
+
+/// The params of `initialize`.
+pub fn initialize_params(
+    wire: &Wire,
+    info: &Implementation,
+    capabilities: &ClientCapabilities,
+) -> String {
+    let mut params = ObjectWriter::with_capacity(160);
+    params
+        .member("protocolVersion", wire.revision.as_str())
+        .member("capabilities", &client_capabilities(wire, capabilities))
+        .member("clientInfo", &client_info(wire, info));
+    params.finish()
+}
+
+/// A request. `params` is a JSON object, into whose `_meta` the stamp is merged; the stamp's own keys win.
+///
+/// Says what is wrong where `params` or its `_meta` is no object.
+pub fn request_frame(
+    id: u64,
+    method: &str,
+    params: &str,
+    stamp: Stamp<'_>,
+) -> Result<Vec<u8>, &'static str> {
+    let params = stamped(params, stamp)?;
+    let mut frame = ObjectWriter::with_capacity(64 + method.len() + params.len());
+    frame.raw("jsonrpc", r#""2.0""#).member("id", &id).member("method", method);
+    if &*params != "{}" {
+        frame.raw("params", &params);
+    }
+    Ok(frame.finish().into_bytes())
+}
+
+/// The answer to a request of the server's.
+pub fn answer_frame(id: &Id, answer: Result<&RawValue, &ErrorObject>) -> Vec<u8> {
+    let mut frame = ObjectWriter::with_capacity(64);
+    frame.raw("jsonrpc", r#""2.0""#).raw("id", id.as_json());
+    match answer {
+        Ok(result) => frame.raw("result", result.get()),
+        Err(error) => frame.member("error", error),
+    };
+    frame.finish().into_bytes()
+}
+
+fn stamped<'a>(params: &'a str, stamp: Stamp<'_>) -> Result<Cow<'a, str>, &'static str> {
+    let params = params.trim();
+    if !params.starts_with('{') {
+        return Err("params must be an object");
+    }
+    let is_bare = stamp.envelope.is_none() && stamp.progress_token.is_none();
+    // A key may hide its name behind escapes: then the members must be read to be sure.
+    let may_have_meta = params.contains("_meta") || params.contains('\\');
+    if is_bare && !may_have_meta {
+        return Ok(Cow::Borrowed(params));
+    }
+    if !may_have_meta {
+        let mut out = ObjectWriter::with_capacity(params.len() + 256);
+        out.splice(params).raw("_meta", &merged_meta("{}", stamp)?);
+        return Ok(Cow::Owned(out.finish()));
+    }
+    let members: Params<'_> =
+        serde_json::from_str(params).map_err(|_| "params must be an object")?;
+    let own = members.get("_meta").map_or("{}", RawValue::get);
+    let merged = merged_meta(own, stamp)?;
+    let mut out = ObjectWriter::with_capacity(params.len() + 256);
+    out.splice(members.without_meta().get());
+    if merged != "{}" {
+        out.raw("_meta", &merged);
+    }
+    Ok(Cow::Owned(out.finish()))
+}
+
+fn merged_meta(own: &str, stamp: Stamp<'_>) -> Result<String, &'static str> {
+    let members = match serde_json::from_str(own) {
+        Ok(Params::Object(members)) => members,
+        _ => return Err("_meta must be an object"),
+    };
+    let ours: &[&str] = match stamp.envelope {
+        Some(_) => &[meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES],
+        None => &[],
+    };
+    let mut has_level = false;
+    let mut out = String::from("{");
+    for (key, value) in &members {
+        let is_token = stamp.progress_token.is_some() && key == meta::PROGRESS_TOKEN;
+        if !is_token && !ours.contains(&&**key) {
+            has_level |= key == meta::LOG_LEVEL;
+            push_member(&mut out, key, value.get());
+        }
+    }
+    if let Some(envelope) = stamp.envelope {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(envelope);
+    }
+    if let Some(level) = stamp.log_level.filter(|_| !has_level) {
+        push_member(&mut out, meta::LOG_LEVEL, &format!("{:?}", level.as_str()));
+    }
+    if let Some(token) = stamp.progress_token {
+        push_member(&mut out, meta::PROGRESS_TOKEN, &token.to_string());
+    }
+    out.push('}');
+    Ok(out)
+}
+
+fn push_member(object: &mut String, key: &str, value: &str) {
+    if object.len() > 1 {
+        object.push(',');
+    }
+    json::push_string(object, key);
+    object.push(':');
+    object.push_str(value);
+}
+
+fn client_info(wire: &Wire, info: &Implementation) -> Implementation {
+    offers::implementation(wire, info)
+}
+
+/// The capabilities that a revision has words for.
+fn client_capabilities(wire: &Wire, capabilities: &ClientCapabilities) -> ClientCapabilities {
+    let asks =
+        |method| wire.server_requests.contains(&method) || wire.input_requests.contains(&method);
+    let mut lowered = capabilities.clone();
+    if !asks(Method::Elicit) {
+        lowered.elicitation = None;
+    }
+    if !asks(Method::GetTask) {
+        lowered.tasks = None;
+    }
+    if let Some(roots) = &mut lowered.roots
+        && !wire.client_notifications.contains(&Method::RootsListChanged)
+    {
+        roots.list_changed = None;
+    }
+    lowered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Revision;
+
+    fn text(frame: Result<Vec<u8>, &'static str>) -> String {
+        String::from_utf8(frame.expect("well-formed")).expect("JSON is UTF-8")
+    }
+
+    #[test]
+    fn params_without_members_are_left_out() {
+        assert_eq!(
+            text(request_frame(1, "ping", "{}", Stamp::default())),
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#
+        );
+    }
+
+    #[test]
+    fn the_users_meta_is_kept_and_ours_wins() {
+        let stamp = Stamp { progress_token: Some(7), ..Stamp::default() };
+        let params = r#"{"a":{"_meta":1},"_meta":{"mine":[1],"progressToken":"theirs"}}"#;
+        assert_eq!(
+            text(request_frame(7, "acme/x", params, stamp)),
+            r#"{"jsonrpc":"2.0","id":7,"method":"acme/x","params":{"a":{"_meta":1},"_meta":{"mine":[1],"progressToken":7}}}"#
+        );
+    }
+
+    #[test]
+    fn a_modern_stamp_is_complete_and_the_level_of_the_user_wins() {
+        let wire = Wire::of(Revision::V2026_07_28);
+        let members = envelope_members(
+            wire,
+            &Implementation::new("probe", "1"),
+            &ClientCapabilities::default(),
+        );
+        let stamp = Stamp {
+            envelope: Some(&members),
+            log_level: Some(LoggingLevel::Error),
+            progress_token: None,
+        };
+        let params = r#"{"_m\u0065ta":{"io.modelcontextprotocol/logLevel":"debug"}}"#;
+        assert_eq!(
+            text(request_frame(2, "tools/list", params, stamp)),
+            concat!(
+                r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"#,
+                r#""io.modelcontextprotocol/logLevel":"debug","#,
+                r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
+                r#""io.modelcontextprotocol/clientInfo":{"name":"probe","version":"1"},"#,
+                r#""io.modelcontextprotocol/clientCapabilities":{}}}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn params_and_meta_must_be_objects() {
+        assert!(request_frame(1, "a/b", "[1]", Stamp::default()).is_err());
+        assert!(request_frame(1, "a/b", r#"{"_meta":3}"#, Stamp::default()).is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! The envelope that every modern request carries in `_meta`: which revision, who asks, what it can answer.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{Era, LoggingLevel, Meta, Params, Revision, json, meta},
+};
+
+/// What a request says of its own revision.
+#[derive(Debug)]
+pub enum Claim<'a> {
+    /// Nothing: it belongs to the handshake era, if that was opened.
+    None(Meta<'a>),
+    /// Some of the envelope, but no revision.
+    Partial(Meta<'a>),
+    Modern(Envelope<'a>),
+}
+
+/// A complete envelope.
+#[derive(Debug)]
+pub struct Envelope<'a> {
+    pub revision: Revision,
+    pub client_info: Option<&'a RawValue>,
+    pub capabilities: &'a RawValue,
+    pub log_level: Option<LoggingLevel>,
+    pub meta: Meta<'a>,
+}
+
+/// Reads the claim, and checks it against what the server speaks (newest first).
+///
+/// Missing keys come before an unknown revision, as the specification orders its checks.
+pub fn claim<'a>(params: &Params<'a>, supported: &[Revision]) -> Result<Claim<'a>, Fault> {
+    let Some(raw) = params.get("_meta") else { return Ok(Claim::None(Meta::default())) };
+    let meta =
+        Meta::parse(raw).ok_or_else(|| Fault::invalid_params("params._meta must be an object"))?;
+    let Some(version) = meta.protocol_version else {
+        return Ok(match meta.has_envelope() {
+            true => Claim::Partial(meta),
+            false => Claim::None(meta),
+        });
+    };
+    let requested: String = serde_json::from_str(version.get()).map_err(|_| {
+        Fault::invalid_params(format!("_meta[{:?}] must be a string", meta::PROTOCOL_VERSION))
+    })?;
+    let capabilities =
+        meta.client_capabilities.filter(|it| it.get().starts_with('{')).ok_or_else(|| {
+            Fault::invalid_params(format!(
+                "_meta[{:?}] must be an object",
+                meta::CLIENT_CAPABILITIES
+            ))
+        })?;
+    let revision = Revision::parse(&requested)
+        .filter(|it| it.era() == Era::Modern && supported.contains(it))
+        .ok_or_else(|| unsupported(supported, &requested))?;
+    let log_level = match meta.log_level {
+        None => None,
+        Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| {
+            Fault::invalid_params(format!(
+                "_meta[{:?}] is no log level: {}",
+                meta::LOG_LEVEL,
+                raw.get()
+            ))
+        })?),
+    };
+    Ok(Claim::Modern(Envelope {
+        revision,
+        client_info: meta.client_info,
+        capabilities,
+        log_level,
+        meta,
+    }))
+}
+
+/// The refusal of a modern request that carries no (complete) envelope.
+pub fn missing(meta: &Meta<'_>) -> Fault {
+    let key = match meta.protocol_version {
+        None => meta::PROTOCOL_VERSION,
+        Some(_) => meta::CLIENT_CAPABILITIES,
+    };
+    Fault::invalid_params(format!("missing params._meta[{key:?}]"))
+}
+
+fn unsupported(supported: &[Revision], requested: &str) -> Fault {
+    let supported: Vec<_> = supported.iter().map(|it| it.as_str()).collect();
+    let data = serde_json::json!({ "supported": supported, "requested": requested });
+    Fault::new(FaultKind::UnsupportedRevision, "Unsupported protocol version")
+        .with_data(Some(json::to_raw(&data)))
+}

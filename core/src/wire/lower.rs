@@ -1,0 +1,205 @@
+//! From the neutral model to frames on the wire.
+
+use super::{StructuredContent, Wire, offers};
+use crate::protocol::{
+    CacheHint, ErrorObject, Id, Listing, Method, Raw, Response, ServerDescription, ToolOutcome,
+    json::{self, ObjectWriter},
+    meta,
+};
+
+/// The reply that carries a result. `server_info` is the server's `Implementation` as JSON.
+pub fn result_frame(wire: &Wire, id: &Id, response: &Response, server_info: &str) -> Vec<u8> {
+    let result = result(wire, response, server_info);
+    let mut frame = String::with_capacity(result.len() + id.as_json().len() + 40);
+    frame.push_str(r#"{"jsonrpc":"2.0","id":"#);
+    frame.push_str(id.as_json());
+    frame.push_str(r#","result":"#);
+    frame.push_str(&result);
+    frame.push('}');
+    frame.into_bytes()
+}
+
+/// The reply that carries an error; without an id where none could be read.
+pub fn error_frame(wire: &Wire, id: Option<&Id>, error: &ErrorObject) -> Vec<u8> {
+    let mut frame = ObjectWriter::with_capacity(96 + error.message.len());
+    frame.raw("jsonrpc", r#""2.0""#);
+    match id {
+        Some(id) => {
+            frame.raw("id", id.as_json());
+        }
+        None if wire.vocabulary.absent_error_id => (),
+        None => {
+            frame.raw("id", "null");
+        }
+    }
+    frame.member("error", error);
+    frame.finish().into_bytes()
+}
+
+/// A notification whose params are JSON text already.
+pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
+    let mut frame = ObjectWriter::with_capacity(64 + params.map_or(0, str::len));
+    frame.raw("jsonrpc", r#""2.0""#).member("method", method);
+    if let Some(params) = params {
+        frame.raw("params", params);
+    }
+    frame.finish().into_bytes()
+}
+
+/// The schema that a revision lists whose structured content is always an object.
+pub fn wrapped_schema(schema: &Raw) -> Raw {
+    offers::wrapped_schema(schema)
+}
+
+fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
+    let mut result = ObjectWriter::with_capacity(160);
+    if wire.vocabulary.stamped_results {
+        result.raw("resultType", r#""complete""#);
+    }
+    let mut own_meta = None;
+    match response {
+        Response::Empty => (),
+        Response::Description(description) => describe(wire, description, server_info, &mut result),
+        Response::Tools(list) => {
+            listing(wire, "tools", list, |it| offers::tool(wire, it), &mut result);
+        }
+        Response::Resources(list) => {
+            listing(wire, "resources", list, |it| offers::resource(wire, it), &mut result);
+        }
+        Response::ResourceTemplates(list) => {
+            listing(wire, "resourceTemplates", list, |it| offers::template(wire, it), &mut result);
+        }
+        Response::Prompts(list) => {
+            listing(wire, "prompts", list, |it| offers::prompt(wire, it), &mut result);
+        }
+        Response::Tool(outcome) => {
+            tool(wire, outcome, &mut result);
+            own_meta = outcome.meta.as_ref();
+        }
+        Response::Contents { contents, meta, cache: hint } => {
+            result.raw("contents", contents);
+            cache(wire, *hint, &mut result);
+            own_meta = meta.as_ref();
+        }
+        Response::Messages { messages, description, meta } => {
+            if let Some(description) = description {
+                result.member("description", description);
+            }
+            result.raw("messages", &offers::content(wire, messages));
+            own_meta = meta.as_ref();
+        }
+        Response::Completion { values, total, has_more } => {
+            let mut completion = ObjectWriter::with_capacity(64);
+            completion.member("values", values);
+            if let Some(total) = total {
+                completion.member("total", total);
+            }
+            if *has_more {
+                completion.raw("hasMore", "true");
+            }
+            result.raw("completion", &completion.finish());
+        }
+        Response::Raw(raw) => {
+            result.splice(raw.get());
+        }
+    }
+    stamp(wire, own_meta, server_info, &mut result);
+    result.finish()
+}
+
+fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
+    result.raw("content", &offers::content(wire, &outcome.content));
+    if let Some(structured) = &outcome.structured {
+        let is_object = structured.json.starts_with('{');
+        match (wire.vocabulary.structured_content, structured.schema_is_object) {
+            (StructuredContent::Any, _) => {
+                result.raw("structuredContent", &structured.json);
+            }
+            (StructuredContent::Object, Some(false)) => {
+                let mut wrapped = ObjectWriter::with_capacity(structured.json.len() + 12);
+                wrapped.raw("result", &structured.json);
+                result.raw("structuredContent", &wrapped.finish());
+            }
+            (StructuredContent::Object, _) if is_object => {
+                result.raw("structuredContent", &structured.json);
+            }
+            (StructuredContent::Object | StructuredContent::Absent, _) => (),
+        }
+    }
+    if outcome.is_error {
+        result.raw("isError", "true");
+    }
+}
+
+fn describe(
+    wire: &Wire,
+    description: &ServerDescription,
+    server_info: &str,
+    result: &mut ObjectWriter,
+) {
+    let capabilities = offers::capabilities(wire, &description.capabilities);
+    if wire.client_requests.contains(&Method::Initialize) {
+        result.member("protocolVersion", wire.revision.as_str());
+        result.member("capabilities", &capabilities);
+        match wire.vocabulary.icons {
+            true => {
+                result.raw("serverInfo", server_info);
+            }
+            false => {
+                result.member("serverInfo", &offers::implementation(wire, &description.info));
+            }
+        }
+    } else {
+        let versions: Vec<_> = description.revisions.iter().map(|it| it.as_str()).collect();
+        result.member("supportedVersions", &versions).member("capabilities", &capabilities);
+        cache(wire, description.cache, result);
+    }
+    if let Some(instructions) = &description.instructions {
+        result.member("instructions", instructions);
+    }
+}
+
+fn listing<T, L: serde::Serialize>(
+    wire: &Wire,
+    name: &str,
+    list: &Listing<T>,
+    lower: impl Fn(&T) -> L,
+    result: &mut ObjectWriter,
+) {
+    let mut items = String::from("[");
+    for item in &list.items {
+        if items.len() > 1 {
+            items.push(',');
+        }
+        json::push(&mut items, &lower(item));
+    }
+    items.push(']');
+    result.raw(name, &items);
+    if let Some(cursor) = &list.next_cursor {
+        result.member("nextCursor", cursor);
+    }
+    cache(wire, list.cache, result);
+}
+
+fn cache(wire: &Wire, hint: CacheHint, result: &mut ObjectWriter) {
+    if wire.vocabulary.stamped_results {
+        let scope = if hint.private { "private" } else { "public" };
+        result.member("ttlMs", &hint.ttl_ms).member("cacheScope", scope);
+    }
+}
+
+/// `_meta`: the user's, and on stamped results the server's name.
+fn stamp(wire: &Wire, own: Option<&Raw>, server_info: &str, result: &mut ObjectWriter) {
+    if !wire.vocabulary.stamped_results {
+        if let Some(own) = own {
+            result.raw("_meta", own.get());
+        }
+        return;
+    }
+    let mut stamped = ObjectWriter::with_capacity(server_info.len() + 48);
+    stamped.raw(meta::SERVER_INFO, server_info);
+    if let Some(own) = own {
+        stamped.splice(own.get());
+    }
+    result.raw("_meta", &stamped.finish());
+}

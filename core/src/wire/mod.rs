@@ -1,0 +1,97 @@
+//! How each revision spells the neutral model. A revision is data: method tables, a vocabulary and error codes.
+//!
+//! Deleting a method from a revision means deleting its line from that revision's table. Nothing above this layer
+//! compares revisions.
+
+mod client;
+mod envelope;
+mod fault;
+mod lift;
+mod lower;
+mod offers;
+mod rev_2024_11_05;
+mod rev_2025_03_26;
+mod rev_2025_06_18;
+mod rev_2025_11_25;
+mod rev_2026_07_28;
+
+pub use client::{Stamp, answer_frame, envelope_members, initialize_params, request_frame};
+pub use envelope::{Claim, Envelope, claim, missing as missing_envelope};
+pub use fault::{Lowered, lower as lower_fault};
+pub use lift::request as lift_request;
+pub use lower::{error_frame, notification_frame, result_frame, wrapped_schema};
+pub use offers::describes_object;
+
+use crate::protocol::{Method, Revision};
+
+/// One revision of the protocol, as data.
+#[derive(Debug)]
+pub struct Wire {
+    pub revision: Revision,
+    pub client_requests: &'static [Method],
+    pub client_notifications: &'static [Method],
+    pub server_requests: &'static [Method],
+    pub server_notifications: &'static [Method],
+    /// What a server asks inside an `input_required` result.
+    pub input_requests: &'static [Method],
+    pub vocabulary: Vocabulary,
+    pub codes: Codes,
+}
+
+/// What a revision has words for.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent feature of a revision's vocabulary"
+)]
+pub struct Vocabulary {
+    /// Arrays of messages.
+    pub batches: bool,
+    /// `title` beside `name`, and `_meta` on what is offered.
+    pub titles: bool,
+    pub icons: bool,
+    pub tool_annotations: bool,
+    pub structured_content: StructuredContent,
+    pub audio: bool,
+    pub resource_links: bool,
+    /// The `completions` capability.
+    pub completions_capability: bool,
+    /// `message` in progress notifications.
+    pub progress_messages: bool,
+    /// `resultType`, cache hints and the server's name on every result.
+    pub stamped_results: bool,
+    /// An error without a readable request id leaves `id` out, rather than saying null.
+    pub absent_error_id: bool,
+}
+
+/// What a tool's structured value may be.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StructuredContent {
+    Absent,
+    /// An object; anything else is wrapped in one.
+    Object,
+    Any,
+}
+
+/// How a revision reports what it reports in its own way.
+#[derive(Clone, Copy, Debug)]
+pub struct Codes {
+    pub resource_not_found: i64,
+    /// Arguments that fail the schema are a tool's error, which the model can mend, rather than a protocol error.
+    pub invalid_arguments_are_results: bool,
+    /// -32021 exists.
+    pub missing_capability: bool,
+}
+
+impl Wire {
+    /// The tables of a revision.
+    pub fn of(revision: Revision) -> &'static Self {
+        match revision {
+            Revision::V2024_11_05 => &rev_2024_11_05::WIRE,
+            Revision::V2025_03_26 => &rev_2025_03_26::WIRE,
+            Revision::V2025_06_18 => &rev_2025_06_18::WIRE,
+            Revision::V2025_11_25 => &rev_2025_11_25::WIRE,
+            Revision::V2026_07_28 => &rev_2026_07_28::WIRE,
+        }
+    }
+}

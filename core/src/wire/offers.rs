@@ -1,0 +1,182 @@
+//! What a server offers, reduced to what a revision has words for.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::{StructuredContent, Wire};
+use crate::protocol::{
+    ContentBlock, Implementation, Prompt, Raw, Resource, ResourceTemplate, ServerCapabilities,
+    Tool, json::to_raw,
+};
+
+pub(super) fn tool(wire: &Wire, tool: &Tool) -> Tool {
+    let says = &wire.vocabulary;
+    let mut lowered = tool.clone();
+    if !says.titles {
+        lowered.title = None;
+        lowered.meta = None;
+    }
+    if !says.icons {
+        lowered.icons = None;
+        lowered.execution = None;
+    }
+    if !says.tool_annotations {
+        lowered.annotations = None;
+    }
+    match says.structured_content {
+        StructuredContent::Any => (),
+        StructuredContent::Absent => lowered.output_schema = None,
+        StructuredContent::Object => {
+            if let Some(schema) = lowered.output_schema.take() {
+                lowered.output_schema = Some(match describes_object(&schema) {
+                    true => schema,
+                    false => wrapped_schema(&schema),
+                });
+            }
+        }
+    }
+    lowered
+}
+
+pub(super) fn resource(wire: &Wire, resource: &Resource) -> Resource {
+    let mut lowered = resource.clone();
+    if !wire.vocabulary.titles {
+        lowered.title = None;
+        lowered.meta = None;
+    }
+    if !wire.vocabulary.icons {
+        lowered.icons = None;
+    }
+    lowered
+}
+
+pub(super) fn template(wire: &Wire, template: &ResourceTemplate) -> ResourceTemplate {
+    let mut lowered = template.clone();
+    if !wire.vocabulary.titles {
+        lowered.title = None;
+        lowered.meta = None;
+    }
+    if !wire.vocabulary.icons {
+        lowered.icons = None;
+    }
+    lowered
+}
+
+pub(super) fn prompt(wire: &Wire, prompt: &Prompt) -> Prompt {
+    let mut lowered = prompt.clone();
+    if !wire.vocabulary.titles {
+        lowered.title = None;
+        lowered.meta = None;
+        lowered.arguments.iter_mut().flatten().for_each(|it| it.title = None);
+    }
+    if !wire.vocabulary.icons {
+        lowered.icons = None;
+    }
+    lowered
+}
+
+pub(super) fn implementation(wire: &Wire, info: &Implementation) -> Implementation {
+    let mut lowered = info.clone();
+    if !wire.vocabulary.titles {
+        lowered.title = None;
+    }
+    if !wire.vocabulary.icons {
+        lowered.icons = None;
+        lowered.description = None;
+        lowered.website_url = None;
+    }
+    lowered
+}
+
+pub(super) fn capabilities(wire: &Wire, capabilities: &ServerCapabilities) -> ServerCapabilities {
+    let mut lowered = capabilities.clone();
+    if !wire.vocabulary.completions_capability {
+        lowered.completions = None;
+    }
+    lowered
+}
+
+/// A JSON array of content blocks, or of messages that hold one each.
+///
+/// Blocks that a revision lacks are said with those it has: audio as an embedded resource, a link as its text.
+/// Types unknown here pass through unchanged.
+pub(super) fn content<'a>(wire: &Wire, blocks: &'a str) -> Cow<'a, str> {
+    let lacks = (!wire.vocabulary.audio && blocks.contains(r#""audio""#))
+        || (!wire.vocabulary.resource_links && blocks.contains(r#""resource_link""#));
+    if !lacks {
+        return Cow::Borrowed(blocks);
+    }
+    let Ok(mut values) = serde_json::from_str::<Vec<Value>>(blocks) else {
+        return Cow::Borrowed(blocks);
+    };
+    for value in &mut values {
+        match value.get_mut("content") {
+            Some(inner) if inner.is_object() => lower_block(wire, inner),
+            _ => lower_block(wire, value),
+        }
+    }
+    Cow::Owned(Value::Array(values).to_string())
+}
+
+fn lower_block(wire: &Wire, block: &mut Value) {
+    let Ok(known) = serde_json::from_value::<ContentBlock>(block.clone()) else { return };
+    match known {
+        ContentBlock::Audio(audio) if !wire.vocabulary.audio => {
+            *block = json!({"type": "resource", "resource": {
+                "uri": "embedded:audio", "mimeType": audio.mime_type, "blob": audio.data,
+            }});
+        }
+        ContentBlock::ResourceLink(link) if !wire.vocabulary.resource_links => {
+            let name = link.title.as_deref().unwrap_or(&link.name);
+            *block = json!({"type": "text", "text": format!("{name}: {}", link.uri)});
+        }
+        _ => (),
+    }
+}
+
+/// Whether a schema says that its values are objects.
+pub fn describes_object(schema: &Raw) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Type {
+        r#type: Option<Value>,
+    }
+    serde_json::from_str::<Type>(schema.get())
+        .is_ok_and(|it| it.r#type.is_some_and(|it| it == "object"))
+}
+
+/// `{"result": …}` around a schema that describes no object, with a mark so that a client unwraps the value.
+pub(super) fn wrapped_schema(schema: &Raw) -> Raw {
+    let mut inner: Value = serde_json::from_str(schema.get()).unwrap_or(Value::Bool(true));
+    let mut outer = json!({ "type": "object", "properties": {}, "required": ["result"] });
+    if let Some(inner) = inner.as_object_mut() {
+        for key in ["$schema", "$defs", "definitions"] {
+            if let Some(value) = inner.remove(key) {
+                outer[key] = value;
+            }
+        }
+    }
+    rebase(&mut inner);
+    outer["properties"]["result"] = inner;
+    outer["x-gudgeon-wrapped"] = Value::Bool(true);
+    to_raw(&outer)
+}
+
+/// References into the schema itself go one level deeper; those into its definitions stay, as these moved along.
+fn rebase(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::String(target)) = members.get_mut("$ref")
+                && let Some(rest) = target.strip_prefix('#')
+                && !rest.starts_with("/$defs/")
+                && !rest.starts_with("/definitions/")
+                && (rest.is_empty() || rest.starts_with('/'))
+            {
+                *target = format!("#/properties/result{rest}");
+            }
+            members.values_mut().for_each(rebase);
+        }
+        Value::Array(items) => items.iter_mut().for_each(rebase),
+        _ => (),
+    }
+}
