@@ -1,0 +1,65 @@
+//! Requests in flight: the peer's id on one side, our own number on the other.
+
+use std::collections::HashMap;
+
+use crate::protocol::Id;
+
+/// A request in flight, by a number of our own: never used twice in one session.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct CallId(pub u64);
+
+/// What is remembered of each request until it is answered or given up.
+#[derive(Debug)]
+pub(crate) struct Pending<T> {
+    calls: HashMap<CallId, (Id, T)>,
+    ids: HashMap<Id, CallId>,
+    next: u64,
+}
+
+impl<T> Pending<T> {
+    pub(crate) fn new() -> Self {
+        Self { calls: HashMap::new(), ids: HashMap::new(), next: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub(crate) fn contains(&self, id: &Id) -> bool {
+        self.ids.contains_key(id)
+    }
+
+    /// Remembers a request. Its id must not be in flight.
+    pub(crate) fn register(&mut self, id: Id, value: T) -> CallId {
+        let call = CallId(self.next);
+        self.next += 1;
+        self.ids.insert(id.clone(), call);
+        self.calls.insert(call, (id, value));
+        call
+    }
+
+    pub(crate) fn get_mut(&mut self, call: CallId) -> Option<(&Id, &mut T)> {
+        self.calls.get_mut(&call).map(|(id, value)| (&*id, value))
+    }
+
+    /// Forgets a request that is answered now.
+    pub(crate) fn complete(&mut self, call: CallId) -> Option<(Id, T)> {
+        let (id, value) = self.calls.remove(&call)?;
+        self.ids.remove(&id);
+        Some((id, value))
+    }
+
+    /// Forgets a request that its sender gave up.
+    pub(crate) fn cancel(&mut self, id: &Id) -> Option<(CallId, T)> {
+        let call = self.ids.remove(id)?;
+        self.calls.remove(&call).map(|(_, value)| (call, value))
+    }
+
+    /// Forgets everything.
+    pub(crate) fn drain(&mut self) -> Vec<CallId> {
+        self.ids.clear();
+        let mut calls: Vec<_> = self.calls.drain().map(|(call, _)| call).collect();
+        calls.sort_unstable();
+        calls
+    }
+}

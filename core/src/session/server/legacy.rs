@@ -1,0 +1,120 @@
+//! The handshake lifecycle (2024-11-05 to 2025-11-25).
+//!
+//! ```text
+//! Awaiting --initialize--> Open(revision) --initialized--> Open(revision), confirmed
+//! ```
+
+use std::sync::Arc;
+
+use super::{Admitted, ClientIdentity, LogPolicy, token};
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{
+        Era, InitializeRequest, LoggingLevel, Meta,
+        Method::{self, Discover, Initialize, Ping},
+        Revision, json,
+    },
+    wire::{self, Wire},
+};
+
+/// Before anybody chose: what is sent unless the client says otherwise.
+const DEFAULT_LEVEL: LoggingLevel = LoggingLevel::Info;
+
+#[derive(Debug)]
+pub(super) enum Handshake {
+    Awaiting,
+    Open { wire: &'static Wire, client: Arc<ClientIdentity>, level: LoggingLevel, confirmed: bool },
+}
+
+impl Handshake {
+    /// The circumstances to serve this request in, or why it may not be sent now.
+    pub(super) fn admit(&self, name: &str, meta: &Meta<'_>) -> Result<Admitted, Fault> {
+        let (wire, client) = match (self, Method::parse(name)) {
+            (Self::Awaiting, Some(Initialize | Ping)) => {
+                (Wire::of(Revision::LATEST_LEGACY), Arc::default())
+            }
+            (Self::Awaiting, Some(Discover)) => return Err(wire::missing_envelope(meta)),
+            (Self::Awaiting, _) => {
+                return Err(Fault::invalid_request(format!(
+                    "{name} before initialize: send initialize first, or a request of 2026-07-28 with its params._meta"
+                )));
+            }
+            (Self::Open { .. }, Some(Initialize)) => {
+                return Err(Fault::invalid_request(
+                    "initialize was already sent on this connection",
+                ));
+            }
+            (Self::Open { wire, client, .. }, _) => (*wire, Arc::clone(client)),
+        };
+        Ok(Admitted {
+            wire,
+            client,
+            log: LogPolicy::Session,
+            progress_token: token(meta.progress_token),
+            meta: meta.raw.map(ToOwned::to_owned),
+        })
+    }
+
+    /// Agrees on a revision: the one asked for, else the newest legacy one that the server speaks.
+    pub(super) fn open(
+        &mut self,
+        initialize: &mut InitializeRequest,
+        supported: &[Revision],
+    ) -> Result<&'static Wire, Fault> {
+        let legacy = || supported.iter().copied().filter(|it| it.era() == Era::Legacy);
+        let requested = Revision::parse(&initialize.protocol_version);
+        let agreed = legacy().find(|it| Some(*it) == requested).or_else(|| legacy().max());
+        let Some(agreed) = agreed else {
+            let supported: Vec<_> = supported.iter().map(|it| it.as_str()).collect();
+            let message =
+                format!("this server speaks {} only, without initialize", supported.join(", "));
+            let data = serde_json::json!({
+                "supported": supported, "requested": initialize.protocol_version,
+            });
+            return Err(Fault::new(FaultKind::UnsupportedRevision, message)
+                .with_data(Some(json::to_raw(&data))));
+        };
+        let client = Arc::new(ClientIdentity {
+            info: initialize.client_info.take(),
+            capabilities: initialize.capabilities.take(),
+        });
+        let wire = Wire::of(agreed);
+        *self = Self::Open { wire, client, level: DEFAULT_LEVEL, confirmed: false };
+        Ok(wire)
+    }
+
+    pub(super) fn confirm(&mut self) {
+        if let Self::Open { confirmed, .. } = self {
+            *confirmed = true;
+        }
+    }
+
+    pub(super) fn set_level(&mut self, chosen: LoggingLevel) {
+        if let Self::Open { level, .. } = self {
+            *level = chosen;
+        }
+    }
+
+    pub(super) fn level(&self) -> Option<LoggingLevel> {
+        match self {
+            Self::Awaiting => None,
+            Self::Open { level, .. } => Some(*level),
+        }
+    }
+
+    /// The revision agreed on, once the client has confirmed it: from then on it may be told things unasked.
+    pub(super) fn confirmed(&self) -> Option<&'static Wire> {
+        match self {
+            Self::Open { wire, confirmed: true, .. } => Some(wire),
+            _ => None,
+        }
+    }
+
+    /// The revision agreed on.
+    pub(super) fn wire(&self) -> Option<&'static Wire> {
+        match self {
+            Self::Awaiting => None,
+            Self::Open { wire, .. } => Some(wire),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The stateless lifecycle (2026-07-28 on): each request stands alone.
+
+use std::sync::Arc;
+
+use super::{Admitted, ClientIdentity, LogPolicy, token};
+use crate::{
+    error::Fault,
+    wire::{Envelope, Wire},
+};
+
+pub(super) fn admit(envelope: &Envelope<'_>) -> Admitted {
+    Admitted {
+        wire: Wire::of(envelope.revision),
+        client: Arc::new(ClientIdentity {
+            info: envelope.client_info.map(ToOwned::to_owned),
+            capabilities: Some(envelope.capabilities.to_owned()),
+        }),
+        log: LogPolicy::Request(envelope.log_level),
+        progress_token: token(envelope.meta.progress_token),
+        meta: envelope.meta.raw.map(ToOwned::to_owned),
+    }
+}
+
+pub(super) fn refuse_batch() -> Fault {
+    Fault::invalid_request("2026-07-28 has no batches: send each request by itself")
+}

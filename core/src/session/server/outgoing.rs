@@ -1,0 +1,116 @@
+//! What the server says: replies, and notifications of a call or of the whole connection.
+
+use super::{ListKind, LogPolicy, Output, Progress, ServerSession, batch::Slot};
+use crate::{
+    error::Fault,
+    protocol::{Id, LoggingLevel, Method, MethodName, Raw, Response, json::ObjectWriter},
+    session::CallId,
+    wire::{self, Lowered, Wire},
+};
+
+impl ServerSession {
+    pub(super) fn reply(
+        &mut self,
+        wire: &'static Wire,
+        id: &Id,
+        slot: Option<Slot>,
+        response: &Response,
+    ) {
+        let frame = wire::result_frame(wire, id, response, &self.config.server_info);
+        self.settle(slot, Some(frame));
+    }
+
+    /// Answers what never became a call.
+    pub(super) fn refuse(
+        &mut self,
+        id: Option<&Id>,
+        method: Option<&MethodName>,
+        slot: Option<Slot>,
+        fault: Fault,
+    ) {
+        let frame = self.fault_frame(self.spoken, id, method, fault);
+        self.settle(slot, Some(frame));
+    }
+
+    pub(super) fn fault_frame(
+        &self,
+        wire: &'static Wire,
+        id: Option<&Id>,
+        method: Option<&MethodName>,
+        fault: Fault,
+    ) -> Vec<u8> {
+        match (wire::lower_fault(wire, method, fault), id) {
+            (Lowered::Tool(outcome), Some(id)) => {
+                wire::result_frame(wire, id, &Response::Tool(outcome), &self.config.server_info)
+            }
+            (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
+            (Lowered::Error(error), id) => wire::error_frame(wire, id, &error),
+        }
+    }
+
+    /// Progress must increase, so a step back is dropped (Progress, "Progress Flow").
+    pub(super) fn send_progress(&mut self, call: CallId, step: Progress) {
+        let Some((_, inbound)) = self.pending.get_mut(call) else { return };
+        let Some(token) = &inbound.progress_token else { return };
+        if !step.progress.is_finite() || inbound.progress.is_some_and(|it| step.progress <= it) {
+            tracing::warn!(progress = step.progress, "progress must increase: dropped");
+            return;
+        }
+        inbound.progress = Some(step.progress);
+        let mut params = ObjectWriter::with_capacity(96);
+        params.raw("progressToken", token.as_json()).raw("progress", &number(step.progress));
+        if let Some(total) = step.total.filter(|it| it.is_finite()) {
+            params.raw("total", &number(total));
+        }
+        if let Some(message) = step.message.filter(|_| inbound.wire.vocabulary.progress_messages) {
+            params.member("message", &message);
+        }
+        self.notify(Method::Progress, Some(&params.finish()));
+    }
+
+    pub(super) fn send_log(
+        &mut self,
+        call: CallId,
+        level: LoggingLevel,
+        logger: Option<&str>,
+        data: &Raw,
+    ) {
+        let Some((_, inbound)) = self.pending.get_mut(call) else { return };
+        let threshold = match inbound.log {
+            LogPolicy::Request(threshold) => threshold,
+            LogPolicy::Session => self.handshake.level(),
+        };
+        if threshold.is_none_or(|it| level < it) {
+            return;
+        }
+        let mut params = ObjectWriter::with_capacity(64 + data.get().len());
+        params.member("level", &level);
+        if let Some(logger) = logger {
+            params.member("logger", logger);
+        }
+        params.raw("data", data.get());
+        self.notify(Method::LogMessage, Some(&params.finish()));
+    }
+
+    /// Legacy peers are told unasked; modern ones through their subscriptions.
+    pub(super) fn send_changed(&mut self, kind: ListKind) {
+        if self.handshake.confirmed().is_some() {
+            let method = match kind {
+                ListKind::Tools => Method::ToolListChanged,
+                ListKind::Resources => Method::ResourceListChanged,
+                ListKind::Prompts => Method::PromptListChanged,
+            };
+            self.notify(method, None);
+        }
+    }
+
+    fn notify(&mut self, method: Method, params: Option<&str>) {
+        self.outputs.push_back(Output::Send(wire::notification_frame(method.as_str(), params)));
+    }
+}
+
+/// A float as JSON, whole numbers without a fraction.
+fn number(value: f64) -> String {
+    let text = value.to_string();
+    text.strip_suffix(".0").map_or_else(|| text.clone(), ToOwned::to_owned)
+}
