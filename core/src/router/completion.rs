@@ -1,0 +1,83 @@
+//! Completion of prompt arguments and template variables.
+
+use super::{
+    Offers,
+    handler::{Failure, Reply, bad_result},
+};
+use crate::{
+    error::Error,
+    protocol::{CompletionTarget, Response},
+};
+
+/// At most so many values are sent (Completion, "Completion Results").
+const MAX_VALUES: usize = 100;
+
+/// Whose argument a registration means: a prompt's by its name, a template's by its URI.
+pub(super) fn target(
+    offers: &Offers,
+    target: &str,
+    argument: &str,
+) -> Result<CompletionTarget, Error> {
+    if let Some(prompt) = offers.prompts.find(target) {
+        let names: Vec<_> =
+            prompt.prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
+        check_argument(target, argument, &names)?;
+        return Ok(CompletionTarget::Prompt(target.to_owned()));
+    }
+    if let Some(template) = offers.templates.find(target) {
+        check_argument(target, argument, &template.variables())?;
+        return Ok(CompletionTarget::Resource(target.to_owned()));
+    }
+    Err(Error::misuse(format!(
+        "nothing to complete: no prompt and no resource template is called {target:?}; register it first"
+    )))
+}
+
+/// A list of texts, or the whole result.
+pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Whole {
+        completion: Completion,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Completion {
+        values: Vec<String>,
+        total: Option<u64>,
+        #[serde(default)]
+        has_more: bool,
+    }
+    let wrong = |_| bad_result("a completion answers with a list of texts");
+    let mut completion = match reply {
+        Reply::Nothing => Completion { values: Vec::new(), total: None, has_more: false },
+        Reply::Json(values) | Reply::Parts(values) => {
+            let values: Vec<String> = serde_json::from_str(&values).map_err(wrong)?;
+            Completion { values, total: None, has_more: false }
+        }
+        Reply::Result(whole) => serde_json::from_str::<Whole>(&whole).map_err(wrong)?.completion,
+        Reply::Text(_) | Reply::Blob(_) => {
+            return Err(bad_result("a completion answers with a list of texts"));
+        }
+    };
+    if completion.values.len() > MAX_VALUES {
+        let total = u64::try_from(completion.values.len()).unwrap_or(u64::MAX);
+        completion.total = completion.total.or(Some(total));
+        completion.has_more = true;
+        completion.values.truncate(MAX_VALUES);
+    }
+    Ok(Response::Completion {
+        values: completion.values,
+        total: completion.total,
+        has_more: completion.has_more,
+    })
+}
+
+fn check_argument(target: &str, argument: &str, names: &[String]) -> Result<(), Error> {
+    match names.iter().any(|it| it == argument) {
+        true => Ok(()),
+        false => Err(Error::misuse(format!(
+            "{target:?} has no argument {argument:?} to complete: it has {}",
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        ))),
+    }
+}

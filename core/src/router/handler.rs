@@ -1,0 +1,160 @@
+//! The seam to handlers: what they are given, what they answer, how they fail, and what that makes of the request.
+
+use std::{any::Any, sync::Arc};
+
+use super::{prompt, resource, tool};
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{CacheHint, Raw, Response, json},
+};
+
+/// What a shell registered, given back to it when it is to run. The router never looks inside.
+pub type Handler = Arc<dyn Any + Send + Sync>;
+
+/// What a handler answered, before anybody knows what that means for its method.
+#[derive(Debug)]
+pub enum Reply {
+    Nothing,
+    Text(String),
+    /// Any value, as JSON.
+    Json(String),
+    /// Bytes, in base64.
+    Blob(String),
+    /// A JSON array of content blocks, messages or resource contents; strings among them stand for texts.
+    Parts(String),
+    /// The whole result of the method, in the newest vocabulary.
+    Result(String),
+}
+
+/// How a handler failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// It says so itself; the model reads it. `meta` becomes the result's `_meta`.
+    Tool {
+        message: String,
+        meta: Option<Raw>,
+    },
+    /// It chose a JSON-RPC error.
+    Protocol {
+        code: i64,
+        message: String,
+        data: Option<Raw>,
+    },
+    NotFound {
+        uri: String,
+        message: Option<String>,
+    },
+    /// Its arguments passed the schema and were refused by the type behind it.
+    Invalid(String),
+    /// An exception whose text callers may see.
+    Exposed(String),
+    Declined(String),
+    /// It was cancelled by its own side.
+    Cancelled,
+    /// It ran longer than it may: seconds.
+    TimedOut(f64),
+    /// Anything else: callers see the type and a reference, the log sees all.
+    Exception {
+        kind: String,
+        message: String,
+        traceback: String,
+    },
+}
+
+/// What becomes of a handler's reply.
+#[derive(Clone, Debug)]
+pub enum Finish {
+    Tool(Arc<super::ToolOffer>),
+    Resource { uri: String, mime_type: Option<String>, cache: CacheHint },
+    Prompt(Arc<super::PromptOffer>),
+    Completion,
+    Method,
+}
+
+/// Something for the log only, under a reference that the caller was given.
+#[derive(Debug)]
+pub struct Report {
+    pub place: String,
+    pub text: String,
+}
+
+impl Finish {
+    /// The response that this reply makes, or what the handler did wrong.
+    pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
+        match self {
+            Self::Tool(offer) => tool::outcome(offer, reply).map(Response::Tool),
+            Self::Resource { uri, mime_type, cache } => {
+                resource::contents(uri, mime_type.as_deref(), *cache, reply)
+            }
+            Self::Prompt(_) => prompt::messages(reply),
+            Self::Completion => super::completion::response(reply),
+            Self::Method => match reply {
+                Reply::Nothing => Ok(Response::Empty),
+                Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
+                    Ok(Response::Raw(json::raw(value)))
+                }
+                _ => Err(bad_result("a method answers with an object, or nothing")),
+            },
+        }
+    }
+
+    /// The fault that a failure makes. `reference` names it in the log.
+    pub fn fault(&self, failure: Failure, debug: bool, reference: &str) -> (Fault, Option<Report>) {
+        let fault = match failure {
+            Failure::Tool { message, meta } => Fault::new(FaultKind::Tool, message).with_data(meta),
+            Failure::Protocol { code, message, data } => {
+                Fault::new(FaultKind::Protocol(code), message).with_data(data)
+            }
+            Failure::NotFound { uri, message } => resource::not_found(&uri, message),
+            Failure::Invalid(message) => Fault::new(FaultKind::InvalidArguments, message),
+            Failure::Exposed(message) => Fault::new(FaultKind::Handler, message),
+            Failure::Declined(question) => {
+                Fault::new(FaultKind::Handler, format!("The user declined: {question}"))
+            }
+            Failure::Cancelled => {
+                Fault::new(FaultKind::Handler, "the call was cancelled on the server")
+            }
+            Failure::TimedOut(seconds) => Fault::new(
+                FaultKind::Handler,
+                format!("{} took longer than its {seconds} s", self.place()),
+            ),
+            Failure::Exception { kind, message, traceback } => {
+                let said = match debug {
+                    true => format!("{kind}: {message}\n{traceback}"),
+                    false => format!("{} failed: {kind} (reference {reference})", self.place()),
+                };
+                let text = match traceback.is_empty() {
+                    true => format!(
+                        "{} failed (reference {reference}): {kind}: {message}",
+                        self.place()
+                    ),
+                    false => {
+                        format!("{} failed (reference {reference})\n{traceback}", self.place())
+                    }
+                };
+                let report = Report { place: self.place(), text };
+                return (Fault::new(FaultKind::Handler, said), Some(report));
+            }
+        };
+        (fault, None)
+    }
+
+    fn place(&self) -> String {
+        match self {
+            Self::Tool(offer) => format!("tool {:?}", offer.tool.name),
+            Self::Resource { uri, .. } => format!("resource {uri:?}"),
+            Self::Prompt(offer) => format!("prompt {:?}", offer.prompt.name),
+            Self::Completion => "completion".into(),
+            Self::Method => "method".into(),
+        }
+    }
+}
+
+/// A result that its method can't carry.
+pub(super) fn bad_result(message: impl Into<String>) -> Failure {
+    Failure::Exception {
+        kind: "invalid result".into(),
+        message: message.into(),
+        traceback: String::new(),
+    }
+}

@@ -1,0 +1,148 @@
+//! What a server offers, and how a request finds its handler. Knows no frames, no revisions, no IO.
+
+mod completion;
+mod dispatch;
+mod handler;
+mod names;
+mod prompt;
+mod registry;
+mod resource;
+mod tool;
+pub mod uri_template;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+pub use self::{
+    dispatch::{Dispatch, Job, dispatch},
+    handler::{Failure, Finish, Handler, Reply},
+    prompt::PromptOffer,
+    registry::{Changes, Offer, Registry},
+    resource::{ResourceOffer, TemplateOffer},
+    tool::ToolOffer,
+};
+use crate::{
+    error::Error,
+    protocol::{
+        CacheHint, CompletionTarget, Implementation, ListCapability, ResourcesCapability, Revision,
+        ServerCapabilities, ServerDescription, json::raw,
+    },
+};
+
+/// Everything a server offers at one moment. Cheap to clone; a change makes the next one.
+#[derive(Clone, Debug)]
+pub struct Offers {
+    pub server: Arc<ServerFacts>,
+    pub tools: Registry<ToolOffer>,
+    pub resources: Registry<ResourceOffer>,
+    pub templates: Registry<TemplateOffer>,
+    pub prompts: Registry<PromptOffer>,
+    completions: Arc<HashMap<(CompletionTarget, String), Handler>>,
+    methods: Arc<HashMap<String, Handler>>,
+    notifications: Arc<HashMap<String, Handler>>,
+}
+
+/// What a server says of itself, and how it behaves.
+#[derive(Clone, Debug)]
+pub struct ServerFacts {
+    pub info: Implementation,
+    pub instructions: Option<String>,
+    /// Newest first.
+    pub revisions: Vec<Revision>,
+    /// Entries on one page of a list.
+    pub page_size: usize,
+    /// How long a client may keep lists.
+    pub list_ttl: Duration,
+    /// Whether callers see the traceback of an exception.
+    pub debug: bool,
+}
+
+impl Offers {
+    pub fn new(server: ServerFacts) -> Self {
+        Self {
+            server: Arc::new(server),
+            tools: Registry::new("tool"),
+            resources: Registry::new("resource"),
+            templates: Registry::new("resource template"),
+            prompts: Registry::new("prompt"),
+            completions: Arc::default(),
+            methods: Arc::default(),
+            notifications: Arc::default(),
+        }
+    }
+
+    /// Completes one argument of a prompt, or one variable of a resource template.
+    ///
+    /// Fails where the target or the argument is not offered, or is completed already.
+    pub fn add_completion(
+        &mut self,
+        target: &str,
+        argument: &str,
+        handler: Handler,
+    ) -> Result<(), Error> {
+        let key = completion::target(self, target, argument)?;
+        let completions = Arc::make_mut(&mut self.completions);
+        match completions.insert((key, argument.to_owned()), handler) {
+            None => Ok(()),
+            Some(_) => Err(Error::misuse(format!("{target:?} already completes {argument:?}"))),
+        }
+    }
+
+    /// Serves a request of a vendor's own.
+    pub fn add_method(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
+        names::check_method(name)?;
+        match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
+            None => Ok(()),
+            Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
+        }
+    }
+
+    /// Listens to a notification: a vendor's own, or `notifications/roots/list_changed`.
+    pub fn add_notification(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
+        names::check_method(name)?;
+        match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::misuse(format!("the notification {name:?} is already registered")))
+            }
+        }
+    }
+
+    /// Who listens to this notification.
+    pub fn listener(&self, name: &str) -> Option<&Handler> {
+        self.notifications.get(name)
+    }
+
+    fn method(&self, name: &str) -> Option<&Handler> {
+        self.methods.get(name)
+    }
+
+    fn completion(&self, target: &CompletionTarget, argument: &str) -> Option<&Handler> {
+        // The key owns its strings; a look-up is too rare to deserve a borrowed twin of it.
+        self.completions.get(&(target.clone(), argument.to_owned()))
+    }
+
+    fn list_hint(&self) -> CacheHint {
+        let ttl_ms = u64::try_from(self.server.list_ttl.as_millis()).unwrap_or(u64::MAX);
+        CacheHint { ttl_ms, private: false }
+    }
+
+    fn describe(&self) -> ServerDescription {
+        let list = ListCapability { list_changed: Some(true) };
+        let resources = ResourcesCapability { subscribe: None, list_changed: Some(true) };
+        let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
+        ServerDescription {
+            info: self.server.info.clone(),
+            capabilities: ServerCapabilities {
+                tools: (!self.tools.is_empty()).then(|| list.clone()),
+                prompts: (!self.prompts.is_empty()).then_some(list),
+                resources: has_resources.then_some(resources),
+                completions: (!self.completions.is_empty()).then(|| raw("{}".into())),
+                logging: Some(raw("{}".into())),
+                ..ServerCapabilities::default()
+            },
+            instructions: self.server.instructions.clone(),
+            revisions: self.server.revisions.clone(),
+            cache: self.list_hint(),
+        }
+    }
+}

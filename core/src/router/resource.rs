@@ -1,0 +1,161 @@
+//! Resources and templates: what is offered, and what a reply becomes.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::value::RawValue;
+
+use super::{
+    Changes, Handler, Offer,
+    handler::{Failure, Reply, bad_result},
+    names, tool,
+    uri_template::UriTemplate,
+};
+use crate::{
+    error::{Error, Fault, FaultKind},
+    protocol::{CacheHint, Resource, ResourceTemplate, Response, json, json::ObjectWriter},
+};
+
+/// A resource at a fixed URI.
+#[derive(Clone, Debug)]
+pub struct ResourceOffer {
+    pub resource: Arc<Resource>,
+    pub handler: Handler,
+    pub tags: Vec<String>,
+    pub timeout: Option<Duration>,
+    pub cache: CacheHint,
+}
+
+/// Resources behind a URI template.
+#[derive(Clone, Debug)]
+pub struct TemplateOffer {
+    pub template: Arc<ResourceTemplate>,
+    pub handler: Handler,
+    pub tags: Vec<String>,
+    pub timeout: Option<Duration>,
+    pub cache: CacheHint,
+    pub(super) uri: Arc<UriTemplate>,
+}
+
+impl ResourceOffer {
+    /// Fails when the URI is none.
+    pub fn new(resource: Resource, handler: Handler) -> Result<Self, Error> {
+        names::check_uri(&resource.uri)?;
+        Ok(Self {
+            resource: Arc::new(resource),
+            handler,
+            tags: Vec::new(),
+            timeout: None,
+            cache: CacheHint::default(),
+        })
+    }
+}
+
+impl TemplateOffer {
+    /// Fails when the template does not parse, saying where.
+    pub fn new(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
+        names::check_uri(&template.uri_template)?;
+        let uri = UriTemplate::parse(&template.uri_template).map_err(|it| {
+            Error::misuse(format!(
+                "the URI template {:?} can't be used: {it}",
+                template.uri_template
+            ))
+        })?;
+        Ok(Self {
+            template: Arc::new(template),
+            handler,
+            tags: Vec::new(),
+            timeout: None,
+            cache: CacheHint::default(),
+            uri: Arc::new(uri),
+        })
+    }
+
+    /// The names of the template's variables.
+    pub fn variables(&self) -> Vec<String> {
+        self.uri.variables().map(ToString::to_string).collect()
+    }
+}
+
+impl Offer for ResourceOffer {
+    type Listed = Resource;
+
+    fn key(&self) -> &str {
+        &self.resource.uri
+    }
+
+    fn listed(&self) -> &Arc<Resource> {
+        &self.resource
+    }
+
+    fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    fn update(&mut self, changes: &Changes) -> Result<(), Error> {
+        self.resource = Arc::new(tool::updated(&*self.resource, changes, &["uri"])?);
+        Ok(())
+    }
+}
+
+impl Offer for TemplateOffer {
+    type Listed = ResourceTemplate;
+
+    fn key(&self) -> &str {
+        &self.template.uri_template
+    }
+
+    fn listed(&self) -> &Arc<ResourceTemplate> {
+        &self.template
+    }
+
+    fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    fn update(&mut self, changes: &Changes) -> Result<(), Error> {
+        self.template = Arc::new(tool::updated(&*self.template, changes, &["uriTemplate"])?);
+        Ok(())
+    }
+}
+
+/// What a resource's reply is to its readers.
+pub(super) fn contents(
+    uri: &str,
+    mime_type: Option<&str>,
+    cache: CacheHint,
+    reply: Reply,
+) -> Result<Response, Failure> {
+    let one = |mime_type: &str, name: &str, value: &str| {
+        let mut contents = ObjectWriter::with_capacity(uri.len() + value.len() + 64);
+        contents.member("uri", uri).member("mimeType", mime_type).member(name, value);
+        format!("[{}]", contents.finish())
+    };
+    let (contents, meta) = match reply {
+        Reply::Nothing => (one(mime_type.unwrap_or("text/plain"), "text", ""), None),
+        Reply::Text(text) => (one(mime_type.unwrap_or("text/plain"), "text", &text), None),
+        Reply::Json(value) => (one(mime_type.unwrap_or("application/json"), "text", &value), None),
+        Reply::Blob(base64) => {
+            (one(mime_type.unwrap_or("application/octet-stream"), "blob", &base64), None)
+        }
+        Reply::Parts(parts) => (parts, None),
+        Reply::Result(result) => {
+            #[derive(serde::Deserialize)]
+            struct Whole<'a> {
+                #[serde(borrow)]
+                contents: &'a RawValue,
+                #[serde(borrow, rename = "_meta")]
+                meta: Option<&'a RawValue>,
+            }
+            let whole: Whole<'_> =
+                serde_json::from_str(&result).map_err(|it| bad_result(it.to_string()))?;
+            (whole.contents.get().to_owned(), whole.meta.map(ToOwned::to_owned))
+        }
+    };
+    Ok(Response::Contents { contents, meta, cache })
+}
+
+pub(super) fn not_found(uri: &str, message: Option<String>) -> Fault {
+    let message = message.unwrap_or_else(|| format!("Resource not found: {uri}"));
+    Fault::new(FaultKind::ResourceNotFound, message)
+        .with_data(Some(json::to_raw(&serde_json::json!({ "uri": uri }))))
+}

@@ -1,0 +1,236 @@
+//! Tools: what is offered, how a call's arguments are checked, what a reply becomes.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    Changes, Handler, Offer,
+    handler::{Failure, Reply, bad_result},
+    names,
+};
+use crate::{
+    error::Error,
+    protocol::{Raw, Structured, Tool, ToolOutcome, json},
+    schema::Schema,
+    wire::describes_object,
+};
+
+/// A tool and what runs it.
+#[derive(Clone, Debug)]
+pub struct ToolOffer {
+    pub tool: Arc<Tool>,
+    pub handler: Handler,
+    pub tags: Vec<String>,
+    pub timeout: Option<Duration>,
+    /// At most so many calls at once.
+    pub concurrency: Option<usize>,
+    pub(super) input: Arc<Schema>,
+    output: Option<Output>,
+}
+
+#[derive(Clone, Debug)]
+struct Output {
+    schema: Arc<Schema>,
+    is_object: bool,
+}
+
+impl ToolOffer {
+    /// Fails when the name or one of the schemas can't be used, naming the tool and the mend.
+    pub fn new(tool: Tool, handler: Handler) -> Result<Self, Error> {
+        names::check_tool(&tool.name)?;
+        let place = |which: &str| format!("the {which} schema of tool {:?}", tool.name);
+        let input = compile(&tool.input_schema, &place("input"))?;
+        if !describes_object(&tool.input_schema) {
+            return Err(Error::misuse(format!(
+                "{} must describe an object: {{\"type\": \"object\", …}}",
+                place("input")
+            )));
+        }
+        let output = match &tool.output_schema {
+            None => None,
+            Some(text) => Some(Output {
+                schema: compile(text, &place("output"))?,
+                is_object: describes_object(text),
+            }),
+        };
+        Ok(Self {
+            tool: Arc::new(tool),
+            handler,
+            tags: Vec::new(),
+            timeout: None,
+            concurrency: None,
+            input,
+            output,
+        })
+    }
+}
+
+impl Offer for ToolOffer {
+    type Listed = Tool;
+
+    fn key(&self) -> &str {
+        &self.tool.name
+    }
+
+    fn listed(&self) -> &Arc<Tool> {
+        &self.tool
+    }
+
+    fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    fn update(&mut self, changes: &Changes) -> Result<(), Error> {
+        let fixed = ["name", "inputSchema", "outputSchema"];
+        self.tool = Arc::new(updated(&*self.tool, changes, &fixed)?);
+        Ok(())
+    }
+}
+
+/// What clients see of an offer, with some members changed.
+pub(super) fn updated<T>(listed: &T, changes: &Changes, fixed: &[&str]) -> Result<T, Error>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned,
+{
+    let mut text = serde_json::from_str::<Changes>(json::to_raw(listed).get())
+        .map_err(|it| Error::misuse(it.to_string()))?;
+    for (name, value) in changes {
+        if fixed.contains(&name.as_str()) {
+            return Err(Error::misuse(format!(
+                "{name:?} can't be changed: remove the old one and register the new one"
+            )));
+        }
+        match value.is_null() {
+            true => drop(text.remove(name)),
+            false => drop(text.insert(name.clone(), value.clone())),
+        }
+    }
+    serde_json::from_str(&Value::Object(text).to_string())
+        .map_err(|it| Error::misuse(format!("the changes don't fit: {it}")))
+}
+
+/// What a tool's reply is to its callers: content, and a structured value where there is one.
+pub(super) fn outcome(offer: &ToolOffer, reply: Reply) -> Result<ToolOutcome, Failure> {
+    let output = offer.output.as_ref();
+    match reply {
+        Reply::Nothing => match output {
+            None => Ok(ToolOutcome { content: "[]".into(), ..ToolOutcome::default() }),
+            Some(_) => structured(offer, "null".into(), None),
+        },
+        Reply::Text(text) => {
+            let content = text_content(&text);
+            if output.is_none() {
+                return Ok(ToolOutcome { content, ..ToolOutcome::default() });
+            }
+            let mut value = String::with_capacity(text.len() + 2);
+            json::push_string(&mut value, &text);
+            structured(offer, value, Some(content))
+        }
+        Reply::Json(value) => structured(offer, value, None),
+        Reply::Parts(parts) => {
+            Ok(ToolOutcome { content: blocks(&parts)?, ..ToolOutcome::default() })
+        }
+        Reply::Result(result) => whole(offer, &result),
+        Reply::Blob(_) => Err(bad_result(
+            "a tool can't answer with bare bytes: wrap them in an image, audio or file",
+        )),
+    }
+}
+
+fn structured(
+    offer: &ToolOffer,
+    value: String,
+    content: Option<String>,
+) -> Result<ToolOutcome, Failure> {
+    let schema_is_object = check_output(offer, &value)?;
+    let content = content.unwrap_or_else(|| text_content(&value));
+    let structured = Some(Structured { json: value, schema_is_object });
+    Ok(ToolOutcome { content, structured, ..ToolOutcome::default() })
+}
+
+fn whole(offer: &ToolOffer, result: &str) -> Result<ToolOutcome, Failure> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+        #[serde(borrow)]
+        structured_content: Option<&'a RawValue>,
+        #[serde(default)]
+        is_error: bool,
+        #[serde(borrow, rename = "_meta")]
+        meta: Option<&'a RawValue>,
+    }
+    let whole: Whole<'_> = serde_json::from_str(result).map_err(|it| bad_result(it.to_string()))?;
+    let structured = match whole.structured_content {
+        None => None,
+        Some(value) => {
+            let schema_is_object = match whole.is_error {
+                true => None,
+                false => check_output(offer, value.get())?,
+            };
+            Some(Structured { json: value.get().to_owned(), schema_is_object })
+        }
+    };
+    let content = match (whole.content.map(RawValue::get), &structured) {
+        (None | Some("[]"), Some(value)) => text_content(&value.json),
+        (None, None) => "[]".into(),
+        (Some(parts), _) => blocks(parts)?,
+    };
+    Ok(ToolOutcome {
+        content,
+        structured,
+        is_error: whole.is_error,
+        meta: whole.meta.map(ToOwned::to_owned),
+    })
+}
+
+/// Structured results MUST conform to the output schema (Tools, "Output Schema").
+fn check_output(offer: &ToolOffer, value: &str) -> Result<Option<bool>, Failure> {
+    let Some(output) = &offer.output else { return Ok(None) };
+    let parsed: Value = serde_json::from_str(value).map_err(|it| bad_result(it.to_string()))?;
+    output
+        .schema
+        .check(&parsed)
+        .map_err(|it| bad_result(format!("the result does not fit the output schema: {it}")))?;
+    Ok(Some(output.is_object))
+}
+
+fn text_content(text: &str) -> String {
+    let mut content = String::with_capacity(text.len() + 32);
+    content.push_str(r#"[{"type":"text","text":"#);
+    json::push_string(&mut content, text);
+    content.push_str("}]");
+    content
+}
+
+/// An array of blocks in which strings stand for text blocks.
+fn blocks(parts: &str) -> Result<String, Failure> {
+    let parts: Vec<&RawValue> =
+        serde_json::from_str(parts).map_err(|it| bad_result(it.to_string()))?;
+    let mut content = String::from("[");
+    for part in parts {
+        if content.len() > 1 {
+            content.push(',');
+        }
+        match part.get().as_bytes().first() {
+            Some(b'"') => {
+                content.push_str(r#"{"type":"text","text":"#);
+                content.push_str(part.get());
+                content.push('}');
+            }
+            Some(b'{') => content.push_str(part.get()),
+            _ => return Err(bad_result("content holds strings and content blocks only")),
+        }
+    }
+    content.push(']');
+    Ok(content)
+}
+
+fn compile(text: &Raw, place: &str) -> Result<Arc<Schema>, Error> {
+    Schema::compile(text.get())
+        .map(Arc::new)
+        .map_err(|it| Error::misuse(format!("{place} can't be used: {it}")))
+}
