@@ -1,0 +1,58 @@
+//! Tools that may run only so many calls at once: the others wait in line.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::{
+    router::Job,
+    session::{CallId, server::CallContext},
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Gates {
+    tools: HashMap<String, Gate>,
+}
+
+#[derive(Debug, Default)]
+struct Gate {
+    running: usize,
+    waiting: VecDeque<(Job, CallContext)>,
+}
+
+impl Gates {
+    /// Gives the job back when it may run now; otherwise keeps it until another leaves.
+    pub(super) fn enter(
+        &mut self,
+        tool: &str,
+        limit: usize,
+        job: Job,
+        context: CallContext,
+    ) -> Option<(Job, CallContext)> {
+        let gate = self.tools.entry(tool.to_owned()).or_default();
+        if gate.running < limit.max(1) {
+            gate.running += 1;
+            return Some((job, context));
+        }
+        gate.waiting.push_back((job, context));
+        None
+    }
+
+    /// One call is over: the next in line, if any, may run in its place.
+    pub(super) fn leave(&mut self, tool: &str) -> Option<(Job, CallContext)> {
+        let gate = self.tools.get_mut(tool)?;
+        let next = gate.waiting.pop_front();
+        if next.is_none() {
+            gate.running -= 1;
+            if gate.running == 0 {
+                self.tools.remove(tool);
+            }
+        }
+        next
+    }
+
+    /// Drops a call that was cancelled while it waited.
+    pub(super) fn forget(&mut self, call: CallId) {
+        for gate in self.tools.values_mut() {
+            gate.waiting.retain(|(_, context)| context.call != call);
+        }
+    }
+}
