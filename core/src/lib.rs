@@ -4,4 +4,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod error;
 pub mod protocol;
+pub mod wire;
+pub mod framing;
+pub mod session;
+pub mod schema;
+pub mod router;
+pub mod service;
+
+// Only here: threads, clocks and tokio.
+#[cfg(feature = "runtime")]
+pub mod transport;
+#[cfg(feature = "runtime")]
+pub mod driver;

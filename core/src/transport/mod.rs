@@ -1,0 +1,3 @@
+//! Who moves the bytes.
+
+pub mod stdio;

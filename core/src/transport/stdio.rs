@@ -1,0 +1,25 @@
+//! The standard streams of a server process, taken out of everybody else's reach.
+
+use std::{fs::File, io};
+
+/// Takes standard input and output for the protocol alone.
+///
+/// From then on file descriptor 1 is standard error and file descriptor 0 is empty, so that prints, C libraries and
+/// child processes can neither corrupt the wire nor eat from it (stdio: the server MUST NOT write anything to its
+/// stdout that is not a valid MCP message).
+#[cfg(unix)]
+pub fn take() -> io::Result<(File, File)> {
+    use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
+
+    let input = rustix::io::fcntl_dupfd_cloexec(stdin(), 3)?;
+    let output = rustix::io::fcntl_dupfd_cloexec(stdout(), 3)?;
+    dup2_stdout(rustix::stdio::stderr())?;
+    dup2_stdin(File::open("/dev/null")?)?;
+    Ok((input.into(), output.into()))
+}
+
+/// Takes standard input and output for the protocol alone.
+#[cfg(not(unix))]
+pub fn take() -> io::Result<(File, File)> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "stdio is served on Unix systems"))
+}
