@@ -1,0 +1,221 @@
+//! The fixture server of the transcripts, as `tests/transcripts/README.md` describes it.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gudgeon::{
+    protocol::{
+        Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Revision, Tool,
+        json::to_raw,
+    },
+    router::{
+        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts, TemplateOffer,
+        ToolOffer,
+    },
+};
+use serde_json::{Value, json};
+
+/// What a handler of the fixture does with its input; `None`: it never answers.
+pub type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
+
+/// What a handler tells while it runs.
+pub enum Told {
+    Progress { progress: f64, total: f64, message: String },
+    Log { level: String, data: Value },
+}
+
+pub fn offers() -> Offers {
+    let mut offers = Offers::new(ServerFacts {
+        info: Implementation::new("fixture", "1.0"),
+        instructions: Some("Ask the fixture.".into()),
+        revisions: Revision::ALL.into_iter().rev().collect(),
+        page_size: 100,
+        list_ttl: Duration::ZERO,
+        debug: false,
+    });
+    add_tools(&mut offers);
+    add_resources(&mut offers);
+    let mut greet = Prompt::new("greet");
+    greet.description = Some("Greet somebody.".into());
+    greet.arguments = Some(vec![argument("name", true), argument("style", false)]);
+    offers.prompts.add(PromptOffer::new(greet, handler(act::greet)).unwrap(), true).unwrap();
+    offers.add_completion("greet", "name", handler(act::names)).unwrap();
+    offers.add_method("acme/echo", handler(act::acme)).unwrap();
+    offers
+}
+
+fn add_tools(offers: &mut Offers) {
+    let integer = json!({"type": "integer"});
+    let text = json!({"type": "string"});
+    let book = json!({
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "title": {"type": "string"}},
+        "required": ["id", "title"],
+    });
+    let none = || json!({"type": "object", "properties": {}});
+    let object = |properties: Value| {
+        let required: Vec<_> = properties.as_object().unwrap().keys().cloned().collect();
+        json!({"type": "object", "properties": properties, "required": required})
+    };
+    let tools: [(&str, &str, Value, Option<Value>, Act); 12] = [
+        (
+            "add",
+            "Add two numbers.",
+            object(json!({"a": integer, "b": integer})),
+            Some(integer.clone()),
+            act::add,
+        ),
+        ("echo", "Say it again.", object(json!({"text": text})), None, act::echo),
+        ("book", "Find a book.", object(json!({"id": integer})), Some(book), act::book),
+        ("content", "Every kind of content.", none(), None, act::content),
+        ("custom", "Content of its own kind.", none(), None, act::custom),
+        ("fail", "Fail.", object(json!({"message": text})), None, act::fail),
+        ("crash", "Crash.", none(), None, act::crash),
+        ("refuse", "Refuse.", none(), None, act::refuse),
+        ("count", "Count.", object(json!({"steps": integer})), None, act::count),
+        ("say", "Log.", object(json!({"level": text, "text": text})), None, act::say),
+        ("wait", "Wait.", none(), None, act::wait),
+        ("hidden", "Hidden.", none(), None, act::wait),
+    ];
+    for (name, description, input, output, act) in tools {
+        let mut tool = Tool::new(name, to_raw(&input));
+        tool.description = Some(description.into());
+        tool.output_schema = output.as_ref().map(to_raw);
+        offers.tools.add(ToolOffer::new(tool, handler(act)).unwrap(), name != "hidden").unwrap();
+    }
+}
+
+fn add_resources(offers: &mut Offers) {
+    let about = resource(&json!({
+        "uri": "fixture://about", "name": "about", "description": "About the fixture.", "mimeType": "text/plain",
+    }));
+    offers.resources.add(ResourceOffer::new(about, handler(act::about)).unwrap(), true).unwrap();
+    let bytes = resource(&json!({"uri": "fixture://bytes", "name": "bytes"}));
+    offers.resources.add(ResourceOffer::new(bytes, handler(act::bytes)).unwrap(), true).unwrap();
+    let items: ResourceTemplate = serde_json::from_value(json!({
+        "uriTemplate": "fixture://items/{id}", "name": "items", "description": "An item.",
+    }))
+    .unwrap();
+    offers.templates.add(TemplateOffer::new(items, handler(act::item)).unwrap(), true).unwrap();
+}
+
+fn resource(listed: &Value) -> Resource {
+    serde_json::from_str(&listed.to_string()).unwrap()
+}
+
+fn argument(name: &str, required: bool) -> PromptArgument {
+    PromptArgument { required: Some(required), ..PromptArgument::new(name) }
+}
+
+fn handler(act: Act) -> Handler {
+    Arc::new(act)
+}
+
+mod act {
+    use super::*;
+
+    type Answer = Option<Result<Reply, Failure>>;
+
+    pub(super) fn add(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let sum = input["a"].as_i64().unwrap() + input["b"].as_i64().unwrap();
+        Some(Ok(Reply::Json(sum.to_string())))
+    }
+
+    pub(super) fn echo(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text(text(input, "text"))))
+    }
+
+    pub(super) fn book(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Json(json!({"id": input["id"], "title": "Dune"}).to_string())))
+    }
+
+    pub(super) fn content(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let blocks = json!([
+            "Here",
+            {"type": "image", "data": STANDARD.encode("PNG"), "mimeType": "image/png"},
+            {"type": "audio", "data": STANDARD.encode("WAV"), "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "fixture://about", "text": "About.", "mimeType": "text/plain"}},
+            {"type": "resource_link", "uri": "fixture://about", "name": "about"},
+        ]);
+        Some(Ok(Reply::Parts(blocks.to_string())))
+    }
+
+    pub(super) fn custom(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Parts(json!([{"type": "acme/thing", "data": [1]}]).to_string())))
+    }
+
+    pub(super) fn fail(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Tool { message: text(input, "message"), meta: None }))
+    }
+
+    pub(super) fn crash(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Exception {
+            kind: "Crash".into(),
+            message: "a secret".into(),
+            traceback: "line 1".into(),
+        }))
+    }
+
+    pub(super) fn refuse(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let data = Some(to_raw(&json!({"why": "because"})));
+        Some(Err(Failure::Protocol { code: 1234, message: "Refused.".into(), data }))
+    }
+
+    pub(super) fn count(input: &Value, told: &mut Vec<Told>) -> Answer {
+        let steps = input["steps"].as_u64().unwrap();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of steps")]
+        for step in 1..=steps {
+            let message = format!("step {step}");
+            told.push(Told::Progress { progress: step as f64, total: steps as f64, message });
+        }
+        Some(Ok(Reply::Text("done".into())))
+    }
+
+    pub(super) fn say(input: &Value, told: &mut Vec<Told>) -> Answer {
+        told.push(Told::Log { level: text(input, "level"), data: input["text"].clone() });
+        Some(Ok(Reply::Text("said".into())))
+    }
+
+    pub(super) fn wait(_: &Value, _: &mut Vec<Told>) -> Answer {
+        None
+    }
+
+    pub(super) fn about(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text("About.".into())))
+    }
+
+    pub(super) fn bytes(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Blob(STANDARD.encode([0, 1, 2]))))
+    }
+
+    pub(super) fn item(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let id: i64 = match text(input, "id").parse() {
+            Ok(id) => id,
+            Err(_) => return Some(Err(Failure::Invalid("id: expected an integer".into()))),
+        };
+        Some(match id {
+            404 => Err(Failure::NotFound { uri: "fixture://items/404".into(), message: None }),
+            _ => Ok(Reply::Json(json!({ "id": id }).to_string())),
+        })
+    }
+
+    pub(super) fn greet(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let style = input["style"].as_str().unwrap_or("warm");
+        Some(Ok(Reply::Text(format!("Greet {}, {style}.", text(input, "name")))))
+    }
+
+    pub(super) fn names(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let prefix = text(input, "value");
+        let names: Vec<_> =
+            ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&prefix)).collect();
+        Some(Ok(Reply::Json(json!(names).to_string())))
+    }
+
+    pub(super) fn acme(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Json(json!({"echo": input["text"]}).to_string())))
+    }
+
+    fn text(input: &Value, name: &str) -> String {
+        input[name].as_str().unwrap().to_owned()
+    }
+}

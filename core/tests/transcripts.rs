@@ -1,0 +1,181 @@
+//! Replays every `tests/transcripts/**/*.txt`: `>` goes in, `<` must come out, in order.
+//! `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
+
+#[path = "support/conformance.rs"]
+mod conformance;
+#[path = "support/fixture.rs"]
+mod fixture;
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use conformance::spec;
+use fixture::{Act, Told};
+use gudgeon::{
+    protocol::{LoggingLevel, json::to_raw},
+    service::{Input, Output, Run, Service},
+    session::server::Progress,
+};
+use serde_json::Value;
+
+#[test]
+fn every_transcript_holds() {
+    let mut files = Vec::new();
+    collect(&folder(), &mut files);
+    assert!(files.len() > 20, "only {} transcripts found", files.len());
+    let mut wrong = Vec::new();
+    for path in files {
+        let expected = fs::read_to_string(&path).unwrap();
+        let actual = replay(&expected);
+        if actual == expected {
+            continue;
+        }
+        match env::var_os("UPDATE_TRANSCRIPTS") {
+            Some(_) => fs::write(&path, actual).unwrap(),
+            None => wrong.push(format!(
+                "{}\n--- expected\n{expected}\n--- actual\n{actual}",
+                path.display()
+            )),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// The transcript with what came out; a frame that equals the expected one keeps its spelling.
+fn replay(transcript: &str) -> String {
+    let mut server = Server::new();
+    let mut actual = String::new();
+    let mut lines = transcript.lines().peekable();
+    while let Some(line) = lines.next() {
+        actual += line;
+        actual.push('\n');
+        let Some(frame) = line.strip_prefix("> ") else { continue };
+        let mut expected = Vec::new();
+        while let Some(line) = lines.next_if(|it| it.starts_with("< ")) {
+            expected.push(&line[2..]);
+        }
+        for (index, sent) in server.exchange(frame.as_bytes()).into_iter().enumerate() {
+            let same = expected.get(index).filter(|it| matches(it, &sent));
+            actual += &format!("< {}\n", same.map_or(sent.as_str(), |it| it));
+        }
+    }
+    actual
+}
+
+/// Every message of ours that the transcripts show, against the published schema of its revision.
+#[test]
+fn every_frame_fits_its_revisions_schema() {
+    if !spec::available() {
+        return;
+    }
+    let mut files = Vec::new();
+    collect(&folder(), &mut files);
+    let mut checked = 0;
+    let mut wrong = Vec::new();
+    for path in files {
+        let mut conversation = conformance::Conversation::default();
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            if let Some(frame) = line.strip_prefix("> ") {
+                conversation.hear(frame);
+            } else if let Some(frame) = line.strip_prefix("< ") {
+                let frame = serde_json::from_str(frame).unwrap();
+                let (count, failures) = conversation.say(&frame);
+                checked += count;
+                wrong.extend(failures.into_iter().map(|it| format!("{}: {it}", path.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(checked > 200, "only {checked} frames were checked");
+}
+
+struct Server {
+    service: Service,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self { service: Service::new(Arc::new(fixture::offers()), 0) }
+    }
+
+    fn exchange(&mut self, frame: &[u8]) -> Vec<String> {
+        let mut sent = Vec::new();
+        self.service.handle(Instant::now(), Input::Frame(frame));
+        while let Some(output) = self.service.poll() {
+            match output {
+                Output::Send(frame) => sent.push(String::from_utf8(frame).unwrap()),
+                Output::Run(run) => self.run(run),
+                Output::Cancel(_) | Output::Report(_) => (),
+            }
+        }
+        sent
+    }
+
+    fn run(&mut self, run: Run) {
+        let now = Instant::now();
+        let act = run.handler.downcast_ref::<Act>().unwrap();
+        let call = run.context.call;
+        let mut told = Vec::new();
+        let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);
+        for told in told {
+            let input = match told {
+                Told::Progress { progress, total, message } => Input::Progress(
+                    call,
+                    Progress { progress, total: Some(total), message: Some(message) },
+                ),
+                Told::Log { level, data } => Input::Log {
+                    call,
+                    level: LoggingLevel::parse(&level).unwrap(),
+                    logger: Some("fixture".into()),
+                    data: to_raw(&data),
+                },
+            };
+            self.service.handle(now, input);
+        }
+        if let Some(outcome) = outcome {
+            self.service.handle(now, Input::Done(call, outcome));
+        }
+    }
+}
+
+/// Equal as JSON; `"<any>"` stands for any string.
+fn matches(expected: &str, actual: &str) -> bool {
+    match (serde_json::from_str(expected), serde_json::from_str(actual)) {
+        (Ok(expected), Ok(actual)) => equal(&expected, &actual),
+        _ => false,
+    }
+}
+
+fn equal(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::String(any), Value::String(_)) if any == "<any>" => true,
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|it| equal(value, it)))
+        }
+        _ => expected == actual,
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts")
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|it| it == "txt") {
+            files.push(path);
+        }
+    }
+}
