@@ -1,0 +1,131 @@
+"""Google, NumPy and Sphinx docstrings → what a model should read of them. Never raises."""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+
+_PARAMETERS = {
+    "args",
+    "arguments",
+    "parameters",
+    "params",
+    "keyword args",
+    "keyword arguments",
+    "other parameters",
+    "attributes",
+}
+_OTHERS = {
+    "return",
+    "returns",
+    "yield",
+    "yields",
+    "raises",
+    "raise",
+    "warns",
+    "example",
+    "examples",
+    "note",
+    "notes",
+    "see also",
+    "references",
+    "warning",
+    "warnings",
+    "todo",
+}
+_GOOGLE_HEADING = re.compile(r"^([A-Za-z][A-Za-z ]*?)\s*:\s*$")
+_GOOGLE_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:(?:\s+|$)(.*)$")
+_NUMPY_ITEM = re.compile(r"^((?:\*{0,2}\w+)(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
+_SPHINX_PARAM = re.compile(
+    r"^:(?:param|parameter|arg|argument|key|keyword|ivar|var|cvar)\s+([^:]*?)\*{0,2}(\w+)\s*:\s*(.*)$"
+)
+_SPHINX_NOISE = re.compile(r"^:(?:type|rtype|vartype)\b[^:]*:")
+_SPHINX_FIELD = re.compile(r"^:\w+[^:]*:")
+
+
+def parse(doc: str | None) -> tuple[str, dict[str, str]]:
+    """The text without its parameter section, and each parameter's (or attribute's) description."""
+    if not isinstance(doc, str) or not doc.strip():
+        return "", {}
+    lines = cleandoc(doc).splitlines()
+    text: list[str] = []
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if _is_numpy_heading(lines, at) and line.strip().lower() in _PARAMETERS:
+            at = _numpy(lines, at + 2, found)
+        elif (match := _GOOGLE_HEADING.match(line)) and match[1].lower() in _PARAMETERS and _indented(lines, at + 1):
+            at = _google(lines, at + 1, found)
+        elif match := _SPHINX_PARAM.match(line):
+            at, found[match[2]] = _continued(lines, at + 1, match[3])
+        elif _SPHINX_NOISE.match(line):
+            at, _ = _continued(lines, at + 1, "")
+        else:
+            text.append(line.rstrip())
+            at += 1
+    joined = re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip()
+    return joined, {name: said for name, said in found.items() if said}
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _indented(lines: list[str], at: int) -> bool:
+    """Is the next line that says something indented?"""
+    return next((_indent(line) > 0 for line in lines[at:] if line.strip()), False)
+
+
+def _is_numpy_heading(lines: list[str], at: int) -> bool:
+    return at + 1 < len(lines) and bool(lines[at].strip()) and re.fullmatch(r"-{3,}\s*", lines[at + 1]) is not None
+
+
+def _google(lines: list[str], at: int, found: dict[str, str]) -> int:
+    depth: int | None = None
+    name = ""
+    while at < len(lines):
+        line = lines[at]
+        if line.strip():
+            indent = _indent(line)
+            if indent == 0:
+                break
+            depth = indent if depth is None else depth
+            match = _GOOGLE_ITEM.match(line.strip()) if indent <= depth else None
+            if match:
+                name = match[1]
+                found[name] = match[2].strip()
+            elif name and indent > depth:
+                found[name] = f"{found[name]} {line.strip()}".strip()
+        at += 1
+    return at
+
+
+def _numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
+    names: list[str] = []
+    while at < len(lines):
+        line = lines[at]
+        if _is_numpy_heading(lines, at):
+            break
+        if line.strip():
+            if _indent(line) == 0:
+                match = _NUMPY_ITEM.match(line.strip())
+                if match is None or (_GOOGLE_HEADING.match(line) and line.strip(" :").lower() in _OTHERS):
+                    break
+                names = [part.strip().lstrip("*") for part in match[1].split(",")]
+                found.update((name, "") for name in names)
+            else:
+                for name in names:
+                    found[name] = f"{found[name]} {line.strip()}".strip()
+        at += 1
+    return at
+
+
+def _continued(lines: list[str], at: int, said: str) -> tuple[int, str]:
+    """A Sphinx field and its further, indented lines."""
+    while (
+        at < len(lines) and lines[at].strip() and _indent(lines[at]) > 0 and not _SPHINX_FIELD.match(lines[at].strip())
+    ):
+        said = f"{said} {lines[at].strip()}"
+        at += 1
+    return at, said.strip()

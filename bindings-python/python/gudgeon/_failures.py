@@ -1,0 +1,90 @@
+"""An exception → the plain description of which the core makes a code, `isError` and a text."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ._json import encode
+from .errors import (
+    Cancelled,
+    Declined,
+    ProtocolError,
+    ResourceNotFound,
+    ToolError,
+    UrlElicitationRequired,
+)
+
+
+class InvalidArguments(Exception):
+    """Arguments that the schema let through but the type's own validation refuses."""
+
+
+def describe_error(error: BaseException, expose: tuple[type[BaseException], ...] = ()) -> bytes:
+    """JSON that says what a handler died of."""
+    error = _alone(error)
+    try:
+        return encode(_describe(error, expose))
+    except Exception as problem:  # `meta` or `data` that JSON can't say
+        return encode(_exception(error, f"{_message(error)} (and what it carries can't be said in JSON: {problem})"))
+
+
+def _describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> dict[str, Any]:
+    if isinstance(error, ToolError):
+        out: dict[str, Any] = {"kind": "tool", "message": error.text}
+        if error.meta:
+            out["meta"] = dict(error.meta)
+        return out
+    if isinstance(error, ResourceNotFound):
+        return {"kind": "notFound", "uri": error.uri, **({"message": error.message} if error.explicit else {})}
+    if isinstance(error, (ProtocolError, UrlElicitationRequired)):
+        described = {"kind": "protocol", "code": error.code, "message": error.message}
+        return described if error.data is None else {**described, "data": error.data}
+    if isinstance(error, InvalidArguments):
+        return {"kind": "invalid", "message": str(error)}
+    if isinstance(error, (Declined, Cancelled)):
+        question = f": {error.question}" if error.question else ""
+        return {"kind": "declined", "message": f"The user declined{question}"}
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and isinstance(error, asyncio.CancelledError):
+        return {"kind": "cancelled"}
+    if expose and isinstance(error, expose):
+        return {"kind": "exposed", "message": _message(error) or type(error).__qualname__}
+    return _exception(error, _message(error))
+
+
+def _exception(error: BaseException, message: str) -> dict[str, Any]:
+    return {"kind": "exception", "type": type(error).__qualname__, "message": message, "traceback": _traceback(error)}
+
+
+def _alone(error: BaseException) -> BaseException:
+    """What a group with one exception in it is about: a task group should not hide a ToolError."""
+    seen = 0
+    while len(inner := getattr(error, "exceptions", ())) == 1 and isinstance(inner, tuple) and seen < 100:
+        if not isinstance(inner[0], BaseException):
+            break
+        error, seen = inner[0], seen + 1
+    return error
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # a broken __str__ must not hide the failure
+        return f"<{type(error).__qualname__} whose text can't be read>"
+
+
+def _traceback(error: BaseException) -> str:
+    from traceback import format_exception
+
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename) and trace.tb_next is not None:
+        trace = trace.tb_next
+    try:
+        return "".join(format_exception(type(error), error, trace))
+    except Exception:
+        return f"{type(error).__qualname__}: {_message(error)}"
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith("<gudgeon ")

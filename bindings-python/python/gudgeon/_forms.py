@@ -1,0 +1,236 @@
+"""A type or JSON Schema → the flat form that a client can show, and the client's answer → the type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin
+
+from ._json import convert, is_pydantic, to_builtins
+from ._schema import SchemaError, schema_of, union_members, unwrap, uses_pydantic
+
+_FORMATS = ("email", "uri", "date", "date-time")
+_KEYS = {
+    "string": ("minLength", "maxLength", "enum", "oneOf", "enumNames"),
+    "integer": ("minimum", "maximum"),
+    "number": ("minimum", "maximum"),
+    "boolean": (),
+    "array": ("minItems", "maxItems"),
+}
+_NO_DEFAULT: Any = object()
+
+
+class Form:
+    """A form's schema, and what makes a value of the answer's content."""
+
+    __slots__ = ("decode", "schema")
+
+    def __init__(self, schema: dict[str, Any], decode: Callable[[Mapping[str, Any]], Any]) -> None:
+        self.schema = schema
+        self.decode = decode
+
+
+def form(wanted: Any, default: Any = _NO_DEFAULT) -> Form:
+    """The form that asks for a type, or for what a JSON Schema says. Refuses what no form can ask."""
+    if isinstance(wanted, Mapping):
+        return Form(_schema_form(dict(wanted)), dict)
+    label = _label(wanted)
+    try:
+        schema = schema_of(wanted)
+    except SchemaError as error:
+        raise TypeError(f"a form can't ask for {label}: {error}") from None
+    if schema.get("type") == "object" and "properties" in schema:
+        return _class_form(wanted, schema, label, default)
+    return _value_form(wanted, schema, label, default)
+
+
+def _label(wanted: Any) -> str:
+    return getattr(wanted, "__name__", None) or str(wanted)
+
+
+def _value_form(wanted: Any, schema: dict[str, Any], label: str, default: Any) -> Form:
+    """A plain type is asked as an object with the one property `value`."""
+    choices = _choices(wanted)
+    field = _field(schema, choices, f"{label}")
+    required = default is _NO_DEFAULT and type(None) not in union_members(wanted)
+    if default is not _NO_DEFAULT and default is not None:
+        field["default"] = _default(default, choices)
+    out: dict[str, Any] = {"type": "object", "properties": {"value": field}}
+    if required:
+        out["required"] = ["value"]
+    read = _reader(wanted)
+
+    def decode(content: Mapping[str, Any]) -> Any:
+        value = content.get("value")
+        if value is None and default is not _NO_DEFAULT:
+            return default
+        return read(_chosen(value, choices))
+
+    return Form(out, decode)
+
+
+def _class_form(wanted: Any, schema: dict[str, Any], label: str, default: Any) -> Form:
+    """A class is asked by its fields."""
+    hints = _hints(wanted)
+    choices = {name: _choices(hint) for name, hint in hints.items()}
+    properties = {}
+    for name, part in schema["properties"].items():
+        properties[name] = _field(part, choices.get(name), f"field {name!r} of {label}")
+    if default is not _NO_DEFAULT and default is not None:
+        for name, value in to_builtins(default).items():
+            if name in properties and value is not None:
+                properties[name]["default"] = _default(value, choices.get(name))
+    out: dict[str, Any] = {"type": "object", "properties": properties}
+    if schema.get("required"):
+        out["required"] = schema["required"]
+    read = _reader(wanted)
+
+    def decode(content: Mapping[str, Any]) -> Any:
+        return read({name: _chosen(value, choices.get(name)) for name, value in content.items()})
+
+    return Form(out, decode)
+
+
+def _reader(wanted: Any) -> Callable[[Any], Any]:
+    if uses_pydantic(wanted):
+        from pydantic import TypeAdapter
+
+        validate: Callable[[Any], Any] = TypeAdapter(wanted).validate_python
+        return validate
+
+    def read(value: Any) -> Any:
+        # Some clients answer a number as 3.0, or as text.
+        try:
+            return convert(value, wanted)
+        except ValueError:
+            whole = value
+            if isinstance(value, float) and value.is_integer():
+                whole = int(value)
+            elif isinstance(value, dict):
+                pairs = value.items()
+                whole = {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in pairs}
+            return convert(whole, wanted, strict=False)
+
+    return read
+
+
+def _hints(wanted: Any) -> dict[str, Any]:
+    import typing
+
+    cls = unwrap(wanted)
+    if is_pydantic(cls):
+        fields = getattr(cls, "__pydantic_fields__", {})
+        by_alias = {field.alias or name: field.annotation for name, field in fields.items()}
+        return dict(by_alias)
+    hints = typing.get_type_hints(cls, include_extras=True)
+    import msgspec
+
+    if isinstance(cls, type) and issubclass(cls, msgspec.Struct):
+        return {field.encode_name: hints[field.name] for field in msgspec.structs.fields(cls)}
+    return hints
+
+
+def _choices(annotation: Any) -> dict[str, tuple[Any, str]] | None:
+    """Of an enum, a Literal, or a list of them: what the form shows → the value on the wire, and its title."""
+    members = [member for member in union_members(annotation) if member is not type(None)]
+    if len(members) != 1:
+        return None
+    inner = unwrap(members[0])
+    if get_origin(inner) in (list, set, frozenset, tuple) and get_args(inner):
+        inner = unwrap(get_args(inner)[0])
+    if get_origin(inner) is Literal:
+        return {str(value): (value, str(value)) for value in get_args(inner) if value is not None}
+    if isinstance(inner, type) and issubclass(inner, Enum):
+        return {str(item.value): (item.value, item.name.replace("_", " ").capitalize()) for item in inner}
+    return None
+
+
+def _chosen(value: Any, choices: dict[str, tuple[Any, str]] | None) -> Any:
+    if choices is None:
+        return value
+    if isinstance(value, list):
+        return [_chosen(item, choices) for item in value]
+    return choices[value][0] if isinstance(value, str) and value in choices else value
+
+
+def _default(value: Any, choices: Any) -> Any:
+    said = to_builtins(value)
+    if choices is None:
+        return said
+    return [str(item) for item in said] if isinstance(said, list) else str(said)
+
+
+def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None, where: str) -> dict[str, Any]:
+    """One property as a form may have it."""
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kinds = [item for item in kind if item != "null"]
+        kind = kinds[0] if len(kinds) == 1 else "string" if choices else None
+    out: dict[str, Any] = {}
+    if choices is not None and kind == "array":
+        out = {"type": "array", "items": _options(choices, "anyOf")}
+    elif choices is not None:
+        out = _options(choices, "oneOf")
+    elif kind == "array":
+        out = {"type": "array", "items": _listed(schema.get("items"), where)}
+    elif kind in ("string", "integer", "number", "boolean"):
+        out = {"type": kind}
+        if schema.get("format") in _FORMATS:
+            out["format"] = schema["format"]
+    else:
+        what = {"object": "an object", None: "of several types"}.get(kind, str(kind))
+        raise TypeError(
+            f"{where} is {what}, but a form is flat (str, int, float, bool, choices): "
+            "ask for its parts as fields of their own, or in a question of their own"
+        )
+    kept = ("minItems", "maxItems") if kind == "array" else () if choices else _KEYS[str(kind)]
+    out.update((key, schema[key]) for key in ("title", "description", *kept) if key in schema)
+    if kind == "integer" and "exclusiveMinimum" in schema:
+        out["minimum"] = schema["exclusiveMinimum"] + 1
+    if kind == "integer" and "exclusiveMaximum" in schema:
+        out["maximum"] = schema["exclusiveMaximum"] - 1
+    if schema.get("default") is not None:
+        out["default"] = _default(schema["default"], choices)
+    return out
+
+
+def _options(choices: dict[str, tuple[Any, str]], titled: str) -> dict[str, Any]:
+    """Titles are shown where they say more than the values."""
+    plain = all(_bare(shown) == _bare(title) for shown, (_, title) in choices.items())
+    if plain:
+        return {"type": "string", "enum": list(choices)}
+    options = [{"const": shown, "title": title} for shown, (_, title) in choices.items()]
+    return {titled: options} if titled == "anyOf" else {"type": "string", titled: options}
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text)).lower()
+
+
+def _listed(items: Any, where: str) -> dict[str, Any]:
+    """The items of a multiple choice in a schema written by hand."""
+    if isinstance(items, Mapping) and ("enum" in items or "anyOf" in items):
+        return dict(items)
+    raise TypeError(
+        f"{where} is a list, which a form can only ask as a choice of several: "
+        'write list[Literal["a", "b"]] or a list of an Enum'
+    )
+
+
+def _schema_form(schema: dict[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, Mapping):
+        raise TypeError(
+            'a form\'s schema is {"type": "object", "properties": {…}}: for one plain value pass its type, e.g. bool'
+        )
+    out: dict[str, Any] = {"type": "object", "properties": {}}
+    for name, part in properties.items():
+        if not isinstance(part, Mapping):
+            raise TypeError(f"field {name!r} of the schema is not a JSON Schema")
+        out["properties"][name] = _field(part, None, f"field {name!r}")
+    unknown = [name for name in schema.get("required", ()) if name not in properties]
+    if unknown:
+        raise TypeError(f"the schema requires {unknown[0]!r}, which is not among its properties")
+    if schema.get("required"):
+        out["required"] = list(schema["required"])
+    return out

@@ -1,0 +1,116 @@
+"""Who the two sides are and what a server offers."""
+
+from ._content import Annotations, Icon
+from ._value import REQUIRED, Value, each
+
+_ICONS = each(Icon.from_dict)
+_OFFER = {"name": REQUIRED, "title": None, "description": None, "icons": (), "meta": {}}
+
+
+class Implementation(Value):
+    _fields = {
+        "name": REQUIRED,
+        "version": REQUIRED,
+        "title": None,
+        "description": None,
+        "website_url": None,
+        "icons": (),
+    }
+    _readers = {"icons": _ICONS}
+
+    def __init__(self, name, version, *, title=None, description=None, website_url=None, icons=()):
+        self._put(
+            {
+                "name": name,
+                "version": version,
+                "title": title,
+                "description": description,
+                "website_url": website_url,
+                "icons": tuple(icons),
+            }
+        )
+
+
+class ClientInfo(Implementation):
+    _fields = {**Implementation._fields, "capabilities": {}}
+
+    def __init__(self, name, version, *, capabilities=None, **rest):
+        super().__init__(name, version, **rest)
+        self.__dict__["capabilities"] = dict(capabilities or {})
+
+
+class Principal(Value):
+    _fields = {"subject": REQUIRED, "client_id": None, "scopes": frozenset(), "claims": {}}
+    _readers = {"scopes": frozenset}
+
+    def __init__(self, subject, *, client_id=None, scopes=(), claims=None):
+        self._put(
+            {"subject": subject, "client_id": client_id, "scopes": frozenset(scopes), "claims": dict(claims or {})}
+        )
+
+
+class ToolAnnotations(Value):
+    _fields = {"title": None, "read_only": None, "destructive": None, "idempotent": None, "open_world": None}
+
+    def __init__(self, *, title=None, read_only=None, destructive=None, idempotent=None, open_world=None):
+        self._put(
+            {
+                "title": title,
+                "read_only": read_only,
+                "destructive": destructive,
+                "idempotent": idempotent,
+                "open_world": open_world,
+            }
+        )
+
+    def to_dict(self):
+        return {key if key == "title" else key + "Hint": value for key, value in super().to_dict().items()}
+
+    @classmethod
+    def from_dict(cls, data, /):
+        return super().from_dict({key.removesuffix("Hint"): value for key, value in data.items()})
+
+
+class _Offer(Value):
+    _fields = _OFFER
+    _readers = {"icons": _ICONS}
+
+
+class Tool(_Offer):
+    _fields = {**_OFFER, "input_schema": REQUIRED, "output_schema": None, "annotations": None}
+    _readers = {"icons": _ICONS, "annotations": ToolAnnotations.from_dict}
+
+
+class Resource(_Offer):
+    _fields = {**_OFFER, "uri": REQUIRED, "mime_type": None, "size": None, "annotations": None}
+    _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
+
+
+class ResourceTemplate(_Offer):
+    _fields = {**_OFFER, "uri_template": REQUIRED, "mime_type": None, "annotations": None}
+    _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
+
+
+class PromptArgument(Value):
+    _fields = {"name": REQUIRED, "title": None, "description": None, "required": False}
+
+
+class Prompt(_Offer):
+    _fields = {**_OFFER, "arguments": ()}
+    _readers = {"icons": _ICONS, "arguments": each(PromptArgument.from_dict)}
+
+
+class Page(Value):
+    """One page of a list. Its `to_dict` needs no key for the items, so it says them under `items`."""
+
+    _fields = {"items": REQUIRED, "next_cursor": None}
+
+    def __init__(self, items, *, next_cursor=None):
+        self._put({"items": tuple(items), "next_cursor": next_cursor})
+
+
+class Root(Value):
+    _fields = {"uri": REQUIRED, "name": None, "meta": {}}
+
+    def __init__(self, uri, *, name=None, meta=None):
+        self._put({"uri": uri, "name": name, "meta": dict(meta or {})})

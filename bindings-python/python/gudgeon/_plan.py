@@ -1,0 +1,205 @@
+"""A function → its plan, once, at registration. The plan's `invoke` is all that runs for a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from . import _docstrings, _replies
+from ._annotations import target
+from ._ir import default_of
+from ._json import encode
+from ._plan_depends import Overrides
+from ._plan_invoke import Argument, build
+from ._plan_output import output_of
+from ._plan_signature import Parameter, Signature
+from ._schema import Profile, SchemaError, schema_of
+
+Kind = Literal["tool", "resource", "prompt", "completion", "method", "notification"]
+UNSET: Any = object()
+_REPLIES: dict[str, Callable[[str], Callable[[Any], Any]]] = {
+    "resource": _replies.resource_reply,
+    "prompt": _replies.prompt_reply,
+    "completion": _replies.completion_reply,
+    "method": _replies.method_reply,
+    "notification": _replies.notification_reply,
+}
+_COMPLETION = ("value", "arguments")
+
+
+class Plan:
+    """All there is to know of a handler.
+
+    Attributes:
+        name: the function's name
+        description: its docstring without the parameters
+        input_schema: JSON Schema of its arguments, as JSON
+        output_schema: JSON Schema of its result as JSON, or None
+        arguments: for a prompt, its arguments as `prompts/list` says them
+        parameters: the names that the caller fills in, and whether each is required
+        invoke: `invoke(raw, call)` → a reply, or a coroutine of one where `is_async`
+    """
+
+    __slots__ = (
+        "arguments",
+        "description",
+        "fn",
+        "input_schema",
+        "invoke",
+        "is_async",
+        "name",
+        "output_schema",
+        "parameters",
+        "place",
+        "wants_context",
+    )
+
+    fn: Callable[..., Any]
+    name: str
+    place: str
+    description: str
+    input_schema: bytes
+    output_schema: bytes | None
+    arguments: list[dict[str, Any]]
+    parameters: dict[str, bool]
+    is_async: bool
+    wants_context: bool
+    invoke: Callable[[Any, Any], Any]
+
+
+def make_plan(
+    kind: Kind,
+    fn: Callable[..., Any],
+    app: Any = None,
+    *,
+    name: str | None = None,
+    output: Any = UNSET,
+    profile: Profile = "portable",
+    overrides: Overrides | None = None,
+) -> Plan:
+    """Reads a handler's signature and docstring; whatever is wrong with them is a TypeError that names the mend."""
+    if not callable(fn) and not isinstance(fn, classmethod):
+        raise TypeError(f"a {kind} is a function, not {type(fn).__name__}")
+    signature = Signature(fn)
+    plan = Plan()
+    plan.fn, plan.place, plan.is_async = fn, signature.place, signature.is_async
+    plan.name = name or _name(fn, kind, signature.place)
+    plan.description, texts = _docstrings.parse(getattr(target(fn), "__doc__", None))
+    plan.wants_context = any(parameter.context for parameter in signature.parameters)
+    filled = [
+        parameter for parameter in signature.parameters if parameter.context is None and parameter.depends is None
+    ]
+    _check_completion(kind, filled, signature.place)
+
+    lax = kind in ("resource", "prompt")
+    schema, structured = _input_schema(filled, texts, signature.place, profile)
+    plan.input_schema = encode(schema)
+    plan.parameters = {parameter.name: parameter.required for parameter in filled}
+    plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
+    plan.output_schema = None
+    if kind == "tool":
+        answer = output_of(signature, None if output is UNSET else output, output is not UNSET, profile)
+        plan.output_schema = None if answer.schema is None else encode(answer.schema)
+        reply = _replies.tool_reply(plan.place, has_schema=answer.schema is not None, is_content=answer.is_content)
+    else:
+        reply = _REPLIES[kind](plan.place)
+    arguments = [
+        Argument(
+            parameter,
+            _COMPLETION[at] if kind == "completion" else parameter.name,
+            lax=lax,
+            as_json=lax
+            and parameter.name in structured
+            and (kind == "prompt" or structured[parameter.name] == "object"),
+        )
+        for at, parameter in enumerate(filled)
+    ]
+    try:
+        plan.invoke = build(
+            signature,
+            arguments,
+            reply,
+            app=app,
+            overrides=overrides or Overrides(),
+            lax=lax,
+            text=kind in ("tool", "resource", "prompt"),
+        )
+    except NotImplementedError as error:
+        raise TypeError(f"{signature.place}: {error}") from None
+    return plan
+
+
+def _name(fn: Any, kind: str, place: str) -> str:
+    name = getattr(fn, "__name__", None) or getattr(getattr(fn, "func", None), "__name__", None)
+    name = name or type(fn).__name__
+    if name == "<lambda>":
+        raise TypeError(f"{place} is a lambda and has no name: pass name=, or use a def")
+    return str(name)
+
+
+def _check_completion(kind: str, filled: list[Parameter], place: str) -> None:
+    if kind == "completion" and not 1 <= len(filled) <= 2:
+        raise TypeError(
+            f"{place} takes {len(filled)} parameters: a completion takes the text typed so far and, if it likes, the "
+            "other arguments, (prefix: str, arguments: dict[str, str])"
+        )
+    if kind == "completion" and len(filled) == 2 and filled[1].required:
+        filled[1].factory = dict
+
+
+def _input_schema(
+    filled: list[Parameter], texts: Mapping[str, str], place: str, profile: Profile
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The schema, and which parameters are arrays or objects."""
+    properties: dict[str, Any] = {}
+    defs: dict[str, Any] = {}
+    structured: dict[str, str] = {}
+    for parameter in filled:
+        try:
+            schema = schema_of(parameter.annotation, profile=profile, defs=defs)
+        except SchemaError as error:
+            raise TypeError(f"parameter {parameter.name!r} of {place}: {error}") from None
+        said = texts.get(parameter.name)
+        own = getattr(parameter.annotation, "__metadata__", ())
+        if said and not ("description" in schema and own):
+            schema = {"description": said, **{key: value for key, value in schema.items() if key != "description"}}
+        if not parameter.required and parameter.factory is None:
+            schema.update(default_of(parameter.default))
+        if parameter.header is not None:
+            schema["x-mcp-header"] = parameter.header
+        properties[parameter.name] = schema
+        shape = _shape(schema, defs)
+        if shape:
+            structured[parameter.name] = shape
+    out: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [parameter.name for parameter in filled if parameter.required]
+    if required:
+        out["required"] = required
+    if defs:
+        out["$defs"] = defs
+    return out, structured
+
+
+def _shape(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str | None:
+    """Is a value of this schema an array or an object, and nothing simpler?"""
+    if "$ref" in schema:
+        schema = defs.get(str(schema["$ref"]).rpartition("/")[2], {})
+    kinds = schema.get("type")
+    names = {kind for kind in ([kinds] if isinstance(kinds, str) else kinds or ()) if kind != "null"}
+    if not names and "anyOf" in schema:
+        shapes = {_shape(part, defs) for part in schema["anyOf"] if part != {"type": "null"}}
+        return shapes.pop() if len(shapes) == 1 else None
+    return names.pop() if len(names) == 1 and names <= {"array", "object"} else None
+
+
+def _prompt_arguments(
+    filled: list[Parameter], schema: Mapping[str, Any], structured: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    out = []
+    for parameter in filled:
+        said = schema["properties"][parameter.name].get("description")
+        if parameter.name in structured:
+            said = f"{said} (as JSON)" if said else "as JSON"
+        about = {"description": said} if said else {}
+        out.append({"name": parameter.name, **about, "required": parameter.required})
+    return out

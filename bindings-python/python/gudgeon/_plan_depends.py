@@ -1,0 +1,199 @@
+"""`Depends`: providers, planned once; a scope that calls them for one call and cleans up after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from ._markers import Depends
+from ._plan_signature import Signature, context_module
+
+
+class Overrides:
+    """Which providers are replaced by fakes; one table for a server."""
+
+    def __init__(self) -> None:
+        self.fakes: dict[Any, Any] = {}
+
+    def override(self, dependency: Callable[..., Any], fake: Callable[..., Any], /) -> AbstractContextManager[None]:
+        """Inside the `with` block, `fake` is called in place of `dependency`."""
+        if not callable(dependency) or not callable(fake):
+            raise TypeError("override takes two functions: the dependency's provider and what stands in for it")
+        return self._replaced(dependency, fake)
+
+    @contextmanager
+    def _replaced(self, dependency: Any, fake: Any) -> Iterator[None]:
+        before = self.fakes.get(dependency)
+        self.fakes[dependency] = fake
+        try:
+            yield
+        finally:
+            if before is None:
+                del self.fakes[dependency]
+            else:
+                self.fakes[dependency] = before
+
+
+class Provider:
+    """A provider's plan: how to call it, and what it needs itself."""
+
+    __slots__ = ("cached", "fn", "kind", "needs", "place")
+
+    def __init__(self, depends: Depends, inside: tuple[Any, ...] = ()) -> None:
+        fn = depends.provider
+        signature = Signature(fn, handler=False)
+        if fn in inside:
+            raise TypeError(f"the dependency {signature.place} depends on itself")
+        self.fn = fn
+        self.cached = depends.cached
+        self.place = signature.place
+        self.kind = "async" if signature.is_async else "agen" if signature.is_async_generator else "sync"
+        if signature.is_generator:
+            self.kind = "gen"
+        self.needs: list[tuple[str, str | Provider]] = []
+        for parameter in signature.parameters:
+            if parameter.depends is not None:
+                self.needs.append((parameter.name, Provider(parameter.depends, (*inside, fn))))
+            elif parameter.context is not None:
+                self.needs.append((parameter.name, parameter.context))
+            elif parameter.required:
+                raise TypeError(
+                    f"parameter {parameter.name!r} of the dependency {self.place} has nobody to fill it in: "
+                    "a provider takes a context, other dependencies (Annotated[…, Depends(f)]) and defaults"
+                )
+
+    @property
+    def is_async(self) -> bool:
+        """Does it, or anything it needs, have to be awaited?"""
+        needs = (need.is_async for _, need in self.needs if isinstance(need, Provider))
+        return self.kind in ("async", "agen") or any(needs)
+
+
+class Scope:
+    """The dependencies of one call."""
+
+    __slots__ = ("app", "cache", "call", "cleanups", "contexts", "overrides")
+
+    def __init__(self, call: Any, app: Any, overrides: Overrides) -> None:
+        self.call = call
+        self.app = app
+        self.overrides = overrides
+        self.cache: dict[Any, Any] = {}
+        self.contexts: dict[str, Any] = {}
+        self.cleanups: list[Any] = []
+
+    def context(self, kind: str) -> Any:
+        """The call's context, made once."""
+        if kind not in self.contexts:
+            module = context_module()
+            make = module.make_context if kind == "Context" else module.make_sync_context
+            self.contexts[kind] = make(self.call, self.app)
+        return self.contexts[kind]
+
+    def _actual(self, provider: Provider) -> tuple[Provider, bool]:
+        """The provider or its fake, and whether an iterator that it gives is to be opened."""
+        opens = provider.kind in ("gen", "agen")
+        fake = self.overrides.fakes.get(provider.fn) if self.overrides.fakes else None
+        return (provider if fake is None else Provider(Depends(fake, cached=provider.cached))), opens
+
+    def get(self, wanted: Provider) -> Any:
+        """What the provider gives, in a `def` handler."""
+        if wanted.cached and wanted.fn in self.cache:
+            return self.cache[wanted.fn]
+        provider, opens = self._actual(wanted)
+        if provider.kind in ("async", "agen"):
+            raise TypeError(
+                f"{provider.place} is async, but stands in for a dependency of a def handler: make it a def"
+            )
+        value = provider.fn(**{name: self._need(need) for name, need in provider.needs})
+        if provider.kind == "gen" or (opens and hasattr(value, "__next__")):
+            value = self._open(value, provider)
+        if wanted.cached:
+            self.cache[wanted.fn] = value
+        return value
+
+    def _need(self, need: str | Provider) -> Any:
+        return self.context(need) if isinstance(need, str) else self.get(need)
+
+    async def aget(self, wanted: Provider) -> Any:
+        """What the provider gives, in an `async def` handler."""
+        if wanted.cached and wanted.fn in self.cache:
+            return self.cache[wanted.fn]
+        provider, opens = self._actual(wanted)
+        arguments = {}
+        for name, need in provider.needs:
+            arguments[name] = self.context(need) if isinstance(need, str) else await self.aget(need)
+        value = provider.fn(**arguments)
+        if provider.kind == "async":
+            value = await value
+        elif provider.kind == "gen" or (opens and hasattr(value, "__next__")):
+            value = self._open(value, provider)
+        elif provider.kind == "agen" or (opens and hasattr(value, "__anext__")):
+            stream = value
+            try:
+                value = await stream.__anext__()
+            except StopAsyncIteration:
+                raise RuntimeError(f"the dependency {provider.place} yielded nothing") from None
+            self.cleanups.append(stream)
+        if wanted.cached:
+            self.cache[wanted.fn] = value
+        return value
+
+    def _open(self, stream: Any, provider: Provider) -> Any:
+        for value in stream:
+            self.cleanups.append(stream)
+            return value
+        raise RuntimeError(f"the dependency {provider.place} yielded nothing")
+
+    def close(self, error: BaseException | None) -> None:
+        """Lets every generator finish, the last one first; each sees the error, none can swallow it."""
+        failed: BaseException | None = None
+        while self.cleanups:
+            try:
+                _finish(self.cleanups.pop(), error)
+            except BaseException as problem:
+                if problem is not error:
+                    failed = error = problem
+        if failed is not None:
+            raise failed
+
+    async def aclose(self, error: BaseException | None) -> None:
+        """`close`, where generators may be async."""
+        failed: BaseException | None = None
+        while self.cleanups:
+            stream = self.cleanups.pop()
+            try:
+                if hasattr(stream, "__anext__"):
+                    await _afinish(stream, error)
+                else:
+                    _finish(stream, error)
+            except BaseException as problem:
+                if problem is not error:
+                    failed = error = problem
+        if failed is not None:
+            raise failed
+
+
+def _finish(stream: Any, error: BaseException | None) -> None:
+    try:
+        if error is not None and hasattr(stream, "throw"):
+            stream.throw(error)
+        else:
+            next(stream)
+    except StopIteration:
+        return
+    if hasattr(stream, "close"):  # it yielded twice: what comes after the second yield is not run
+        stream.close()
+
+
+async def _afinish(stream: Any, error: BaseException | None) -> None:
+    try:
+        if error is not None and hasattr(stream, "athrow"):
+            await stream.athrow(error)
+        else:
+            await stream.__anext__()
+    except StopAsyncIteration:
+        return
+    if hasattr(stream, "aclose"):
+        await stream.aclose()

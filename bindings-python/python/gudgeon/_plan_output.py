@@ -1,0 +1,54 @@
+"""A tool's return annotation, or `output=`, → its output schema, and whether what it returns is content."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from ._plan_signature import MISSING, Signature
+from ._schema import Profile, SchemaError, parts, schema_of, union_members, unwrap
+from .ask import Question
+from .types import Content, ToolResult
+
+
+class Output:
+    """What is known of a tool's result beforehand."""
+
+    __slots__ = ("is_content", "schema")
+
+    def __init__(self, schema: dict[str, Any] | None = None, is_content: bool = False) -> None:
+        self.schema = schema
+        self.is_content = is_content
+
+
+def output_of(signature: Signature, output: Any, given: bool, profile: Profile) -> Output:
+    """`output` is a type or a JSON Schema; where none was `given`, the return annotation counts."""
+    if given and isinstance(output, Mapping):
+        return Output(dict(output))
+    annotation = _without_questions(output if given else signature.returns)
+    if annotation is MISSING or annotation is None or unwrap(annotation) in (Any, type(None), typing.NoReturn):
+        return Output()
+    if any(_is(part, ToolResult) for part in parts(annotation)):
+        return Output()
+    if any(_is(part, Content) for part in parts(annotation)):
+        return Output(is_content=True)
+    try:
+        return Output(schema_of(annotation, profile=profile, output=True))
+    except SchemaError as error:
+        what = "output=" if given else "the return annotation"
+        raise TypeError(f"{what} of {signature.place}: {error}; or return Any for a result without a schema") from None
+
+
+def _is(part: Any, cls: type) -> bool:
+    base = typing.get_origin(part) or part
+    return isinstance(base, type) and issubclass(base, cls)
+
+
+def _without_questions(annotation: Any) -> Any:
+    """`str | Question[bool]` → `str`; nothing but questions → no schema."""
+    members = union_members(annotation)
+    kept = [member for member in members if not any(_is(part, Question) for part in parts(member))]
+    if len(kept) == len(members):
+        return annotation
+    return typing.Union[tuple(kept)] if kept else None  # noqa: UP007

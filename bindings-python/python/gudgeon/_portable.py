@@ -1,0 +1,77 @@
+"""JSON Schema as every host understands it: nothing to look up, no titles that repeat a name, `null` kept simple."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_MAPS = ("properties", "patternProperties", "$defs", "dependentSchemas")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_ONES = ("items", "additionalProperties", "propertyNames", "not", "contains", "if", "then", "else")
+
+
+class Cyclic(Exception):
+    """A schema that needs itself."""
+
+
+def inline(schema: Mapping[str, Any], defs: Mapping[str, Any], inside: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The schema with every `$ref` replaced by what it names; `Cyclic` names the way round."""
+    ref = schema.get("$ref")
+    if isinstance(ref, str):
+        name = ref.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        if name in inside:
+            raise Cyclic(" → ".join((*inside[inside.index(name) :], name)))
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        return inline({**defs[name], **rest}, defs, (*inside, name))
+    out = walk(schema, lambda part: inline(part, defs, inside))
+    out.pop("$defs", None)
+    mapping = out.get("discriminator", {})
+    if isinstance(mapping, dict) and "mapping" in mapping:
+        out["discriminator"] = {key: value for key, value in mapping.items() if key != "mapping"}
+    return out
+
+
+def walk(schema: Mapping[str, Any], change: Any) -> dict[str, Any]:
+    """The schema with `change` done to each schema directly inside; data (defaults, examples) is left alone."""
+    out = dict(schema)
+    for key, value in schema.items():
+        if key in _MAPS and isinstance(value, Mapping):
+            out[key] = {name: change(part) if isinstance(part, Mapping) else part for name, part in value.items()}
+        elif key in _LISTS and isinstance(value, list):
+            out[key] = [change(part) if isinstance(part, Mapping) else part for part in value]
+        elif key in _ONES and isinstance(value, Mapping):
+            out[key] = change(value)
+    return out
+
+
+def untitled(schema: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
+    """The schema without the titles that generators make of names, and without `$schema`."""
+    out = {key: value for key, value in schema.items() if key != "$schema"}
+    title = out.get("title")
+    if isinstance(title, str) and (name is None or _same(title, name)):
+        del out["title"]
+    for key, value in out.items():
+        if key in _MAPS and isinstance(value, Mapping):
+            out[key] = {inner: untitled(part, inner) for inner, part in value.items()}
+    rest = {key: value for key, value in out.items() if key not in _MAPS}
+    return {**out, **walk(rest, lambda part: untitled(part, name))}
+
+
+def _same(title: str, name: str) -> bool:
+    return "".join(filter(str.isalnum, title)).lower() == "".join(filter(str.isalnum, name)).lower()
+
+
+def simple_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`anyOf: [X, null]` as X whose type may be null, where X has a type to say it with."""
+    out = walk(schema, simple_null)
+    options = out.get("anyOf")
+    if not isinstance(options, list) or len(options) != 2 or {"type": "null"} not in options:
+        return out
+    other = options[0] if options[1] == {"type": "null"} else options[1]
+    kind = other.get("type")
+    if not isinstance(kind, str) or kind == "null" or "const" in other:
+        return out
+    merged = {**other, "type": [kind, "null"]}
+    if "enum" in merged:
+        merged["enum"] = [*merged["enum"], None]
+    return {**merged, **{key: value for key, value in out.items() if key != "anyOf"}}

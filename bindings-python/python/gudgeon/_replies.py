@@ -1,0 +1,183 @@
+"""What handlers return → a reply: None, text, JSON bytes, or a tuple of kind and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from ._json import encode, is_pydantic
+from ._results import messages_of, resource_contents
+from .ask import Question
+from .types import (
+    Completion,
+    Content,
+    Message,
+    PromptResult,
+    ResourceContents,
+    ResourceResult,
+    ToolResult,
+    _Value,
+)
+
+_JSON = frozenset((int, float, bool, dict))
+BLOB, PARTS, RESULT = 1, 2, 3
+
+
+class QuestionReply:
+    """The handler answered with questions: the client has to be asked before there is a result."""
+
+    __slots__ = ("questions",)
+
+    def __init__(self, questions: list[Question[Any]]) -> None:
+        self.questions = questions
+
+
+Reply = None | str | bytes | tuple[int, bytes] | QuestionReply
+
+
+def json_reply(value: Any) -> bytes:
+    """A value as JSON, pydantic models by their own serializer."""
+    if isinstance(value, _Value):
+        return encode(value.to_dict())
+    if is_pydantic(type(value)):
+        said: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True)
+        return said
+    return encode(value)
+
+
+def _special(value: Any, place: str) -> QuestionReply | None:
+    """Questions; and what can't be a result at all."""
+    if isinstance(value, Question):
+        return QuestionReply([value])
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, Question) for item in value):
+        return QuestionReply(list(value))
+    if hasattr(value, "__await__"):
+        close = getattr(value, "close", None)
+        if close is not None:
+            close()  # or Python warns once more that it was never awaited
+        raise TypeError(f"{place} returned something to await: write async def and await it there")
+    return None
+
+
+def _text(value: Any) -> str | None:
+    """Text, also of a subclass of str or an enum of texts."""
+    if isinstance(value, Enum):
+        value = value.value
+    return str.__str__(value) if isinstance(value, str) else None
+
+
+def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[Any], Reply]:
+    """What a tool returned; `is_content`: its return annotation names content."""
+
+    def reply(value: Any) -> Reply:
+        if value.__class__ in _JSON:
+            return encode(value)
+        if value is None:
+            return b"null" if has_schema else None
+        if isinstance(value, ToolResult):
+            return RESULT, encode(value.to_dict())
+        if isinstance(value, Content):
+            return PARTS, encode([value.to_dict()])
+        text = _text(value)
+        if text is not None:
+            return text
+        if isinstance(value, (list, tuple)) and (is_content or any(isinstance(item, Content) for item in value)):
+            return PARTS, encode([_block(item, place) for item in value])
+        return _special(value, place) or json_reply(value)
+
+    return reply
+
+
+def _block(item: Any, place: str) -> Any:
+    if isinstance(item, Content):
+        return item.to_dict()
+    text = _text(item)
+    if text is None:
+        raise TypeError(
+            f"{place} returned a list of content with a {type(item).__qualname__} in it: "
+            "there, strings and content (Text, Image, …) are allowed; JSON belongs in ToolResult(structured_content=…)"
+        )
+    return text
+
+
+def resource_reply(place: str) -> Callable[[Any], Reply]:
+    """What a resource returned."""
+
+    def reply(value: Any) -> Reply:
+        if value is None:
+            return None
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return BLOB, bytes(value)
+        if isinstance(value, ResourceResult):
+            return RESULT, encode(value.to_dict())
+        text = _text(value)
+        if text is not None:
+            return text
+        if isinstance(value, (ResourceContents, Content)):
+            return PARTS, encode([resource_contents(value).to_dict()])
+        if isinstance(value, (list, tuple)) and any(isinstance(item, (ResourceContents, Content)) for item in value):
+            return PARTS, encode([resource_contents(item).to_dict() for item in value])
+        return _special(value, place) or json_reply(value)
+
+    return reply
+
+
+def prompt_reply(place: str) -> Callable[[Any], Reply]:
+    """What a prompt returned."""
+
+    def reply(value: Any) -> Reply:
+        if value is None:
+            return PARTS, b"[]"
+        if isinstance(value, PromptResult):
+            return RESULT, encode(value.to_dict())
+        text = _text(value)
+        if text is not None:
+            return text
+        if isinstance(value, (Message, Content)):
+            value = [value]
+        if isinstance(value, (list, tuple)) and all(isinstance(item, (str, Message, Content)) for item in value):
+            return PARTS, encode([message.to_dict() for message in messages_of(value)])
+        special = _special(value, place)
+        if special is not None:
+            return special
+        raise TypeError(
+            f"{place} returned a {type(value).__qualname__}: a prompt returns a str, a Message "
+            "(user(…), assistant(…)), a list of these, or a PromptResult"
+        )
+
+    return reply
+
+
+def completion_reply(place: str) -> Callable[[Any], Reply]:
+    """What a completion returned."""
+
+    def reply(value: Any) -> Reply:
+        if value is None:
+            return b"[]"
+        if isinstance(value, Completion):
+            return RESULT, encode({"completion": value.to_dict()})
+        if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+            special = _special(value, place)
+            if special is not None:
+                return special
+            raise TypeError(
+                f"{place} returned a {type(value).__qualname__}: a completion returns a list of str, or a Completion"
+            )
+        return encode([text if (text := _text(item)) is not None else str(item) for item in value])
+
+    return reply
+
+
+def method_reply(place: str) -> Callable[[Any], Reply]:
+    """What a vendor's method returned."""
+
+    def reply(value: Any) -> Reply:
+        return None if value is None else _special(value, place) or json_reply(value)
+
+    return reply
+
+
+def notification_reply(place: str) -> Callable[[Any], Reply]:
+    """Notifications have no answer: whatever came back is dropped."""
+    return lambda value: None

@@ -1,0 +1,187 @@
+"""What tools, resources, prompts and completions answer."""
+
+from ._content import Content, content_from_dict, contents_of, text_of
+from ._value import REQUIRED, Value, each, plain, read_object, unbase64
+
+
+class ToolResult(Value):
+    """What a tool answered; a handler may return one to say everything itself."""
+
+    _fields = {"content": REQUIRED, "structured_content": None, "is_error": False, "meta": {}}
+    _readers = {"content": each(content_from_dict)}
+
+    def __init__(self, content=(), *, structured_content=None, is_error=False, meta=None):
+        self._put(
+            {
+                "content": contents_of(content, "ToolResult"),
+                "structured_content": structured_content,
+                "is_error": bool(is_error),
+                "meta": dict(meta or {}),
+            }
+        )
+
+    @classmethod
+    def from_dict(cls, data, /):
+        read_object("ToolResult", data)
+        return super().from_dict({"content": (), **data})
+
+    @property
+    def data(self):
+        """Structured content in the type asked for, else as the output schema says, else the text."""
+        if "_data" in self.__dict__:
+            return self.__dict__["_data"]
+        return self.text if self.structured_content is None else self.structured_content
+
+    @property
+    def text(self):
+        """All text content, joined by newlines."""
+        return text_of(self.content)
+
+    def _with_data(self, data):
+        """The same result with `data` in the type that the caller asked for."""
+        new = type(self).__new__(type(self))
+        new.__dict__.update(self.__dict__, _data=data)
+        return new
+
+
+class ResourceContents(Value):
+    _fields = {"uri": "", "mime_type": None, "text": None, "blob": None, "meta": {}}
+    _readers = {"blob": unbase64}
+
+    def __init__(self, *, uri="", mime_type=None, text=None, blob=None, meta=None):
+        if text is not None and blob is not None:
+            raise ValueError("ResourceContents takes text= or blob=, not both")
+        self._put({"uri": uri, "mime_type": mime_type, "text": text, "blob": blob, "meta": dict(meta or {})})
+
+
+def resource_contents(value, mime_type=None):
+    """One str, bytes, ResourceContents, EmbeddedResource or JSON value as ResourceContents."""
+    from ._content import EmbeddedResource, _Media
+
+    if isinstance(value, ResourceContents):
+        return value
+    if isinstance(value, str):
+        return ResourceContents(text=value, mime_type=mime_type)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return ResourceContents(blob=bytes(value), mime_type=mime_type)
+    if isinstance(value, EmbeddedResource):
+        return ResourceContents(
+            uri=value.uri, text=value.text, blob=value.blob, mime_type=value.mime_type or mime_type, meta=value.meta
+        )
+    if isinstance(value, _Media):
+        return ResourceContents(blob=value.data, mime_type=value.mime_type)
+    from ._json import encode
+
+    return ResourceContents(text=encode(value).decode(), mime_type=mime_type or "application/json")
+
+
+_PARTS = (str, bytes, bytearray, memoryview, ResourceContents, Content)
+
+
+class ResourceResult(Value):
+    _fields = {"contents": REQUIRED, "meta": {}}
+    _readers = {"contents": each(ResourceContents.from_dict)}
+
+    def __init__(self, contents, *, mime_type=None, meta=None):
+        if isinstance(contents, (list, tuple)) and all(isinstance(item, _PARTS) for item in contents):
+            parts = tuple(resource_contents(item, mime_type) for item in contents)
+        else:
+            parts = (resource_contents(contents, mime_type),)
+        self._put({"contents": parts, "meta": dict(meta or {})})
+
+    @property
+    def text(self):
+        """All text contents, joined by newlines."""
+        return "\n".join(item.text for item in self.contents if item.text is not None)
+
+    @property
+    def blob(self):
+        """All binary contents, one after the other."""
+        return b"".join(item.blob for item in self.contents if item.blob is not None)
+
+
+def _message_content(content):
+    if isinstance(content, (str, Content)):
+        return contents_of(content, "Message")[0]
+    return contents_of(content, "Message")
+
+
+class Message(Value):
+    _fields = {"role": REQUIRED, "content": REQUIRED, "meta": {}}
+    _readers = {
+        "content": lambda wire: each(content_from_dict)(wire) if isinstance(wire, list) else content_from_dict(wire)
+    }
+
+    def __init__(self, role, content, *, meta=None):
+        if role not in ("user", "assistant"):
+            raise ValueError(f'a message\'s role is "user" or "assistant", not {role!r}')
+        self._put({"role": role, "content": _message_content(content), "meta": dict(meta or {})})
+
+    @property
+    def text(self):
+        """All text content, joined by newlines."""
+        return text_of(self.content if isinstance(self.content, tuple) else (self.content,))
+
+
+def user(content, /):
+    """A message of the user."""
+    return Message("user", content)
+
+
+def assistant(content, /):
+    """A message of the assistant."""
+    return Message("assistant", content)
+
+
+def messages_of(messages):
+    """Messages, strings and content (said by the user) as a tuple of Message."""
+    if isinstance(messages, (str, Content, Message)):
+        messages = (messages,)
+    return tuple(item if isinstance(item, Message) else user(item) for item in messages)
+
+
+class PromptResult(Value):
+    _fields = {"messages": REQUIRED, "description": None, "meta": {}}
+    _readers = {"messages": each(Message.from_dict)}
+
+    def __init__(self, messages, *, description=None, meta=None):
+        self._put({"messages": messages_of(messages), "description": description, "meta": dict(meta or {})})
+
+
+class Completion(Value):
+    _fields = {"values": REQUIRED, "total": None, "has_more": False}
+    _readers = {"values": tuple}
+
+    def __init__(self, values, *, total=None, has_more=False):
+        if isinstance(values, str):
+            raise TypeError(f"Completion takes a list of str: write Completion([{values!r}])")
+        self._put({"values": tuple(values), "total": total, "has_more": has_more})
+
+
+class SampleResult(Value):
+    _fields = {"role": "assistant", "content": REQUIRED, "model": REQUIRED, "stop_reason": None, "meta": {}}
+    _readers = {
+        "content": lambda wire: tuple(content_from_dict(item) for item in (wire if isinstance(wire, list) else [wire]))
+    }
+
+    def __init__(self, content, *, model, stop_reason="endTurn", role="assistant"):
+        self._put(
+            {
+                "role": role,
+                "content": contents_of(content, "SampleResult"),
+                "model": model,
+                "stop_reason": stop_reason,
+            }
+        )
+
+    @property
+    def text(self):
+        """All text content, joined by newlines."""
+        return text_of(self.content)
+
+    def to_dict(self):
+        out = {"role": self.role, **super().to_dict()}
+        # Revisions before 2025-11-25 know one block only; one block is right in every revision.
+        if len(self.content) == 1:
+            out["content"] = plain(self.content[0])
+        return out

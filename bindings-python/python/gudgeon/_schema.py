@@ -1,0 +1,241 @@
+"""A type → JSON Schema (2020-12). msgspec understands the type, or pydantic where the user's annotations use it."""
+
+from __future__ import annotations
+
+import sys
+import types
+import typing
+from collections.abc import Iterable
+from enum import Enum
+from os import PathLike
+from pathlib import PurePath
+from typing import Any, Literal
+
+import msgspec
+
+from . import _docstrings
+from ._ir import render
+from ._json import is_pydantic, to_builtins
+from ._portable import Cyclic, inline, simple_null, untitled, walk
+from .types import _Value
+
+Profile = Literal["portable", "full"]
+_UNIONS = (typing.Union, types.UnionType)
+
+
+class SchemaError(TypeError):
+    """A type that can't be said in JSON Schema; the message has no place yet."""
+
+
+class Alternatives:
+    """Stands in for a union that msgspec can write but not tell apart when reading."""
+
+    members: tuple[Any, ...] = ()
+
+
+def schema_of(
+    annotation: Any, *, profile: Profile = "portable", output: bool = False, defs: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The schema of a type. With the "full" profile, named types go into `defs` and are referred to."""
+    try:
+        annotation = unaliased(annotation)
+    except RecursionError:
+        raise SchemaError("the type alias refers to itself: give its inner part as Any") from None
+    text = description_of(annotation)
+    own: dict[str, Any] = {}
+    if uses_pydantic(annotation):
+        schema = _pydantic_schema(annotation, output, own)
+    else:
+        schema = _msgspec_schema(annotation, output, own)
+    schema, own = untitled(schema), {name: untitled(part, name) for name, part in own.items()}
+    if profile == "portable":
+        try:
+            schema = simple_null(inline(schema, own))
+        except Cyclic as error:
+            raise SchemaError(
+                f"the type refers to itself ({error}), which many hosts can't read: give its inner part as "
+                'dict[str, Any], or write Server(…, schema_profile="full")'
+            ) from None
+    elif defs is not None:
+        schema = _merge(schema, own, defs)
+    elif own:
+        schema = {**schema, "$defs": own}
+    if text is not None:
+        schema = {"description": text, **{key: value for key, value in schema.items() if key != "description"}}
+    return schema
+
+
+def _merge(schema: dict[str, Any], own: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """Moves `own` into `defs`; a name that is taken by another type gets a number."""
+    names: dict[str, str] = {}
+    for name, part in own.items():
+        free, count = name, 2
+        while free in defs and defs[free] != part:
+            free, count = f"{name}{count}", count + 1
+        names[name] = free
+    for name, part in own.items():
+        defs[names[name]] = _renamed(part, names)
+    return _renamed(schema, names)
+
+
+def _renamed(schema: Any, names: dict[str, str]) -> dict[str, Any]:
+    out = walk(schema, lambda part: _renamed(part, names))
+    if "$ref" in out:
+        name = out["$ref"].rpartition("/")[2]
+        out["$ref"] = f"#/$defs/{names.get(name, name)}"
+    return out
+
+
+def description_of(annotation: Any) -> str | None:
+    """The text in `Annotated[int, "text"]`."""
+    texts = [item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, str)]
+    return texts[0] if texts else None
+
+
+def unwrap(annotation: Any) -> Any:
+    """The type inside `Annotated`, a type alias and a NewType."""
+    while True:
+        if hasattr(annotation, "__metadata__"):
+            annotation = annotation.__origin__
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = annotation.__value__
+        elif hasattr(annotation, "__supertype__"):
+            annotation = annotation.__supertype__
+        else:
+            return annotation
+
+
+def unaliased(annotation: Any) -> Any:
+    """The annotation with type aliases replaced by what they stand for."""
+    if type(annotation).__name__ == "TypeAliasType":
+        return unaliased(annotation.__value__)
+    if not any(type(part).__name__ == "TypeAliasType" for part in parts(annotation)):
+        return annotation
+    inner = tuple(unaliased(part) for part in typing.get_args(annotation))
+    if hasattr(annotation, "__metadata__"):
+        special: Any = typing.Annotated
+        whole = (inner[0], *annotation.__metadata__)
+        return special[whole]
+    if typing.get_origin(annotation) in _UNIONS:
+        return typing.Union[inner]  # noqa: UP007
+    generic: Any = typing.get_origin(annotation)
+    return generic[inner]
+
+
+def union_members(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union; any other type is its own only member."""
+    inner = unwrap(annotation)
+    if typing.get_origin(inner) in _UNIONS:
+        return tuple(part for member in typing.get_args(inner) for part in union_members(member))
+    return (annotation,)
+
+
+def parts(annotation: Any) -> Iterable[Any]:
+    """The annotation and everything inside its brackets."""
+    yield annotation
+    inner = unwrap(annotation)
+    if inner is not annotation:
+        yield from parts(inner)
+    elif typing.get_origin(inner) is not Literal:
+        for part in typing.get_args(inner):
+            yield from parts(part)
+
+
+def uses_pydantic(annotation: Any) -> bool:
+    """Does pydantic have to read this type? Never imports pydantic."""
+    if "pydantic" not in sys.modules:
+        return False
+    for part in parts(annotation):
+        if is_pydantic(part) or _module(part) in ("pydantic", "pydantic_core"):
+            return True
+        if any(_module(type(item)) in ("pydantic", "annotated_types") for item in getattr(part, "__metadata__", ())):
+            return True
+    return False
+
+
+def _module(item: Any) -> str:
+    return str(getattr(item, "__module__", "")).partition(".")[0]
+
+
+def _pydantic_schema(annotation: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any]:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        schema = TypeAdapter(annotation).json_schema(mode="serialization" if output else "validation")
+    except (PydanticUserError, NameError) as error:
+        raise SchemaError(" ".join(str(error).split("\n")[0].split())) from None
+    defs.update(schema.pop("$defs", {}))
+    return schema
+
+
+def _hook(cls: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema of a class that msgspec does not know."""
+    if cls is object:
+        return {}
+    if not isinstance(cls, type):
+        return None
+    if issubclass(cls, Alternatives):
+        return {"anyOf": [_msgspec_schema(member, output, defs) for member in cls.members]}
+    if is_pydantic(cls):
+        return _pydantic_schema(cls, output, defs)
+    if cls is PathLike or issubclass(cls, PurePath):
+        return {"type": "string", "format": "path"}
+    if issubclass(cls, Enum):
+        values = [to_builtins(item.value) for item in cls]
+        return {"enum": values}
+    if issubclass(cls, _Value):
+        return {"type": "object"}
+    return None
+
+
+def _msgspec_schema(annotation: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any]:
+    try:
+        info = msgspec.inspect.type_info(_readable(annotation) if output else annotation)
+    except (TypeError, NameError, RecursionError) as error:
+        raise SchemaError(_mend(error, annotation)) from None
+    return render(info, defs, lambda cls: _hook(cls, output, defs), literals(annotation))
+
+
+def _mend(error: Exception, annotation: Any) -> str:
+    said = " ".join(str(error).split())
+    if "may not contain more than one" in said:
+        return f"{said}: make them msgspec.Struct with tag=True, or pydantic models with a discriminator"
+    if isinstance(error, NameError):
+        return f"{said}: what a class's fields name must be importable at run time, not only under TYPE_CHECKING"
+    return said
+
+
+def _readable(annotation: Any) -> Any:
+    """The annotation with each union of several object types replaced, which msgspec writes but refuses to describe."""
+    inner = unwrap(annotation)
+    origin, args = typing.get_origin(inner), typing.get_args(inner)
+    if origin in _UNIONS:
+        members = tuple(_readable(member) for member in union_members(inner))
+        try:
+            msgspec.inspect.type_info(typing.Union[members])  # noqa: UP007
+        except TypeError:
+            return type("Alternatives", (Alternatives,), {"members": members})
+        return typing.Union[members]  # noqa: UP007
+    if origin in (list, set, frozenset, dict, tuple) and args and Ellipsis not in args:
+        generic: Any = origin
+        return generic[tuple(_readable(part) for part in args)]
+    return annotation
+
+
+def literals(annotation: Any) -> dict[frozenset[Any], tuple[Any, ...]]:
+    """Literal values in the order they were written, which msgspec's description loses."""
+    return {
+        frozenset((type(value), value) for value in typing.get_args(part)): typing.get_args(part)
+        for part in parts(annotation)
+        if typing.get_origin(part) is Literal
+    }
+
+
+def class_texts(cls: Any) -> tuple[str, dict[str, str]]:
+    """What a class's own docstring says: its text and its fields' descriptions."""
+    doc = cls.__dict__.get("__doc__") if isinstance(cls, type) else None
+    name = getattr(cls, "__name__", "")
+    if not isinstance(doc, str) or doc.startswith(f"{name}(") or doc == "An enumeration.":
+        return "", {}
+    return _docstrings.parse(doc)

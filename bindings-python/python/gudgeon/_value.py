@@ -1,0 +1,147 @@
+"""The base of every value type: frozen, equal by value, to and from the newest revision's JSON."""
+
+from types import GenericAlias
+
+REQUIRED = object()
+_WIRE = {"meta": "_meta"}
+
+
+def camel(name):
+    """`mime_type` as JSON says it: `mimeType`."""
+    known = _WIRE.get(name)
+    if known is None:
+        first, *rest = name.split("_")
+        known = _WIRE[name] = first + "".join(part.capitalize() for part in rest)
+    return known
+
+
+def plain(value):
+    """A value as `json.dumps` takes it."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, Value):
+        return value.to_dict()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        from base64 import b64encode
+
+        return b64encode(value).decode("ascii")
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(item) for item in value)
+    from ._json import to_builtins
+
+    return to_builtins(value)
+
+
+def unbase64(text):
+    """Bytes from base64 text; whitespace is forgiven, anything else that is not base64 is a ValueError."""
+    from base64 import b64decode
+
+    if isinstance(text, bytes):
+        return text
+    return b64decode("".join(text.split()), validate=True)
+
+
+class Value:
+    """Frozen; equal by value; `to_dict` and `from_dict` speak the newest revision's JSON."""
+
+    # Field name → default; REQUIRED fields are always written, others only where they differ from the default.
+    _fields = {}
+    # Field name → what makes the field's value of its JSON.
+    _readers = {}
+
+    def __init__(self, **values):
+        fields = self._fields
+        for name in values:
+            if name not in fields:
+                raise TypeError(f"{type(self).__name__} has no field {name!r}: it has {', '.join(fields)}")
+        missing = [name for name, default in fields.items() if default is REQUIRED and name not in values]
+        if missing:
+            raise TypeError(f"{type(self).__name__} needs {', '.join(map(repr, missing))}")
+        self._put(values)
+
+    def _put(self, values):
+        own = self.__dict__
+        for name, default in self._fields.items():
+            value = values.get(name, default)
+            own[name] = tuple(value) if isinstance(value, list) and isinstance(default, tuple) else value
+
+    def to_dict(self):
+        """This value as JSON says it: camelCase keys, bytes as base64."""
+        out = {}
+        for name, default in self._fields.items():
+            value = self.__dict__[name]
+            if default is REQUIRED or value != default:
+                out[camel(name)] = plain(value)
+        return out
+
+    @classmethod
+    def from_dict(cls, data, /):
+        """The value that this JSON object says; unknown keys are ignored."""
+        read_object(cls.__name__, data)
+        values = {}
+        for name, default in cls._fields.items():
+            wire = data.get(camel(name))
+            if wire is not None:
+                reader = cls._readers.get(name)
+                values[name] = wire if reader is None else reader(wire)
+            elif default is REQUIRED:
+                if camel(name) not in data:
+                    raise ValueError(f"{cls.__name__}.from_dict: {camel(name)!r} is missing")
+                values[name] = None
+        new = cls.__new__(cls)
+        new._put(values)
+        return new
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{type(self).__name__} is frozen: make a new one instead of setting {name!r}")
+
+    def __delattr__(self, name):
+        raise AttributeError(f"{type(self).__name__} is frozen: {name!r} can't be deleted")
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __hash__(self):
+        # What can't be hashed (a mapping) is left out: equal values still have equal hashes.
+        parts = [type(self)]
+        for value in self.__dict__.values():
+            try:
+                hash(value)
+            except TypeError:
+                continue
+            parts.append(value)
+        return hash(tuple(parts))
+
+    def __repr__(self):
+        shown = []
+        for name, default in self._fields.items():
+            value = self.__dict__[name]
+            if default is REQUIRED or value != default:
+                shown.append(f"{name}={_short(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __class_getitem__(cls, item):
+        return GenericAlias(cls, item)
+
+
+def _short(value):
+    if isinstance(value, bytes) and len(value) > 32:
+        return f"<{len(value)} bytes>"
+    return repr(value)
+
+
+def read_object(name, data):
+    """Refuses what is not a JSON object."""
+    from collections.abc import Mapping
+
+    if not isinstance(data, (dict, Mapping)):
+        raise TypeError(f"{name}.from_dict takes a JSON object, not {type(data).__name__}")
+
+
+def each(read):
+    """A reader of a JSON array."""
+    return lambda items: tuple(read(item) for item in items)

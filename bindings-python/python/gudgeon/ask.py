@@ -1,0 +1,139 @@
+"""Questions to the client, as values: to ask several at once, or to return one from a handler."""
+
+from types import GenericAlias
+
+from .errors import Cancelled, Declined, ProtocolError
+
+_UNSET = object()
+
+
+class Question:
+    """A question that was made but not asked yet.
+
+    `kind`, `message`, `key`, `default`, `method` and `params` say what is asked; `decode` makes the answer of the
+    client's result.
+    """
+
+    __slots__ = ("_read", "default", "key", "kind", "message", "method", "params")
+
+    def __init__(self, kind, method, message, params, read, key=None, default=_UNSET):
+        if key is not None and (not isinstance(key, str) or not key):
+            raise TypeError(f"key= is a text that names the question, not {key!r}")
+        self.kind = kind
+        self.method = method
+        self.message = message
+        self.params = params
+        self.key = key
+        self.default = default
+        self._read = read
+
+    @property
+    def schema(self):
+        """The form's JSON Schema, or None."""
+        return self.params.get("requestedSchema")
+
+    def request(self):
+        """The question as a member of `inputRequests`."""
+        return {"method": self.method, "params": self.params}
+
+    def decode(self, result):
+        """The answer in its type. A refusal raises Declined or Cancelled; what does not fit, ProtocolError."""
+        if not isinstance(result, dict):
+            raise ProtocolError(-32602, f"the answer to {self.message!r} is not an object")
+        if self.kind in ("elicit", "elicit_url"):
+            action = result.get("action")
+            if action == "decline":
+                raise Declined(self.message)
+            if action == "cancel":
+                raise Cancelled(self.message)
+            if action != "accept":
+                raise ProtocolError(-32602, f"the answer to {self.message!r} has no action: accept, decline or cancel")
+        try:
+            return self._read(result)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ProtocolError(-32602, f"the answer to {self.message!r} does not fit: {error}") from None
+
+    def __bool__(self):
+        raise TypeError("a Question is not its answer: return it, or await ctx.ask(question) and test what that gives")
+
+    def __repr__(self):
+        key = f", key={self.key!r}" if self.key else ""
+        return f"Question({self.kind}: {self.message!r}{key})"
+
+    def __class_getitem__(cls, item):
+        return GenericAlias(cls, item)
+
+
+def elicit(message, type, /, *, key=None, default=_UNSET):
+    """A question to the user by a form: for a type, or for what a JSON Schema says."""
+    from ._forms import form
+
+    asked = form(type) if default is _UNSET else form(type, default)
+    params = {"mode": "form", "message": _message(message), "requestedSchema": asked.schema}
+    read = lambda result: asked.decode(result.get("content") or {})  # noqa: E731
+    return Question("elicit", "elicitation/create", message, params, read, key, default)
+
+
+def elicit_url(message, url, /, *, key=None):
+    """The user is sent to a URL; the answer is the elicitation's id."""
+    if not isinstance(url, str) or "://" not in url:
+        raise ValueError(f"elicit_url takes an absolute URL such as https://example.org/in, not {url!r}")
+    params = {"mode": "url", "message": _message(message), "url": url}
+    return Question(
+        "elicit_url", "elicitation/create", message, params, lambda result: result.get("elicitationId", ""), key
+    )
+
+
+def sample(messages, /, *, key=None, **options):
+    """A question to the client's model."""
+    from ._results import messages_of
+    from .types import SampleRequest, SampleResult
+
+    said = messages_of(messages)
+    options.setdefault("max_tokens", 1024)
+    known = {name for name in SampleRequest._fields if name != "messages"}
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None:
+        raise TypeError(f"sample has no option {unknown!r}: it takes {', '.join(sorted(known))}")
+    for name in ("models", "stop"):
+        if isinstance(options.get(name), str):
+            options[name] = (options[name],)
+        elif name in options:
+            options[name] = tuple(options[name])
+    if "tools" in options:
+        options["tools"] = tuple(_tool(item) for item in options["tools"])
+    params = SampleRequest(messages=said, **options).to_dict()
+    return Question(
+        "sample", "sampling/createMessage", said[-1].text if said else "", params, SampleResult.from_dict, key
+    )
+
+
+def _tool(item):
+    from .types import Tool
+
+    if isinstance(item, Tool):
+        return item
+    if isinstance(item, dict):
+        return Tool.from_dict(item)
+    if not callable(item):
+        raise TypeError(f"tools= takes Tool, its JSON, or a function, not {type(item).__name__}")
+    import json
+
+    from ._plan import make_plan
+
+    plan = make_plan("tool", item)
+    return Tool(name=plan.name, description=plan.description or None, input_schema=json.loads(plan.input_schema))
+
+
+def roots(*, key=None):
+    """A question for the places that the client lets a server work in."""
+    from .types import Root
+
+    read = lambda result: [Root.from_dict(item) for item in result["roots"]]  # noqa: E731
+    return Question("roots", "roots/list", "roots", {}, read, key)
+
+
+def _message(message):
+    if not isinstance(message, str) or not message:
+        raise TypeError(f"a question begins with its text, not {message!r}")
+    return message
