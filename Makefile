@@ -1,0 +1,71 @@
+# `make help` lists what there is. Everything is set up from here: a fresh machine needs Rust, Python, Node, make and a C compiler.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test ready build build-python build-node build-rust setup fmt lint stubs interop bench-stdio coldstart clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## every client language against every server language, both eras, on examples/docsearch
+	@$(PY) tests/demo/run.py
+
+test: build ## every test; what was skipped is told with its reason
+	@$(PY) tests/run.py
+
+ready: fmt test ## what to run before a commit: format, lint, test
+
+build: build-python build-node build-rust ## both bindings and the Rust examples, in release
+
+setup: $(VENV)/.stamp node_modules/.stamp ## the virtual environment and the npm packages
+
+$(VENV)/.stamp: tests/requirements.txt
+	@echo "set-up: Python packages into $(VENV)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement tests/requirements.txt
+	@touch $@
+
+node_modules/.stamp: package-lock.json
+	@echo "set-up: npm packages"
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+build-python: $(VENV)/.stamp
+	@echo "build: Python binding (release)"
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --quiet
+
+build-node: node_modules/.stamp
+	@echo "build: Node binding (release)"
+	@npm run --silent build:native
+	@npm run --silent build:ts
+	@npm run --silent build:examples
+
+build-rust:
+	@echo "build: Rust examples (release)"
+	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node
+
+fmt: setup ## format Rust and Python
+	@cargo fmt --all
+	@$(VENV)/bin/ruff format --quiet .
+	@$(VENV)/bin/ruff check --quiet --fix .
+
+lint: setup ## rustfmt, clippy, ruff, mypy, pyright, tsc
+	@$(PY) tests/run.py lint
+
+stubs: build ## write the generated stubs anew
+	@$(PY) tests/stubs.py --write
+
+interop: build ## our servers and clients against the official ones, as a matrix
+	@$(PY) tests/interop/run.py
+
+bench-stdio: build ## calls a second over stdio, against the official SDKs
+	@$(PY) tests/bench/stdio.py
+
+coldstart: build ## from spawn to the first reply, against the official SDKs
+	@$(PY) tests/bench/coldstart.py
+
+clean: ## remove what was built
+	@rm -rf target bindings-node/dist node_modules $(VENV) .interop
