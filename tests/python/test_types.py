@@ -151,6 +151,28 @@ def test_unknown_keys_are_ignored_and_missing_ones_named() -> None:
         t.Tool(name="x")  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        (t.Text, {"text": 5}),
+        (t.Text, {"text": None}),
+        (t.Image, {"data": "%%%", "mimeType": "image/png"}),
+        (t.Image, {"data": 5, "mimeType": "image/png"}),
+        (t.ToolResult, {"content": None}),
+        (t.ToolResult, {"content": 5}),
+        (t.ToolResult, {"content": ["x"]}),
+        (t.ResourceResult, {"contents": [{"text": 5}]}),
+        (t.Tool, {"name": "n", "inputSchema": {}, "annotations": 5}),
+        (t.Prompt, {"name": "n", "arguments": [None]}),
+        (t.Message, {"role": "user", "content": "x"}),
+        (t.InputRequired, {"inputRequests": {"a": {"method": "sampling/createMessage", "params": {"messages": 5}}}}),
+    ],
+)
+def test_wrong_json_from_a_peer_is_a_value_error(kind: Any, data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        kind.from_dict(data)
+
+
 def test_media_from_paths_and_bytes(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a.jpg").write_bytes(b"abc")
     assert t.Image(tmp_path / "a.jpg").mime_type == "image/jpeg"

@@ -1,6 +1,6 @@
 """Content: what tools, prompts and samples are made of."""
 
-from ._value import REQUIRED, Value, each, plain, read_object, unbase64
+from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
 class Icon(Value):
@@ -34,6 +34,7 @@ class Content(Value):
 class Text(Content):
     type = "text"
     _fields = {"text": REQUIRED, "annotations": None, "meta": {}}
+    _readers = {"annotations": Annotations.from_dict, "text": string}
 
     def __init__(self, text, /, *, annotations=None, meta=None):
         if not isinstance(text, str):
@@ -150,7 +151,7 @@ class EmbeddedResource(Content):
         new._put(
             {
                 "uri": inner["uri"],
-                "text": inner.get("text"),
+                "text": None if inner.get("text") is None else string(inner["text"]),
                 "blob": None if blob is None else unbase64(blob),
                 "mime_type": inner.get("mimeType"),
                 "annotations": None if notes is None else Annotations.from_dict(notes),

@@ -1,7 +1,7 @@
 """Who the two sides are and what a server offers."""
 
 from ._content import Annotations, Icon
-from ._value import REQUIRED, Value, each
+from ._value import REQUIRED, Value, each, read_object
 
 _ICONS = each(Icon.from_dict)
 _OFFER = {"name": REQUIRED, "title": None, "description": None, "icons": (), "meta": {}}
@@ -68,6 +68,7 @@ class ToolAnnotations(Value):
 
     @classmethod
     def from_dict(cls, data, /):
+        read_object("ToolAnnotations", data)
         return super().from_dict({key.removesuffix("Hint"): value for key, value in data.items()})
 
 

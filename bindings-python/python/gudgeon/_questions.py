@@ -4,6 +4,9 @@ from ._offers import Tool
 from ._results import Message
 from ._value import REQUIRED, Value, each, plain, read_object
 
+# For type checkers a TypedDict; making one at run time would cost the import of typing.
+SampleOptions = dict
+
 
 class SampleRequest(Value):
     method = "sampling/createMessage"
@@ -99,7 +102,10 @@ def question_from_dict(data, /):
     kind = _QUESTIONS.get(data.get("method"))
     if kind is None:
         raise ValueError(f"the server asks {data.get('method')!r}, which no revision knows")
-    return kind.from_dict(data.get("params") or {})
+    try:
+        return kind.from_dict(data.get("params") or {})
+    except (TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"the question {data.get('method')} does not fit: {error}") from None
 
 
 class InputRequired(Value):

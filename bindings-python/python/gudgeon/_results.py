@@ -1,7 +1,7 @@
 """What tools, resources, prompts and completions answer."""
 
 from ._content import Content, content_from_dict, contents_of, text_of
-from ._value import REQUIRED, Value, each, plain, read_object, unbase64
+from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
 class ToolResult(Value):
@@ -46,7 +46,7 @@ class ToolResult(Value):
 
 class ResourceContents(Value):
     _fields = {"uri": "", "mime_type": None, "text": None, "blob": None, "meta": {}}
-    _readers = {"blob": unbase64}
+    _readers = {"text": string, "blob": unbase64}
 
     def __init__(self, *, uri="", mime_type=None, text=None, blob=None, meta=None):
         if text is not None and blob is not None:

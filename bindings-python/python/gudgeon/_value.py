@@ -36,6 +36,13 @@ def plain(value):
     return to_builtins(value)
 
 
+def string(wire):
+    """A reader of text."""
+    if not isinstance(wire, str):
+        raise TypeError(f"text is expected, not {type(wire).__name__}")
+    return wire
+
+
 def unbase64(text):
     """Bytes from base64 text; whitespace is forgiven, anything else that is not base64 is a ValueError."""
     from base64 import b64decode
@@ -84,14 +91,19 @@ class Value:
         read_object(cls.__name__, data)
         values = {}
         for name, default in cls._fields.items():
-            wire = data.get(camel(name))
-            if wire is not None:
-                reader = cls._readers.get(name)
-                values[name] = wire if reader is None else reader(wire)
-            elif default is REQUIRED:
-                if camel(name) not in data:
+            wire, reader = data.get(camel(name)), cls._readers.get(name)
+            if wire is None:
+                if default is REQUIRED and (reader is not None or camel(name) not in data):
                     raise ValueError(f"{cls.__name__}.from_dict: {camel(name)!r} is missing")
-                values[name] = None
+                if default is REQUIRED:
+                    values[name] = None
+            elif reader is None:
+                values[name] = wire
+            else:
+                try:
+                    values[name] = reader(wire)
+                except (TypeError, AttributeError) as error:
+                    raise ValueError(f"{cls.__name__}.from_dict: {camel(name)!r} does not fit: {error}") from None
         new = cls.__new__(cls)
         new._put(values)
         return new

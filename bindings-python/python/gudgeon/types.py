@@ -38,6 +38,7 @@ from ._questions import (
     LogMessage,
     Progress,
     RootsRequest,
+    SampleOptions,
     SampleRequest,
 )
 from ._results import (
@@ -52,8 +53,6 @@ from ._results import (
     user,
 )
 from ._value import Value as _Value
-
-SampleOptions = dict
 
 __all__ = [
     "Accepted",

@@ -1,0 +1,188 @@
+"""Who the two sides are and what a server offers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
+
+from ._content import Annotations, Icon
+from ._value import Value
+
+_T = TypeVar("_T")
+
+class ToolAnnotations(Value):
+    """What a tool does to the world, as hints."""
+
+    title: str | None
+    read_only: bool | None
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool | None
+    def __init__(
+        self,
+        *,
+        title: str | None = None,
+        read_only: bool | None = None,
+        destructive: bool | None = None,
+        idempotent: bool | None = None,
+        open_world: bool | None = None,
+    ) -> None: ...
+
+class Implementation(Value):
+    """A program's name and version."""
+
+    name: str
+    version: str
+    title: str | None
+    description: str | None
+    website_url: str | None
+    icons: Sequence[Icon]
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        website_url: str | None = None,
+        icons: Sequence[Icon] = (),
+    ) -> None: ...
+
+class ClientInfo(Implementation):
+    """Who calls, and what it can answer."""
+
+    capabilities: Mapping[str, Any]
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        capabilities: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        website_url: str | None = None,
+        icons: Sequence[Icon] = (),
+    ) -> None: ...
+
+class Principal(Value):
+    """Who asks, as authorization proved it."""
+
+    subject: str
+    client_id: str | None
+    scopes: frozenset[str]
+    claims: Mapping[str, Any]
+    def __init__(
+        self,
+        subject: str,
+        *,
+        client_id: str | None = None,
+        scopes: Sequence[str] | frozenset[str] = (),
+        claims: Mapping[str, Any] | None = None,
+    ) -> None: ...
+
+class _Offer(Value):
+    name: str
+    title: str | None
+    description: str | None
+    icons: Sequence[Icon]
+    meta: Mapping[str, Any]
+
+class Tool(_Offer):
+    """A tool as a client sees it."""
+
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+    annotations: ToolAnnotations | None
+    def __init__(
+        self,
+        *,
+        name: str,
+        input_schema: Mapping[str, Any],
+        output_schema: Mapping[str, Any] | None = None,
+        annotations: ToolAnnotations | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class Resource(_Offer):
+    """A resource as a client sees it."""
+
+    uri: str
+    mime_type: str | None
+    size: int | None
+    annotations: Annotations | None
+    def __init__(
+        self,
+        *,
+        name: str,
+        uri: str,
+        mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Annotations | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class ResourceTemplate(_Offer):
+    """A family of resources, by RFC 6570 template."""
+
+    uri_template: str
+    mime_type: str | None
+    annotations: Annotations | None
+    def __init__(
+        self,
+        *,
+        name: str,
+        uri_template: str,
+        mime_type: str | None = None,
+        annotations: Annotations | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class PromptArgument(Value):
+    """What a prompt wants to know; always text."""
+
+    name: str
+    title: str | None
+    description: str | None
+    required: bool
+    def __init__(
+        self, *, name: str, title: str | None = None, description: str | None = None, required: bool = False
+    ) -> None: ...
+
+class Prompt(_Offer):
+    """A prompt as a client sees it."""
+
+    arguments: Sequence[PromptArgument]
+    def __init__(
+        self,
+        *,
+        name: str,
+        arguments: Sequence[PromptArgument] = (),
+        title: str | None = None,
+        description: str | None = None,
+        icons: Sequence[Icon] = (),
+        meta: Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class Page(Value, Generic[_T]):
+    """One page of a list."""
+
+    items: Sequence[_T]
+    next_cursor: str | None
+    def __init__(self, items: Sequence[_T], *, next_cursor: str | None = None) -> None: ...
+
+class Root(Value):
+    """A place the client lets a server work in."""
+
+    uri: str
+    name: str | None
+    meta: Mapping[str, Any]
+    def __init__(self, uri: str, *, name: str | None = None, meta: Mapping[str, Any] | None = None) -> None: ...

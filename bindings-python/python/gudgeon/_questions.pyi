@@ -1,0 +1,128 @@
+"""What a server asks of its client, and what it tells it along the way."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Literal
+
+from typing_extensions import TypedDict, TypeVar
+
+from ._offers import Tool
+from ._results import Message
+from ._value import Value
+
+_T = TypeVar("_T")
+
+class SampleOptions(TypedDict, total=False):
+    """What `sample` takes besides messages."""
+
+    max_tokens: int
+    system: str
+    temperature: float
+    stop: Sequence[str]
+    models: str | Sequence[str]  # hints, best first
+    cost_priority: float
+    speed_priority: float
+    intelligence_priority: float
+    tools: Sequence[Any]
+    tool_choice: Literal["auto", "required", "none"]
+
+class SampleRequest(Value):
+    """A server wants the client's model asked."""
+
+    messages: Sequence[Message]
+    max_tokens: int
+    system: str | None
+    temperature: float | None
+    stop: Sequence[str]
+    models: Sequence[str]
+    cost_priority: float | None
+    speed_priority: float | None
+    intelligence_priority: float | None
+    tools: Sequence[Tool]
+    tool_choice: Literal["auto", "required", "none"] | None
+    def __init__(
+        self,
+        *,
+        messages: Sequence[Message],
+        max_tokens: int,
+        system: str | None = None,
+        temperature: float | None = None,
+        stop: Sequence[str] = (),
+        models: Sequence[str] = (),
+        cost_priority: float | None = None,
+        speed_priority: float | None = None,
+        intelligence_priority: float | None = None,
+        tools: Sequence[Tool] = (),
+        tool_choice: Literal["auto", "required", "none"] | None = None,
+    ) -> None: ...
+
+class ElicitRequest(Value):
+    """A server wants the user asked: by a form, or by sending them to a URL."""
+
+    mode: Literal["form", "url"]
+    id: str | None
+    message: str
+    schema: Mapping[str, Any]
+    url: str | None
+    def __init__(
+        self,
+        *,
+        mode: Literal["form", "url"],
+        message: str,
+        schema: Mapping[str, Any] = ...,
+        url: str | None = None,
+        id: str | None = None,
+    ) -> None: ...
+
+class Accepted(Value, Generic[_T]):
+    """The user answered."""
+
+    value: _T
+    def __init__(self, value: _T) -> None: ...
+
+class LogMessage(Value):
+    """A line of a server's log."""
+
+    level: str
+    logger: str | None
+    data: Any
+    def __init__(self, *, level: str, data: Any, logger: str | None = None) -> None: ...
+
+class Progress(Value):
+    """How far a call has come."""
+
+    progress: float
+    total: float | None
+    message: str | None
+    def __init__(self, *, progress: float, total: float | None = None, message: str | None = None) -> None: ...
+
+class ListChanged(Value):
+    """A server offers something else than before."""
+
+    kind: Literal["tools", "resources", "prompts"]
+    def __init__(self, *, kind: Literal["tools", "resources", "prompts"]) -> None: ...
+
+class Change(Value):
+    """A list changed, or a subscribed resource was updated."""
+
+    kind: Literal["tools", "resources", "prompts", "updated"]
+    uri: str | None
+    def __init__(
+        self, *, kind: Literal["tools", "resources", "prompts", "updated"], uri: str | None = None
+    ) -> None: ...
+
+class RootsRequest(Value):
+    """A server wants to know the client's roots."""
+
+    def __init__(self) -> None: ...
+
+class InputRequired(Value):
+    """A modern server wants answers first: give them by key to the next `call_tool_round`, with this state."""
+
+    questions: Mapping[str, ElicitRequest | SampleRequest | RootsRequest]
+    state: str | None
+    def __init__(
+        self,
+        *,
+        questions: Mapping[str, ElicitRequest | SampleRequest | RootsRequest],
+        state: str | None = None,
+    ) -> None: ...
