@@ -12,6 +12,7 @@ pub mod session;
 pub mod schema;
 pub mod router;
 pub mod service;
+pub mod testing;
 
 // Only here: threads, clocks and tokio.
 #[cfg(feature = "runtime")]

@@ -1,0 +1,141 @@
+//! Requests of ours in flight, and how long each may take.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::{Duration, Instant},
+};
+
+use super::{RequestKey, RequestOptions};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::MethodName,
+};
+
+/// Requests by their id on the wire.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: HashMap<u64, Call>,
+    ids: HashMap<RequestKey, u64>,
+    deadlines: BTreeSet<(Instant, u64)>,
+}
+
+#[derive(Debug)]
+struct Call {
+    key: RequestKey,
+    method: MethodName,
+    timeout: Option<Duration>,
+    /// The absolute cap, and when it is reached.
+    cap: Option<(Duration, Instant)>,
+    due: Option<Instant>,
+    has_token: bool,
+}
+
+impl Calls {
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        id: u64,
+        key: RequestKey,
+        method: MethodName,
+        options: RequestOptions,
+    ) {
+        let RequestOptions { timeout, max_timeout, wants_progress } = options;
+        let cap = max_timeout.and_then(|it| Some((it, now.checked_add(it)?)));
+        let has_token = wants_progress || timeout.is_some();
+        let call = Call { key, method, timeout, cap, due: None, has_token };
+        self.open.insert(id, call);
+        self.ids.insert(key, id);
+        self.postpone(now, id);
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(due, _)| *due)
+    }
+
+    pub(super) fn method(&self, id: u64) -> Option<&MethodName> {
+        self.open.get(&id).map(|it| &it.method)
+    }
+
+    /// The only request in flight, where there is just one.
+    pub(super) fn only(&self) -> Option<u64> {
+        match self.open.len() {
+            1 => self.open.keys().next().copied(),
+            _ => None,
+        }
+    }
+
+    /// Somebody works on it: the time without progress begins anew. Whose request it is, if it is one.
+    pub(super) fn progress(&mut self, now: Instant, id: u64) -> Option<RequestKey> {
+        let key = self.open.get(&id).filter(|it| it.has_token)?.key;
+        self.postpone(now, id);
+        Some(key)
+    }
+
+    /// Forgets a request that is answered now.
+    pub(super) fn complete(&mut self, id: u64) -> Option<(RequestKey, MethodName)> {
+        let call = self.open.remove(&id)?;
+        self.ids.remove(&call.key);
+        if let Some(due) = call.due {
+            self.deadlines.remove(&(due, id));
+        }
+        Some((call.key, call.method))
+    }
+
+    /// Forgets a request that nobody waits for any more; its id, if it was in flight.
+    pub(super) fn forget(&mut self, key: RequestKey) -> Option<u64> {
+        let id = *self.ids.get(&key)?;
+        self.complete(id).map(|_| id)
+    }
+
+    /// A request whose time is over.
+    pub(super) fn expired(&mut self, now: Instant) -> Option<(u64, RequestKey, Error)> {
+        let (due, id) = *self.deadlines.first()?;
+        if due > now {
+            return None;
+        }
+        self.deadlines.pop_first();
+        let call = self.open.get(&id)?;
+        let capped = call.cap.filter(|(_, end)| *end <= now);
+        let method = call.method.as_str();
+        let message = match (capped, call.timeout) {
+            (Some((cap, _)), _) => format!("{method} took longer than {} in all", seconds(cap)),
+            (None, Some(timeout)) => {
+                format!("{method}: no answer and no progress for {}", seconds(timeout))
+            }
+            (None, None) => format!("{method}: no answer in time"),
+        };
+        let hint = match capped {
+            Some(_) => "max_timeout sets the limit",
+            None => "timeout sets the limit; progress extends it",
+        };
+        let (key, _) = self.complete(id)?;
+        Some((id, key, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
+    }
+
+    /// Forgets everything, in the order it was sent.
+    pub(super) fn drain(&mut self) -> Vec<(RequestKey, MethodName)> {
+        self.ids.clear();
+        self.deadlines.clear();
+        let mut calls: Vec<_> = self.open.drain().collect();
+        calls.sort_unstable_by_key(|(id, _)| *id);
+        calls.into_iter().map(|(_, call)| (call.key, call.method)).collect()
+    }
+
+    fn postpone(&mut self, now: Instant, id: u64) {
+        let Some(call) = self.open.get_mut(&id) else { return };
+        let idle = call.timeout.and_then(|it| now.checked_add(it));
+        let due = [idle, call.cap.map(|(_, end)| end)].into_iter().flatten().min();
+        if let Some(before) = std::mem::replace(&mut call.due, due) {
+            self.deadlines.remove(&(before, id));
+        }
+        self.deadlines.extend(due.map(|it| (it, id)));
+    }
+}
+
+pub(super) fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}

@@ -1,0 +1,200 @@
+//! What the server says: answers to requests of ours, notifications, requests.
+
+use std::time::Instant;
+
+use serde_json::value::RawValue;
+
+use super::{ClientSession, ListKind, LogMessage, Output, Progress, modern, negotiate::Phase};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{
+        ErrorObject, Frame, Id, LoggingLevel, Malformed, Members, Message, Method, MethodName,
+        Params, Raw, code, json,
+    },
+};
+
+impl ClientSession {
+    pub(super) fn handle_frame(&mut self, now: Instant, bytes: &[u8]) {
+        match Frame::parse(bytes) {
+            Frame::One(message) => self.handle_message(now, message),
+            Frame::Batch(members) => {
+                for member in members {
+                    self.handle_message(now, member);
+                }
+            }
+        }
+    }
+
+    /// Which request it answered can't be known, unless there is just one.
+    pub(super) fn handle_too_long(&mut self, limit: usize) {
+        tracing::warn!(limit, "a message of the server's was too long: dropped");
+        if let Some((key, method)) = self.calls.only().and_then(|it| self.calls.complete(it)) {
+            let message =
+                format!("{}: the server's answer is longer than {limit} bytes", method.as_str());
+            let error =
+                Error::new(ErrorKind::Protocol, message).with_hint("max_message sets the limit");
+            self.outputs.push_back(Output::Done(key, Err(error)));
+        }
+    }
+
+    fn handle_message(&mut self, now: Instant, message: Result<Message<'_>, Malformed>) {
+        if matches!(self.phase, Phase::Idle | Phase::Closed(_)) {
+            return;
+        }
+        match message {
+            Ok(Message::Response { id, outcome }) => {
+                self.handle_response(now, id.as_ref(), outcome)
+            }
+            Ok(Message::Request { id, method, params }) => self.handle_ask(id, &method, &params),
+            Ok(Message::Notification { method, params }) => {
+                self.handle_notification(now, &method, &params);
+            }
+            Err(malformed) => {
+                tracing::warn!(
+                    problem = malformed.message,
+                    "a frame of the server's is malformed: dropped"
+                );
+                if malformed.is_response && malformed.id.is_some() {
+                    let message =
+                        format!("the server's answer is malformed: {}", malformed.message);
+                    let error = ErrorObject::new(code::INVALID_REQUEST, message);
+                    self.handle_response(now, malformed.id.as_ref(), Err(error));
+                }
+            }
+        }
+    }
+
+    fn handle_response(
+        &mut self,
+        now: Instant,
+        id: Option<&Id>,
+        outcome: Result<&RawValue, ErrorObject>,
+    ) {
+        let id = match id {
+            None => None,
+            Some(id) => match number(id) {
+                Some(id) => Some(id),
+                None => return,
+            },
+        };
+        if self.negotiated(now, id, outcome.as_ref().map(|it| it.get())) {
+            return;
+        }
+        // Answers that come too late, or to nothing, are ignored.
+        let Some((key, method)) = id.and_then(|it| self.calls.complete(it)) else { return };
+        let outcome = match outcome {
+            Ok(result) => self.read_result(&method, result).map(|()| result.to_owned()),
+            Err(error) => Err(self.read_error(&method, error)),
+        };
+        self.outputs.push_back(Output::Done(key, outcome));
+    }
+
+    fn read_result(&self, method: &MethodName, result: &RawValue) -> Result<(), Error> {
+        if !result.get().starts_with('{') {
+            let message = format!("{}: the server's result is no object", method.as_str());
+            return Err(Error::new(ErrorKind::Protocol, message));
+        }
+        match self.is_modern() {
+            true => modern::check_result(method, result),
+            false => Ok(()),
+        }
+    }
+
+    fn read_error(&self, method: &MethodName, error: ErrorObject) -> Error {
+        let names_uri = || {
+            error.data.as_ref().is_some_and(|it| {
+                #[derive(serde::Deserialize)]
+                struct Data {
+                    #[serde(rename = "uri")]
+                    _uri: String,
+                }
+                serde_json::from_str::<Data>(it.get()).is_ok()
+            })
+        };
+        let is_read = *method == MethodName::Standard(Method::ReadResource);
+        let not_found = error.code == code::RESOURCE_NOT_FOUND
+            || (error.code == self.wire.codes.resource_not_found && names_uri());
+        let kind = match is_read && not_found {
+            true => ErrorKind::NotFound,
+            false => ErrorKind::Protocol,
+        };
+        Error { code: Some(error.code), data: error.data, ..Error::new(kind, error.message) }
+    }
+
+    fn handle_notification(&mut self, now: Instant, name: &str, params: &Params<'_>) {
+        let method = MethodName::parse(name);
+        let output = match &method {
+            MethodName::Standard(Method::Progress) => self.read_progress(now, params),
+            MethodName::Standard(Method::Cancelled) => return self.handle_cancelled(params),
+            MethodName::Standard(Method::LogMessage) => read_log(params),
+            MethodName::Standard(Method::ToolListChanged) => {
+                Some(Output::ListChanged(ListKind::Tools))
+            }
+            MethodName::Standard(Method::ResourceListChanged) => {
+                Some(Output::ListChanged(ListKind::Resources))
+            }
+            MethodName::Standard(Method::PromptListChanged) => {
+                Some(Output::ListChanged(ListKind::Prompts))
+            }
+            MethodName::Standard(Method::ResourceUpdated) => {
+                member(params, "uri").map(Output::ResourceUpdated)
+            }
+            _ => Some(Output::Notified { params: whole(params), method }),
+        };
+        self.outputs.extend(output);
+    }
+
+    fn read_progress(&mut self, now: Instant, params: &Params<'_>) -> Option<Output> {
+        let token = params.get("progressToken")?.get().parse().ok()?;
+        let progress: f64 = member(params, "progress")?;
+        let key = self.calls.progress(now, token)?;
+        let step = Progress {
+            progress,
+            total: member(params, "total"),
+            message: member(params, "message"),
+        };
+        Some(Output::Progress(key, step))
+    }
+
+    /// A legacy server takes back a question; a modern one ends a subscription.
+    fn handle_cancelled(&mut self, params: &Params<'_>) {
+        let Some(id) = params.get("requestId").and_then(|it| Id::parse(it.get())) else { return };
+        if let Some((ask, ())) = self.asks.cancel(&id) {
+            return self.outputs.push_back(Output::AskCancelled(ask));
+        }
+        let Some(call) = number(&id)
+            .filter(|it| self.calls.method(*it) == Some(&MethodName::Standard(Method::Listen)))
+        else {
+            return;
+        };
+        if let Some((key, _)) = self.calls.complete(call) {
+            let error = Error::new(ErrorKind::Cancelled, "the server ended the subscription");
+            self.outputs.push_back(Output::Done(key, Err(error)));
+        }
+    }
+}
+
+fn read_log(params: &Params<'_>) -> Option<Output> {
+    let level: LoggingLevel = member(params, "level")?;
+    let data = params.get("data")?.to_owned();
+    Some(Output::Log(LogMessage { level, logger: member(params, "logger"), data }))
+}
+
+fn member<T: for<'de> serde::Deserialize<'de>>(params: &Params<'_>, name: &str) -> Option<T> {
+    serde_json::from_str(params.get(name)?.get()).ok()
+}
+
+/// Params as the object they were.
+fn whole(params: &Params<'_>) -> Raw {
+    match params {
+        Params::Object(members) => json::to_raw(
+            &members.iter().map(|(key, value)| (&**key, *value)).collect::<Members<_>>(),
+        ),
+        Params::Absent | Params::Other => json::raw("{}".into()),
+    }
+}
+
+/// An id of ours.
+fn number(id: &Id) -> Option<u64> {
+    id.as_json().parse().ok()
+}

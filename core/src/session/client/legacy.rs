@@ -1,0 +1,119 @@
+//! The handshake era: reading `initialize`, and answering what the server asks.
+
+use serde::Deserialize;
+
+use super::{Ask, ClientSession, Output, ServerIdentity, negotiate::Phase};
+use crate::{
+    protocol::{ErrorObject, Id, Implementation, Method, Params, Raw, Revision, code, json},
+    session::pending::CallId,
+    wire,
+};
+
+/// Questions that a server may have open at once.
+const MAX_ASKS: usize = 64;
+
+/// The answer to `initialize`, before its revision is accepted.
+#[derive(Debug)]
+pub(super) struct Introduction {
+    pub(super) version: String,
+    info: Implementation,
+    capabilities: Raw,
+    instructions: Option<String>,
+}
+
+impl Introduction {
+    pub(super) fn identity(self, revision: Revision) -> ServerIdentity {
+        let Self { info, capabilities, instructions, .. } = self;
+        ServerIdentity { info, revision, capabilities, instructions }
+    }
+}
+
+/// Reads leniently: a server is not refused for how it spells its own name.
+pub(super) fn read_initialize(result: &str) -> Result<Introduction, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wire {
+        protocol_version: String,
+        capabilities: Option<Raw>,
+        server_info: Option<Raw>,
+        instructions: Option<Raw>,
+    }
+    let read: Wire = serde_json::from_str(result).map_err(|it| it.to_string())?;
+    Ok(Introduction {
+        version: read.protocol_version,
+        info: lenient(read.server_info.as_ref()),
+        capabilities: object(read.capabilities),
+        instructions: lenient(read.instructions.as_ref()),
+    })
+}
+
+/// The value, or its default where it has another shape.
+pub(super) fn lenient<T: Default + for<'de> Deserialize<'de>>(raw: Option<&Raw>) -> T {
+    raw.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
+}
+
+/// The object, or an empty one.
+pub(super) fn object(raw: Option<Raw>) -> Raw {
+    raw.filter(|it| it.get().starts_with('{')).unwrap_or_else(|| json::raw("{}".into()))
+}
+
+impl ClientSession {
+    /// A request of the server's: answered here, or handed out where the client declared that it can answer.
+    pub(super) fn handle_ask(&mut self, id: Id, name: &str, params: &Params<'_>) {
+        let method = Method::parse(name).filter(|it| self.wire.server_requests.contains(it));
+        if method == Some(Method::Ping) {
+            return self.send_answer(&id, &Ok(json::raw("{}".into())));
+        }
+        match self.admit_ask(&id, name, method) {
+            Ok(method) => {
+                let params = params.without_meta();
+                let id = self.asks.register(id, ());
+                self.outputs.push_back(Output::Ask(Ask { id, method, params }));
+            }
+            Err(error) => self.send_answer(&id, &Err(error)),
+        }
+    }
+
+    fn admit_ask(
+        &self,
+        id: &Id,
+        name: &str,
+        method: Option<Method>,
+    ) -> Result<Method, ErrorObject> {
+        let can = &self.config.capabilities;
+        let method = method.filter(|it| match it {
+            Method::ListRoots => can.roots.is_some(),
+            Method::CreateMessage => can.sampling.is_some(),
+            Method::Elicit => can.elicitation.is_some(),
+            _ => false,
+        });
+        let Some(method) = method else {
+            let message = format!("method not found: {name} (this client did not declare it)");
+            return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
+        };
+        let refuse = |message: &str| Err(ErrorObject::new(code::INVALID_REQUEST, message));
+        if !matches!(self.phase, Phase::Open) {
+            return refuse("a request before notifications/initialized");
+        }
+        if self.asks.contains(id) {
+            return refuse("a request with this id is still in flight");
+        }
+        if self.asks.len() >= MAX_ASKS {
+            let message = format!("more than {MAX_ASKS} requests are waiting for the user");
+            return Err(ErrorObject::new(code::INTERNAL_ERROR, message));
+        }
+        Ok(method)
+    }
+
+    pub(super) fn answer(&mut self, call: CallId, answer: &Result<Raw, ErrorObject>) {
+        // The server may have cancelled it meanwhile.
+        if let Some((id, ())) = self.asks.complete(call) {
+            self.send_answer(&id, answer);
+        }
+    }
+
+    fn send_answer(&mut self, id: &Id, answer: &Result<Raw, ErrorObject>) {
+        let frame = wire::answer_frame(id, answer.as_deref());
+        self.outputs.push_back(Output::Send(frame));
+    }
+}

@@ -1,0 +1,306 @@
+//! The client side of one connection: requests in, frames out, and the other way round.
+//!
+//! It first finds out what the server speaks ([`Output::Ready`] or [`Output::Failed`]); from then on it sends requests
+//! and matches answers, whichever revision was agreed on.
+
+mod calls;
+mod incoming;
+mod legacy;
+mod modern;
+mod negotiate;
+mod offered;
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use self::{
+    calls::Calls,
+    modern::Counterpart,
+    negotiate::{Negotiation, Phase},
+};
+use super::pending::{CallId, Pending};
+pub use super::server::{ListKind, Progress};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{
+        ClientCapabilities, Era, ErrorObject, Implementation, LoggingLevel, Method, MethodName,
+        Raw, Revision, json,
+    },
+    wire::{self, Stamp, Wire},
+};
+
+/// What a session needs to know of its client.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    pub info: Implementation,
+    pub capabilities: ClientCapabilities,
+    /// What may be spoken, in any order. With a modern and a legacy one among them the server is probed first.
+    pub revisions: Vec<Revision>,
+    /// How long a server may take to answer the probe before it counts as legacy.
+    pub probe_timeout: Duration,
+    /// How long it may take to answer `initialize`.
+    pub initialize_timeout: Option<Duration>,
+    /// How grave log messages must be; none come from a modern server without it.
+    pub log_level: Option<LoggingLevel>,
+}
+
+/// A request's number, chosen by the shell: never used twice in one session.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct RequestKey(pub u64);
+
+/// How long to wait for an answer, and whether to ask how far it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestOptions {
+    /// Without an answer and without progress; `None` waits for ever.
+    pub timeout: Option<Duration>,
+    /// In all, however much progress is made.
+    pub max_timeout: Option<Duration>,
+    pub wants_progress: bool,
+}
+
+/// What the shell tells the session.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The wire is there; after [`Output::Restart`] it is a fresh one.
+    Start,
+    /// One frame arrived.
+    Frame(&'a [u8]),
+    /// A frame longer than the limit, in bytes, was thrown away.
+    TooLong { limit: usize },
+    /// Send this; `params` is a JSON object.
+    Request { key: RequestKey, method: MethodName, params: &'a str, options: RequestOptions },
+    /// Nobody waits for this request any more: there will be no [`Output::Done`].
+    Cancel(RequestKey, Option<&'a str>),
+    /// Tell the server; `params` is a JSON object. What the revision has no word for is not sent.
+    Notify { method: MethodName, params: &'a str },
+    /// The answer to an [`Output::Ask`].
+    Answer(CallId, Result<Raw, ErrorObject>),
+    /// The time of the deadline has come.
+    Tick,
+    /// The wire is gone, and why.
+    Closed(&'a str),
+}
+
+/// What the session asks of the shell.
+#[derive(Debug)]
+pub enum Output {
+    /// Write this frame.
+    Send(Vec<u8>),
+    /// What the server is; requests may be sent now.
+    Ready(Arc<ServerIdentity>),
+    /// A request's outcome: its raw result. In the modern era that may be an `input_required` one.
+    Done(RequestKey, Result<Raw, Error>),
+    Progress(RequestKey, Progress),
+    Log(LogMessage),
+    ListChanged(ListKind),
+    /// A subscribed resource's URI.
+    ResourceUpdated(String),
+    /// Any other notification, with its params.
+    Notified {
+        method: MethodName,
+        params: Raw,
+    },
+    /// The server asks; report back with [`Input::Answer`].
+    Ask(Ask),
+    /// The server no longer wants this answer.
+    AskCancelled(CallId),
+    /// The server died of the probe: start it afresh, then say [`Input::Start`].
+    Restart,
+    /// There will be no [`Output::Ready`].
+    Failed(Error),
+}
+
+/// A question of a legacy server's.
+#[derive(Debug)]
+pub struct Ask {
+    pub id: CallId,
+    /// `roots/list`, `sampling/createMessage` or `elicitation/create`.
+    pub method: Method,
+    /// A JSON object.
+    pub params: Raw,
+}
+
+/// What a server has to tell.
+#[derive(Clone, Debug)]
+pub struct LogMessage {
+    pub level: LoggingLevel,
+    pub logger: Option<String>,
+    pub data: Raw,
+}
+
+/// What a server said of itself.
+#[derive(Clone, Debug)]
+pub struct ServerIdentity {
+    /// Its `Implementation`; a server that gives no name has "".
+    pub info: Implementation,
+    pub revision: Revision,
+    /// A JSON object.
+    pub capabilities: Raw,
+    pub instructions: Option<String>,
+}
+
+/// The state machine.
+#[derive(Debug)]
+pub struct ClientSession {
+    config: Arc<ClientConfig>,
+    phase: Phase,
+    negotiation: Negotiation,
+    wire: &'static Wire,
+    /// From 2026-07-28: what is stamped into every request.
+    envelope: Option<String>,
+    server: Option<Arc<ServerIdentity>>,
+    log_level: Option<LoggingLevel>,
+    calls: Calls,
+    asks: Pending<()>,
+    next_id: u64,
+    outputs: VecDeque<Output>,
+}
+
+impl ClientSession {
+    pub fn new(config: Arc<ClientConfig>) -> Self {
+        Self {
+            phase: Phase::Idle,
+            negotiation: Negotiation::default(),
+            wire: Wire::of(Revision::LATEST_LEGACY),
+            envelope: None,
+            server: None,
+            log_level: config.log_level,
+            calls: Calls::default(),
+            asks: Pending::new(),
+            next_id: 1,
+            outputs: VecDeque::new(),
+            config,
+        }
+    }
+
+    pub fn handle(&mut self, now: Instant, input: Input<'_>) {
+        match input {
+            Input::Start => self.start(now),
+            Input::Frame(bytes) => self.handle_frame(now, bytes),
+            Input::TooLong { limit } => self.handle_too_long(limit),
+            Input::Request { key, method, params, options } => {
+                if let Err(error) = self.request(now, key, method, params, options) {
+                    self.outputs.push_back(Output::Done(key, Err(error)));
+                }
+            }
+            Input::Cancel(key, reason) => {
+                if let Some(id) = self.calls.forget(key) {
+                    self.send_cancelled(id, reason);
+                }
+            }
+            Input::Notify { method, params } => self.notify(&method, params),
+            Input::Answer(call, answer) => self.answer(call, &answer),
+            Input::Tick => self.expire(now),
+            Input::Closed(reason) => self.close(reason),
+        }
+    }
+
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Input::Tick`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.negotiation.deadline, self.calls.deadline()].into_iter().flatten().min()
+    }
+
+    /// What the server said of itself, once it did.
+    pub fn server(&self) -> Option<&Arc<ServerIdentity>> {
+        self.server.as_ref()
+    }
+
+    /// Requests that are not answered yet.
+    pub fn in_flight(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn request(
+        &mut self,
+        now: Instant,
+        key: RequestKey,
+        method: MethodName,
+        params: &str,
+        options: RequestOptions,
+    ) -> Result<(), Error> {
+        let server = match (&self.phase, &self.server) {
+            (Phase::Open, Some(server)) => Arc::clone(server),
+            (Phase::Closed(reason), _) => return Err(Error::new(ErrorKind::Lost, reason.clone())),
+            _ => return Err(Error::misuse(format!("{} before connect", method.as_str()))),
+        };
+        let (method, params) = match self.counterpart(method, params)? {
+            Counterpart::Send(method, params) => (method, params),
+            Counterpart::Done => {
+                self.outputs.push_back(Output::Done(key, Ok(json::raw("{}".into()))));
+                return Ok(());
+            }
+        };
+        offered::check(self.wire, &server, &method)?;
+        let id = self.next_id;
+        let has_token = options.wants_progress || options.timeout.is_some();
+        let stamp = Stamp {
+            envelope: self.envelope.as_deref(),
+            log_level: self.log_level.filter(|_| self.envelope.is_some()),
+            progress_token: has_token.then_some(id),
+        };
+        let frame = wire::request_frame(id, method.as_str(), params, stamp)
+            .map_err(|it| Error::misuse(format!("{}: {it}", method.as_str())))?;
+        self.next_id += 1;
+        self.calls.open(now, id, key, method, options);
+        self.outputs.push_back(Output::Send(frame));
+        Ok(())
+    }
+
+    fn notify(&mut self, method: &MethodName, params: &str) {
+        let has_word = match method {
+            MethodName::Standard(method) => self.wire.client_notifications.contains(method),
+            MethodName::Vendor(_) => true,
+        };
+        if matches!(self.phase, Phase::Open) && has_word {
+            let params = Some(params).filter(|it| it.trim() != "{}");
+            let frame = wire::notification_frame(method.as_str(), params);
+            self.outputs.push_back(Output::Send(frame));
+        }
+    }
+
+    fn send_cancelled(&mut self, id: u64, reason: Option<&str>) {
+        let mut params = json::ObjectWriter::with_capacity(64);
+        params.member("requestId", &id);
+        if let Some(reason) = reason {
+            params.member("reason", reason);
+        }
+        let frame = wire::notification_frame(Method::Cancelled.as_str(), Some(&params.finish()));
+        self.outputs.push_back(Output::Send(frame));
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.expire_negotiation(now);
+        while let Some((id, key, error)) = self.calls.expired(now) {
+            self.send_cancelled(id, Some(&error.message));
+            self.outputs.push_back(Output::Done(key, Err(error)));
+        }
+    }
+
+    fn close(&mut self, reason: &str) {
+        match self.phase {
+            Phase::Open => {
+                self.phase = Phase::Closed(reason.to_owned());
+                for (key, method) in self.calls.drain() {
+                    let message = format!("{}: {reason}", method.as_str());
+                    let error = Error::new(ErrorKind::Lost, message);
+                    self.outputs.push_back(Output::Done(key, Err(error)));
+                }
+                let asks = self.asks.drain();
+                self.outputs.extend(asks.into_iter().map(Output::AskCancelled));
+            }
+            Phase::Closed(_) => (),
+            _ => self.close_negotiation(reason),
+        }
+    }
+
+    fn is_modern(&self) -> bool {
+        self.wire.revision.era() == Era::Modern
+    }
+}

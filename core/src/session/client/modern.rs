@@ -1,0 +1,120 @@
+//! The stateless era: reading `server/discover` and result types, and what stands in for dropped methods.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    ClientSession, ServerIdentity,
+    legacy::{lenient, object},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{LoggingLevel, Meta, Method, MethodName, Raw, ResultType, Revision},
+};
+
+/// The answer to `server/discover`, before a revision is chosen.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    pub(super) supported: Vec<String>,
+    read: DiscoverWire,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DiscoverWire {
+    supported_versions: Vec<String>,
+    capabilities: Option<Raw>,
+    instructions: Option<Raw>,
+    #[serde(rename = "_meta")]
+    meta: Option<Raw>,
+}
+
+/// What becomes of a request that this era may not have.
+pub(super) enum Counterpart<'a> {
+    Send(MethodName, &'a str),
+    /// It is done without a word to the server.
+    Done,
+}
+
+impl Discovery {
+    pub(super) fn identity(self, revision: Revision) -> ServerIdentity {
+        let info = self
+            .read
+            .meta
+            .as_deref()
+            .and_then(Meta::parse)
+            .and_then(|it| it.server_info.map(ToOwned::to_owned));
+        ServerIdentity {
+            info: lenient(info.as_ref()),
+            revision,
+            capabilities: object(self.read.capabilities),
+            instructions: lenient(self.read.instructions.as_ref()),
+        }
+    }
+}
+
+/// `None` where it is no answer to `server/discover`.
+pub(super) fn read_discovery(result: &str) -> Option<Discovery> {
+    let mut read: DiscoverWire = serde_json::from_str(result).ok()?;
+    Some(Discovery { supported: std::mem::take(&mut read.supported_versions), read })
+}
+
+/// A modern result's type: `None` is complete; one that the method can't have is an error.
+pub(super) fn check_result(method: &MethodName, result: &RawValue) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Typed {
+        #[serde(default)]
+        result_type: ResultType,
+    }
+    let protocol = |message: String| Err(Error::new(ErrorKind::Protocol, message));
+    let name = method.as_str();
+    match serde_json::from_str::<Typed>(result.get()) {
+        Err(_) => protocol(format!("{name}: the result's resultType is no string")),
+        Ok(Typed { result_type: ResultType::Complete }) => Ok(()),
+        Ok(Typed { result_type: ResultType::InputRequired }) if may_ask(method) => Ok(()),
+        Ok(Typed { result_type }) => protocol(format!(
+            "{name}: the server answered with a result of type {:?}, which this client can't read here",
+            result_type.as_str()
+        )),
+    }
+}
+
+/// Multi Round-Trip Requests, "Supported Requests"; a vendor knows what its own methods do.
+fn may_ask(method: &MethodName) -> bool {
+    match method {
+        MethodName::Standard(method) => {
+            matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
+        }
+        MethodName::Vendor(_) => true,
+    }
+}
+
+impl ClientSession {
+    /// `ping` is a `server/discover`, and the log level travels with each request.
+    pub(super) fn counterpart<'a>(
+        &mut self,
+        method: MethodName,
+        params: &'a str,
+    ) -> Result<Counterpart<'a>, Error> {
+        #[derive(Deserialize)]
+        struct Level {
+            level: LoggingLevel,
+        }
+        if !self.is_modern() {
+            return Ok(Counterpart::Send(method, params));
+        }
+        match method {
+            MethodName::Standard(Method::Ping) => {
+                Ok(Counterpart::Send(Method::Discover.into(), params))
+            }
+            MethodName::Standard(Method::SetLevel) => {
+                let read: Level = serde_json::from_str(params)
+                    .map_err(|it| Error::misuse(format!("logging/setLevel: {it}")))?;
+                self.log_level = Some(read.level);
+                Ok(Counterpart::Done)
+            }
+            method => Ok(Counterpart::Send(method, params)),
+        }
+    }
+}

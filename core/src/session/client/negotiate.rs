@@ -1,0 +1,323 @@
+//! Which revision both sides speak: the probe, the handshake, and what to make of a server that likes neither.
+//!
+//! stdio, "Backward Compatibility": any error but a recognised modern one, and silence, mean a legacy server.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{ClientSession, Output, ServerIdentity, calls::seconds, legacy, modern};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Era, ErrorObject, Method, Raw, Revision, code},
+    wire::{self, Stamp, Wire},
+};
+
+/// Where the connection stands.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Not started, or between two processes.
+    Idle,
+    /// Waits for the answer to `server/discover`.
+    Probing {
+        id: u64,
+        revision: Revision,
+    },
+    /// Waits for the answer to `initialize`.
+    Initializing {
+        id: u64,
+    },
+    Open,
+    /// Why there is no connection any more.
+    Closed(String),
+}
+
+/// What was tried so far.
+#[derive(Debug, Default)]
+pub(super) struct Negotiation {
+    pub(super) deadline: Option<Instant>,
+    probed: Vec<Revision>,
+    /// The probe that was given up, whose answer may yet come.
+    late_probe: Option<u64>,
+    /// That answer. It counts only if the server then refuses `initialize`.
+    late_identity: Option<ServerIdentity>,
+    /// This very process was probed.
+    touched: bool,
+    restarted: bool,
+}
+
+impl ClientSession {
+    pub(super) fn start(&mut self, now: Instant) {
+        if !matches!(self.phase, Phase::Idle) {
+            return;
+        }
+        let probe = match self.negotiation.restarted {
+            true => None,
+            false => newest(&self.config.revisions, Era::Modern),
+        };
+        let legacy = newest(&self.config.revisions, Era::Legacy);
+        match (probe, legacy) {
+            (Some(revision), _) => self.probe(now, revision),
+            (None, Some(revision)) => self.initialize(now, revision),
+            (None, None) => {
+                self.fail(Error::misuse("no revision may be spoken: name at least one"))
+            }
+        }
+    }
+
+    /// Takes the answer to the probe or to `initialize`; `false` when it is none of these.
+    pub(super) fn negotiated(
+        &mut self,
+        now: Instant,
+        id: Option<u64>,
+        outcome: Result<&str, &ErrorObject>,
+    ) -> bool {
+        // An error without an id can only mean the one request there was.
+        let is_mine = |own: u64| id == Some(own) || (id.is_none() && outcome.is_err());
+        match self.phase {
+            Phase::Probing { id: own, revision } if is_mine(own) => {
+                self.negotiation.deadline = None;
+                match outcome {
+                    Ok(result) => self.discovered(now, result),
+                    Err(error) => self.probe_refused(now, revision, error),
+                }
+                true
+            }
+            Phase::Initializing { .. } if id.is_some() && id == self.negotiation.late_probe => {
+                self.negotiation.late_identity =
+                    outcome.ok().and_then(modern::read_discovery).and_then(|found| {
+                        let revision = self.mutual(&found.supported, Era::Modern)?;
+                        Some(found.identity(revision))
+                    });
+                true
+            }
+            Phase::Initializing { id: own } if is_mine(own) => {
+                self.negotiation.deadline = None;
+                match outcome {
+                    Ok(result) => self.initialized(result),
+                    Err(error) => self.initialize_refused(error),
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn expire_negotiation(&mut self, now: Instant) {
+        if self.negotiation.deadline.is_none_or(|it| it > now) {
+            return;
+        }
+        self.negotiation.deadline = None;
+        match self.phase {
+            Phase::Probing { id, .. } => {
+                self.negotiation.late_probe = Some(id);
+                let silence = format!(
+                    "no answer to server/discover in {}",
+                    seconds(self.config.probe_timeout)
+                );
+                self.fall_back(now, ErrorKind::Timeout, &silence);
+            }
+            Phase::Initializing { .. } => {
+                let limit = self.config.initialize_timeout.unwrap_or_default();
+                let message = format!("initialize: no answer in {}", seconds(limit));
+                self.fail(Error::new(ErrorKind::Timeout, message));
+            }
+            _ => (),
+        }
+    }
+
+    pub(super) fn close_negotiation(&mut self, reason: &str) {
+        let negotiation = &mut self.negotiation;
+        negotiation.deadline = None;
+        let may_restart = negotiation.touched
+            && !negotiation.restarted
+            && matches!(self.phase, Phase::Probing { .. } | Phase::Initializing { .. })
+            && newest(&self.config.revisions, Era::Legacy).is_some();
+        if may_restart {
+            negotiation.restarted = true;
+            negotiation.touched = false;
+            negotiation.late_probe = None;
+            negotiation.late_identity = None;
+            self.phase = Phase::Idle;
+            self.outputs.push_back(Output::Restart);
+        } else {
+            self.fail(Error::new(ErrorKind::Connect, reason));
+        }
+    }
+
+    fn probe(&mut self, now: Instant, revision: Revision) {
+        self.speak(revision);
+        self.negotiation.probed.push(revision);
+        self.negotiation.touched = true;
+        let id = self.send_opening(Method::Discover, "{}");
+        self.negotiation.deadline = now.checked_add(self.config.probe_timeout);
+        self.phase = Phase::Probing { id, revision };
+    }
+
+    fn initialize(&mut self, now: Instant, revision: Revision) {
+        self.speak(revision);
+        let config = Arc::clone(&self.config);
+        let params = wire::initialize_params(self.wire, &config.info, &config.capabilities);
+        let id = self.send_opening(Method::Initialize, &params);
+        self.negotiation.deadline = config.initialize_timeout.and_then(|it| now.checked_add(it));
+        self.phase = Phase::Initializing { id };
+    }
+
+    fn discovered(&mut self, now: Instant, result: &str) {
+        // Some legacy servers answer anything with an empty result.
+        let Some(found) = modern::read_discovery(result) else {
+            return self.fall_back(
+                now,
+                ErrorKind::Unsupported,
+                "it answers server/discover with something else",
+            );
+        };
+        match self.mutual(&found.supported, Era::Modern) {
+            Some(revision) => {
+                self.speak(revision);
+                self.open(found.identity(revision));
+            }
+            None => self.initialize_mutual(now, &found.supported),
+        }
+    }
+
+    fn probe_refused(&mut self, now: Instant, revision: Revision, error: &ErrorObject) {
+        let said = describe(error);
+        match (error.code, supported(error)) {
+            (code::UNSUPPORTED_PROTOCOL_VERSION, Some(supported)) => {
+                match self.mutual(&supported, Era::Modern) {
+                    Some(next) if !self.negotiation.probed.contains(&next) => self.probe(now, next),
+                    _ => self.initialize_mutual(now, &supported),
+                }
+            }
+            (code, _) if code::is_modern(code) && code != code::UNSUPPORTED_PROTOCOL_VERSION => {
+                let message = format!("the server refused server/discover in {revision}: {said}");
+                self.fail(refusal(message, error));
+            }
+            _ => self.fall_back(now, ErrorKind::Unsupported, &said),
+        }
+    }
+
+    /// The server named what it speaks, and nothing modern is common to both sides.
+    fn initialize_mutual(&mut self, now: Instant, supported: &[String]) {
+        match self.mutual(supported, Era::Legacy) {
+            Some(revision) => self.initialize(now, revision),
+            None => self.fail(self.no_common(&supported.join(", "))),
+        }
+    }
+
+    fn fall_back(&mut self, now: Instant, kind: ErrorKind, why: &str) {
+        match newest(&self.config.revisions, Era::Legacy) {
+            Some(revision) => self.initialize(now, revision),
+            None => {
+                let message = format!("the server does not speak {}: {why}", self.spoken_here());
+                let hint = "it may be a legacy server: allow an older revision too";
+                self.fail(Error::new(kind, message).with_hint(hint));
+            }
+        }
+    }
+
+    fn initialized(&mut self, result: &str) {
+        let found = match legacy::read_initialize(result) {
+            Ok(found) => found,
+            Err(problem) => {
+                let message = format!("the server's answer to initialize can't be read: {problem}");
+                return self.fail(Error::new(ErrorKind::Protocol, message));
+            }
+        };
+        let chosen = self.mutual(std::slice::from_ref(&found.version), Era::Legacy);
+        let Some(revision) = chosen else {
+            return self.fail(self.no_common(&found.version));
+        };
+        self.speak(revision);
+        let frame = wire::notification_frame(Method::Initialized.as_str(), None);
+        self.outputs.push_back(Output::Send(frame));
+        self.open(found.identity(revision));
+    }
+
+    fn initialize_refused(&mut self, error: &ErrorObject) {
+        if let Some(identity) = self.negotiation.late_identity.take() {
+            self.speak(identity.revision);
+            return self.open(identity);
+        }
+        let versions = supported(error).map(|it| self.no_common(&it.join(", ")));
+        self.fail(versions.unwrap_or_else(|| {
+            refusal(format!("the server refused initialize: {}", describe(error)), error)
+        }));
+    }
+
+    fn open(&mut self, identity: ServerIdentity) {
+        let identity = Arc::new(identity);
+        self.server = Some(Arc::clone(&identity));
+        self.phase = Phase::Open;
+        self.negotiation = Negotiation::default();
+        self.outputs.push_back(Output::Ready(identity));
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.negotiation.deadline = None;
+        self.phase = Phase::Closed(error.message.clone());
+        self.outputs.push_back(Output::Failed(error.in_phase("negotiate")));
+    }
+
+    /// Spells everything from now on as this revision does.
+    fn speak(&mut self, revision: Revision) {
+        self.wire = Wire::of(revision);
+        let config = &self.config;
+        self.envelope = (revision.era() == Era::Modern)
+            .then(|| wire::envelope_members(self.wire, &config.info, &config.capabilities));
+    }
+
+    fn send_opening(&mut self, method: Method, params: &str) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let stamp = Stamp { envelope: self.envelope.as_deref(), ..Stamp::default() };
+        let frame = wire::request_frame(id, method.as_str(), params, stamp)
+            .expect("our own params are an object");
+        self.outputs.push_back(Output::Send(frame));
+        id
+    }
+
+    /// The newest revision of an era that both sides speak.
+    fn mutual(&self, theirs: &[String], era: Era) -> Option<Revision> {
+        let common = theirs.iter().filter_map(|it| Revision::parse(it));
+        common.filter(|it| it.era() == era && self.config.revisions.contains(it)).max()
+    }
+
+    fn no_common(&self, theirs: &str) -> Error {
+        let theirs = if theirs.is_empty() { "no revision at all" } else { theirs };
+        let message = format!(
+            "no common revision: the server speaks {theirs}, this client {}",
+            self.spoken_here()
+        );
+        Error::new(ErrorKind::Unsupported, message)
+    }
+
+    fn spoken_here(&self) -> String {
+        let mut revisions = self.config.revisions.clone();
+        revisions.sort_unstable();
+        let names: Vec<_> = revisions.iter().rev().map(|it| it.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+fn newest(revisions: &[Revision], era: Era) -> Option<Revision> {
+    revisions.iter().copied().filter(|it| it.era() == era).max()
+}
+
+fn describe(error: &ErrorObject) -> String {
+    format!("{} ({})", error.message, error.code)
+}
+
+fn refusal(message: String, error: &ErrorObject) -> Error {
+    let data: Option<Raw> = error.data.clone();
+    Error { code: Some(error.code), data, ..Error::new(ErrorKind::Protocol, message) }
+}
+
+/// The revisions that a refusal names.
+fn supported(error: &ErrorObject) -> Option<Vec<String>> {
+    #[derive(serde::Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let data = error.data.as_ref()?;
+    serde_json::from_str::<Data>(data.get()).ok().map(|it| it.supported)
+}

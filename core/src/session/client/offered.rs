@@ -1,0 +1,75 @@
+//! Whether the server can answer a request at all: known before it is sent.
+
+use serde_json::value::RawValue;
+
+use super::ServerIdentity;
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Members, Method, MethodName, Raw},
+    wire::Wire,
+};
+
+/// Fails where the revision has no such method, or the server did not declare what it needs.
+pub(super) fn check(
+    wire: &Wire,
+    server: &ServerIdentity,
+    method: &MethodName,
+) -> Result<(), Error> {
+    let MethodName::Standard(method) = method else { return Ok(()) };
+    let who = || match server.info.name.as_str() {
+        "" => "the server".to_owned(),
+        name => format!("the server {name:?}"),
+    };
+    if !wire.client_requests.contains(method) {
+        let message = format!(
+            "{} has no {}, and that is what {} speaks",
+            wire.revision,
+            method.as_str(),
+            who()
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let Some((capability, detail)) = needed(wire, *method) else { return Ok(()) };
+    let declared = server.declared(capability);
+    let missing = match (declared, detail) {
+        (None, _) => capability.to_owned(),
+        (Some(value), Some(detail)) if !is_set(&value, detail) => format!("{capability}.{detail}"),
+        _ => return Ok(()),
+    };
+    let message = format!(
+        "{} can't answer {}: it did not declare the capability {missing:?}",
+        who(),
+        method.as_str()
+    );
+    Err(Error::new(ErrorKind::Unsupported, message))
+}
+
+impl ServerIdentity {
+    /// What stands under this capability, where the server declared it.
+    pub fn declared(&self, capability: &str) -> Option<Raw> {
+        member(&self.capabilities, capability).filter(|it| !matches!(it.get(), "null" | "false"))
+    }
+}
+
+fn needed(wire: &Wire, method: Method) -> Option<(&'static str, Option<&'static str>)> {
+    match method {
+        Method::ListTools | Method::CallTool => Some(("tools", None)),
+        Method::ListPrompts | Method::GetPrompt => Some(("prompts", None)),
+        Method::ListResources | Method::ListResourceTemplates | Method::ReadResource => {
+            Some(("resources", None))
+        }
+        Method::Subscribe | Method::Unsubscribe => Some(("resources", Some("subscribe"))),
+        Method::Complete if wire.vocabulary.completions_capability => Some(("completions", None)),
+        Method::SetLevel => Some(("logging", None)),
+        _ => None,
+    }
+}
+
+fn is_set(capability: &RawValue, detail: &str) -> bool {
+    member(capability, detail).is_some_and(|it| it.get() == "true")
+}
+
+fn member(object: &RawValue, name: &str) -> Option<Raw> {
+    let members: Members<Raw> = serde_json::from_str(object.get()).ok()?;
+    members.get(name).cloned()
+}

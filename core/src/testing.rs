@@ -1,0 +1,181 @@
+//! A client and a server over a wire in memory, with a clock that is moved by hand.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{MethodName, Raw},
+    router::{Failure, Offers, Reply},
+    service::{self, Run, Service},
+    session::client::{
+        self, ClientConfig, ClientSession, RequestKey, RequestOptions, ServerIdentity,
+    },
+};
+
+/// What becomes of a handler: its outcome, or `None` while it goes on; [`Pair::finish`] ends it then.
+pub type Runner = Box<dyn FnMut(&Run) -> Option<Result<Reply, Failure>>>;
+
+/// One frame that went over the wire.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Sent {
+    ByClient(String),
+    ByServer(String),
+}
+
+/// A client session and a service, joined.
+pub struct Pair {
+    pub client: ClientSession,
+    pub server: Service,
+    /// Everything said so far.
+    pub wire: Vec<Sent>,
+    /// Handlers that were started and not finished.
+    pub running: Vec<Run>,
+    /// What the client was told beside answers: logs, progress, questions.
+    pub events: VecDeque<client::Output>,
+    now: Instant,
+    runner: Runner,
+    done: HashMap<RequestKey, Result<Raw, Error>>,
+    opened: Option<Result<Arc<ServerIdentity>, Error>>,
+    next: u64,
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pair").field("wire", &self.wire).finish_non_exhaustive()
+    }
+}
+
+impl Pair {
+    /// `now` is where the clock starts.
+    pub fn new(
+        now: Instant,
+        config: ClientConfig,
+        offers: Arc<Offers>,
+        runner: impl FnMut(&Run) -> Option<Result<Reply, Failure>> + 'static,
+    ) -> Self {
+        Self {
+            client: ClientSession::new(Arc::new(config)),
+            server: Service::new(offers, 0),
+            wire: Vec::new(),
+            running: Vec::new(),
+            events: VecDeque::new(),
+            now,
+            runner: Box::new(runner),
+            done: HashMap::new(),
+            opened: None,
+            next: 0,
+        }
+    }
+
+    /// Negotiates.
+    pub fn connect(&mut self) -> Result<Arc<ServerIdentity>, Error> {
+        self.tell_client(client::Input::Start);
+        self.opened
+            .take()
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::Timeout, "negotiation is not finished")))
+    }
+
+    /// Sends a request and hands out its answer.
+    ///
+    /// Fails with a timeout where the answer needs time to pass, or a handler to finish.
+    pub fn request(&mut self, method: &str, params: &str) -> Result<Raw, Error> {
+        let key = self.send(method, params, RequestOptions::default());
+        self.outcome(key)
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::Timeout, format!("{method} still runs"))))
+    }
+
+    /// Sends a request whose answer may come later.
+    pub fn send(&mut self, method: &str, params: &str, options: RequestOptions) -> RequestKey {
+        let key = RequestKey(self.next);
+        self.next += 1;
+        let method = MethodName::parse(method);
+        self.tell_client(client::Input::Request { key, method, params, options });
+        key
+    }
+
+    /// What became of a request, once.
+    pub fn outcome(&mut self, key: RequestKey) -> Option<Result<Raw, Error>> {
+        self.done.remove(&key)
+    }
+
+    /// Ends a handler that was left running.
+    pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
+        self.running.retain(|it| it.context.call != run.context.call);
+        self.tell_server(service::Input::Done(run.context.call, outcome));
+    }
+
+    /// Moves the clock; deadlines on the way are kept, in order.
+    pub fn advance(&mut self, by: Duration) {
+        let end = self.now + by;
+        while let Some(due) = self.deadline().filter(|it| *it <= end) {
+            self.now = self.now.max(due);
+            self.tell_client(client::Input::Tick);
+            self.tell_server(service::Input::Tick);
+        }
+        self.now = end;
+    }
+
+    pub fn tell_client(&mut self, input: client::Input<'_>) {
+        self.client.handle(self.now, input);
+        self.settle();
+    }
+
+    pub fn tell_server(&mut self, input: service::Input<'_>) {
+        self.server.handle(self.now, input);
+        self.settle();
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        [self.client.deadline(), self.server.deadline()].into_iter().flatten().min()
+    }
+
+    /// Carries frames until both sides are silent.
+    fn settle(&mut self) {
+        loop {
+            if let Some(output) = self.client.poll() {
+                self.carry_from_client(output);
+            } else if let Some(output) = self.server.poll() {
+                self.carry_from_server(output);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn carry_from_client(&mut self, output: client::Output) {
+        match output {
+            client::Output::Send(frame) => {
+                self.wire.push(Sent::ByClient(String::from_utf8_lossy(&frame).into_owned()));
+                self.server.handle(self.now, service::Input::Frame(&frame));
+            }
+            client::Output::Ready(identity) => self.opened = Some(Ok(identity)),
+            client::Output::Failed(error) => self.opened = Some(Err(error)),
+            client::Output::Done(key, outcome) => drop(self.done.insert(key, outcome)),
+            event => self.events.push_back(event),
+        }
+    }
+
+    fn carry_from_server(&mut self, output: service::Output) {
+        match output {
+            service::Output::Send(frame) => {
+                self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
+                self.client.handle(self.now, client::Input::Frame(&frame));
+            }
+            service::Output::Run(run) => match (self.runner)(&run) {
+                Some(outcome) => {
+                    self.server.handle(self.now, service::Input::Done(run.context.call, outcome));
+                }
+                None => self.running.push(run),
+            },
+            service::Output::Cancel(call) => {
+                self.running.retain(|it| it.context.call != call);
+            }
+            service::Output::Report(_) => (),
+        }
+    }
+}
