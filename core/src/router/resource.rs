@@ -137,7 +137,7 @@ pub(super) fn contents(
         Reply::Blob(base64) => {
             (one(mime_type.unwrap_or("application/octet-stream"), "blob", &base64), None)
         }
-        Reply::Parts(parts) => (parts, None),
+        Reply::Parts(parts) => (addressed(uri, mime_type, &parts)?, None),
         Reply::Result(result) => {
             #[derive(serde::Deserialize)]
             struct Whole<'a> {
@@ -148,10 +148,38 @@ pub(super) fn contents(
             }
             let whole: Whole<'_> =
                 serde_json::from_str(&result).map_err(|it| bad_result(it.to_string()))?;
-            (whole.contents.get().to_owned(), whole.meta.map(ToOwned::to_owned))
+            let contents = addressed(uri, mime_type, whole.contents.get())?;
+            (contents, whole.meta.map(ToOwned::to_owned))
         }
     };
     Ok(Response::Contents { contents, meta, cache })
+}
+
+/// Contents that don't say whose they are belong to what was asked for.
+fn addressed(uri: &str, mime_type: Option<&str>, contents: &str) -> Result<String, Failure> {
+    let contents: Vec<&RawValue> =
+        serde_json::from_str(contents).map_err(|it| bad_result(it.to_string()))?;
+    let contents = contents.into_iter().map(|it| {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            uri: Option<String>,
+            mime_type: Option<String>,
+        }
+        let head: Head = serde_json::from_str(it.get())
+            .map_err(|_| bad_result("a resource's contents are objects"))?;
+        let mut whole = ObjectWriter::with_capacity(it.get().len() + uri.len() + 32);
+        if head.uri.is_none() {
+            whole.member("uri", uri);
+        }
+        if let (None, Some(mime_type)) = (head.mime_type, mime_type) {
+            whole.member("mimeType", mime_type);
+        }
+        whole.splice(it.get());
+        Ok(whole.finish())
+    });
+    let contents = contents.collect::<Result<Vec<_>, Failure>>()?;
+    Ok(format!("[{}]", contents.join(",")))
 }
 
 pub(super) fn not_found(uri: &str, message: Option<String>) -> Fault {
