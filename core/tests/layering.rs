@@ -1,5 +1,7 @@
 //! Modules depend downwards only. Change `LAYERS` and ARCHITECTURE.md together.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,5 +1,7 @@
 //! Every type of the model says back what it was told, ignores what it does not know, and refuses what it can't be.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
 use gudgeon::protocol::*;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;

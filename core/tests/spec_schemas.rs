@@ -1,5 +1,7 @@
 //! What we say of each revision, held against the schema that was published with it.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
 #[path = "support/spec.rs"]
 mod spec;
 

@@ -1,6 +1,8 @@
 //! Replays every `tests/transcripts/**/*.txt`: `>` goes in, `<` must come out, in order.
 //! `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
 #[path = "support/conformance.rs"]
 mod conformance;
 #[path = "support/fixture.rs"]
@@ -59,7 +61,9 @@ fn replay(transcript: &str) -> String {
         }
         for (index, sent) in server.exchange(frame.as_bytes()).into_iter().enumerate() {
             let same = expected.get(index).filter(|it| matches(it, &sent));
-            actual += &format!("< {}\n", same.map_or(sent.as_str(), |it| it));
+            actual += "< ";
+            actual += same.map_or(sent.as_str(), |it| it);
+            actual.push('\n');
         }
     }
     actual
@@ -107,14 +111,14 @@ impl Server {
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) => sent.push(String::from_utf8(frame).unwrap()),
-                Output::Run(run) => self.run(run),
+                Output::Run(run) => self.run(&run),
                 Output::Cancel(_) | Output::Report(_) => (),
             }
         }
         sent
     }
 
-    fn run(&mut self, run: Run) {
+    fn run(&mut self, run: &Run) {
         let now = Instant::now();
         let act = run.handler.downcast_ref::<Act>().unwrap();
         let call = run.context.call;

@@ -1,7 +1,9 @@
 //! Which definition of which revision's schema a frame of ours has to fit.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
 #[path = "spec.rs"]
-pub mod spec;
+pub(crate) mod spec;
 
 use std::collections::HashMap;
 
@@ -10,7 +12,7 @@ use serde_json::Value;
 
 /// A conversation so far: which revision each open request is spoken in.
 #[derive(Default)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     handshake: Option<Revision>,
     requests: HashMap<String, (Revision, String)>,
     spoken: Option<Revision>,
@@ -18,7 +20,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// A frame of the client's.
-    pub fn hear(&mut self, frame: &str) {
+    pub(crate) fn hear(&mut self, frame: &str) {
         match serde_json::from_str::<Value>(frame) {
             Ok(Value::Array(members)) => members.iter().for_each(|it| self.hear_one(it)),
             Ok(message) => self.hear_one(&message),
@@ -27,7 +29,7 @@ impl Conversation {
     }
 
     /// A frame of ours: how many messages were checked, and which fail.
-    pub fn say(&mut self, frame: &Value) -> (usize, Vec<String>) {
+    pub(crate) fn say(&mut self, frame: &Value) -> (usize, Vec<String>) {
         let messages = match frame {
             Value::Array(members) => members.iter().collect(),
             message => vec![message],

@@ -1,8 +1,9 @@
 //! The fixture server of the transcripts, as `tests/transcripts/README.md` describes it.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
 use std::{sync::Arc, time::Duration};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     protocol::{
         Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Revision, Tool,
@@ -16,15 +17,15 @@ use gudgeon::{
 use serde_json::{Value, json};
 
 /// What a handler of the fixture does with its input; `None`: it never answers.
-pub type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
+pub(crate) type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
 
 /// What a handler tells while it runs.
-pub enum Told {
+pub(crate) enum Told {
     Progress { progress: f64, total: f64, message: String },
     Log { level: String, data: Value },
 }
 
-pub fn offers() -> Offers {
+pub(crate) fn offers() -> Offers {
     let mut offers = Offers::new(ServerFacts {
         info: Implementation::new("fixture", "1.0"),
         instructions: Some("Ask the fixture.".into()),
@@ -111,8 +112,16 @@ fn handler(act: Act) -> Handler {
     Arc::new(act)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "all handlers have one type")]
 mod act {
-    use super::*;
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use gudgeon::{
+        protocol::json::to_raw,
+        router::{Failure, Reply},
+    };
+    use serde_json::{Value, json};
+
+    use super::Told;
 
     type Answer = Option<Result<Reply, Failure>>;
 
