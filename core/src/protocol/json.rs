@@ -7,7 +7,14 @@ use super::Raw;
 
 /// Appends `text` as a JSON string.
 pub fn push_string(json: &mut String, text: &str) {
-    push(json, text);
+    let plain = text.bytes().all(|it| it >= 0x20 && it != b'"' && it != b'\\');
+    if plain {
+        json.push('"');
+        json.push_str(text);
+        json.push('"');
+    } else {
+        push(json, text);
+    }
 }
 
 /// Appends any value that JSON can say.
