@@ -12,6 +12,7 @@ pub mod session;
 pub mod schema;
 pub mod router;
 pub mod service;
+pub mod peer;
 pub mod testing;
 
 // Only here: threads, clocks and tokio.
@@ -19,3 +20,8 @@ pub mod testing;
 pub mod transport;
 #[cfg(feature = "runtime")]
 pub mod driver;
+#[cfg(feature = "runtime")]
+pub mod client;
+
+#[cfg(feature = "runtime")]
+pub use client::Client;

@@ -1,0 +1,381 @@
+//! The task that owns a connection: its session, its wire, its timer.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::{AbortHandle, JoinSet},
+    time::Instant,
+};
+
+use super::{
+    Target,
+    connection::{ConnectionConfig, Event, Order, Question, Waiting},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    framing::Frame,
+    protocol::{ErrorObject, code},
+    session::{
+        CallId,
+        client::{Ask, ClientSession, Input, Output, RequestKey, ServerIdentity},
+    },
+    transport::{
+        Command, Link,
+        child::{Obituary, Process},
+        stream::{LineReader, LineWriter},
+    },
+};
+
+/// How long what is queued may take to be written when the connection closes.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+type Opened = oneshot::Sender<Result<Arc<ServerIdentity>, Error>>;
+
+struct Actor {
+    session: ClientSession,
+    max_message: usize,
+    config: ConnectionConfig,
+    target: Arc<str>,
+    orders: mpsc::UnboundedReceiver<Order>,
+    /// For answers to the server's questions, which come from tasks of their own.
+    own_orders: mpsc::WeakUnboundedSender<Order>,
+    wire: Option<(LineReader, LineWriter)>,
+    process: Option<Process>,
+    /// How to start the server afresh, while that may be necessary.
+    command: Option<Command>,
+    obituary: Obituary,
+    waiting: HashMap<RequestKey, Waiting>,
+    asks: HashMap<CallId, AbortHandle>,
+    opened: Option<Opened>,
+}
+
+/// Reaches the server, negotiates, and leaves a task behind.
+pub(super) async fn start(
+    target: Target,
+    name: Arc<str>,
+    config: ConnectionConfig,
+) -> Result<(mpsc::UnboundedSender<Order>, Arc<ServerIdentity>), Error> {
+    let reached = target.reach().map_err(|it| dress(it, &name, &Obituary::default(), "connect"));
+    let (link, process, command) = reached?;
+    let (sender, orders) = mpsc::unbounded_channel();
+    let (opened, outcome) = oneshot::channel();
+    let mut actor = Actor {
+        session: ClientSession::new(Arc::new(config.session.clone())),
+        max_message: config.max_message,
+        config,
+        target: Arc::clone(&name),
+        orders,
+        own_orders: sender.downgrade(),
+        wire: None,
+        process,
+        command,
+        obituary: Obituary::default(),
+        waiting: HashMap::new(),
+        asks: HashMap::new(),
+        opened: Some(opened),
+    };
+    actor.attach(link);
+    tokio::spawn(actor.run());
+    let lost = || Error::new(ErrorKind::Connect, format!("{name}: connecting was interrupted"));
+    let server = outcome.await.unwrap_or_else(|_| Err(lost()))?;
+    Ok((sender, server))
+}
+
+/// What woke the task.
+enum Woken {
+    Order(Option<Order>),
+    Read(std::io::Result<usize>),
+    Deadline,
+}
+
+impl Actor {
+    async fn run(mut self) {
+        self.tell(Input::Start);
+        loop {
+            if self.pump().await.is_break() {
+                break;
+            }
+            match self.wait().await {
+                Woken::Order(Some(Order::Close(done))) => {
+                    self.tell(Input::Closed("the client was closed"));
+                    self.settle();
+                    self.end().await;
+                    let _ = done.send(());
+                    return;
+                }
+                Woken::Order(Some(order)) => self.obey(order),
+                Woken::Order(None) => break,
+                Woken::Read(Ok(read @ 1..)) => self.read(read),
+                Woken::Read(_) => self.lose().await,
+                Woken::Deadline => self.tell(Input::Tick),
+            }
+        }
+        self.end().await;
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let deadline = self.session.deadline();
+        let tick = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let read = async {
+            match &mut self.wire {
+                Some((reader, writer)) => {
+                    writer.room().await;
+                    reader.read().await
+                }
+                None => std::future::pending().await,
+            }
+        };
+        // While it connects, whoever waits may give up: then nobody sends orders any more.
+        let gave_up = async {
+            match &mut self.opened {
+                Some(opened) => opened.closed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            order = self.orders.recv() => Woken::Order(order),
+            read = read => Woken::Read(read),
+            () = tick => Woken::Deadline,
+            () = gave_up => Woken::Order(None),
+        }
+    }
+
+    fn attach(&mut self, link: Link) {
+        self.wire = Some(link.split(self.max_message));
+    }
+
+    fn tell(&mut self, input: Input<'_>) {
+        self.session.handle(Instant::now().into_std(), input);
+    }
+
+    fn read(&mut self, read: usize) {
+        let Some((reader, _)) = &mut self.wire else { return };
+        let now = Instant::now().into_std();
+        let (decoder, mut chunk) = reader.parts(read);
+        while let Some(frame) = decoder.next(&mut chunk) {
+            self.session.handle(now, input(frame));
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Request { key, method, params, options, waiting } => {
+                self.waiting.insert(key, waiting);
+                self.tell(Input::Request { key, method, params: params.get(), options });
+            }
+            Order::Cancel(key) => {
+                if self.waiting.remove(&key).is_some() {
+                    self.tell(Input::Cancel(key, None));
+                }
+            }
+            Order::Notify { method, params } => {
+                self.tell(Input::Notify { method, params: params.get() });
+            }
+            Order::Answer(call, answer) => {
+                self.asks.remove(&call);
+                self.tell(Input::Answer(call, answer.map_err(|it| error_object(&it))));
+            }
+            Order::Close(_) => unreachable!("closing ends the loop"),
+        }
+    }
+
+    /// The server closed its output: learns why, and tells everybody who waits.
+    async fn lose(&mut self) {
+        if let Some((reader, _)) = &mut self.wire
+            && let Some(frame) = reader.decoder.finish()
+        {
+            self.session.handle(Instant::now().into_std(), input(frame));
+        }
+        self.obituary = match &mut self.process {
+            Some(process) => process.last_words().await,
+            None => Obituary::default(),
+        };
+        self.wire = None;
+        let was_open = self.opened.is_none();
+        let reason = match (self.process.is_some(), self.obituary.status) {
+            (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
+            (true, Some(status)) => format!("the server exited with status {status}"),
+            (true, None) => "the server closed its output and lives on".to_owned(),
+            (false, _) => "the other side closed the connection".to_owned(),
+        };
+        self.tell(Input::Closed(&reason));
+        if was_open {
+            (self.config.on_event)(Event::Closed(reason));
+        }
+    }
+
+    /// Does what the session asks for; breaks when there never will be a connection.
+    async fn pump(&mut self) -> std::ops::ControlFlow<()> {
+        loop {
+            match self.settle() {
+                Settled::Silent => return std::ops::ControlFlow::Continue(()),
+                Settled::Failed => return std::ops::ControlFlow::Break(()),
+                Settled::Restart => self.restart().await,
+            }
+        }
+    }
+
+    fn settle(&mut self) -> Settled {
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Send(frame) => {
+                    if let Some((_, writer)) = &self.wire {
+                        writer.send(frame);
+                    }
+                }
+                Output::Ready(server) => {
+                    self.command = None;
+                    if let Some(opened) = self.opened.take() {
+                        let _ = opened.send(Ok(server));
+                    }
+                }
+                Output::Failed(error) => {
+                    let error = self.dress(error, "negotiate");
+                    if let Some(opened) = self.opened.take() {
+                        let _ = opened.send(Err(error));
+                    }
+                    return Settled::Failed;
+                }
+                Output::Restart => return Settled::Restart,
+                Output::Done(key, outcome) => {
+                    if let Some(waiting) = self.waiting.remove(&key) {
+                        // Who gave up meanwhile does not want it.
+                        let _ = waiting.reply.send(outcome.map_err(|it| self.dress(it, "call")));
+                    }
+                }
+                Output::Progress(key, step) => {
+                    if let Some(on_progress) =
+                        self.waiting.get(&key).and_then(|it| it.on_progress.as_ref())
+                    {
+                        on_progress(step);
+                    }
+                }
+                Output::Log(message) => (self.config.on_event)(Event::Log(message)),
+                Output::ListChanged(kind) => (self.config.on_event)(Event::ListChanged(kind)),
+                Output::ResourceUpdated(uri) => {
+                    (self.config.on_event)(Event::ResourceUpdated(uri));
+                }
+                Output::Notified { method, params } => {
+                    (self.config.on_event)(Event::Notified { method, params });
+                }
+                Output::Ask(ask) => self.ask(ask),
+                Output::AskCancelled(call) => {
+                    if let Some(task) = self.asks.remove(&call) {
+                        task.abort();
+                    }
+                }
+            }
+        }
+        Settled::Silent
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        let Ask { id, method, params } = ask;
+        let answer = (self.config.on_question)(Question { method, params });
+        let orders = self.own_orders.clone();
+        let task = tokio::spawn(async move {
+            // In a task of its own, so that a callback that panics is answered for all the same.
+            let mut callback = JoinSet::new();
+            callback.spawn(answer);
+            let answer = callback.join_next().await.and_then(Result::ok).unwrap_or_else(|| {
+                Err(Error::new(ErrorKind::Cancelled, "the question could not be answered"))
+            });
+            if let Some(orders) = orders.upgrade() {
+                let _ = orders.send(Order::Answer(id, answer));
+            }
+        });
+        self.asks.insert(id, task.abort_handle());
+    }
+
+    /// The old process died of the probe.
+    async fn restart(&mut self) {
+        self.wire = None;
+        if let Some(process) = self.process.take() {
+            process.shut_down().await;
+        }
+        let fresh = match &self.command {
+            Some(command) => command.spawn(),
+            None => Err(Error::new(
+                ErrorKind::Connect,
+                "the other side closed the connection when asked for server/discover",
+            )),
+        };
+        match fresh {
+            Ok((link, process)) => {
+                self.process = Some(process);
+                self.attach(link);
+                self.tell(Input::Start);
+            }
+            Err(error) => self.tell(Input::Closed(&error.message)),
+        }
+    }
+
+    async fn end(mut self) {
+        self.asks.drain().for_each(|(_, task)| task.abort());
+        if let Some((reader, writer)) = self.wire.take() {
+            writer.close(LAST_WRITES).await;
+            drop(reader);
+        }
+        if let Some(process) = self.process.take() {
+            process.shut_down().await;
+        }
+    }
+
+    fn dress(&self, error: Error, phase: &'static str) -> Error {
+        let mut obituary = self.obituary.clone();
+        if let Some(process) = &self.process
+            && error.kind == ErrorKind::Timeout
+            && phase == "negotiate"
+        {
+            obituary.stderr = process.stderr();
+        }
+        dress(error, &self.target, &obituary, phase)
+    }
+}
+
+enum Settled {
+    Silent,
+    Failed,
+    Restart,
+}
+
+fn input(frame: Frame<'_>) -> Input<'_> {
+    match frame {
+        Frame::Line(line) => Input::Frame(line),
+        Frame::TooLong { limit } => Input::TooLong { limit },
+    }
+}
+
+fn error_object(error: &Error) -> ErrorObject {
+    let code = error.code.unwrap_or(match error.kind {
+        // Sampling, "Error Handling".
+        ErrorKind::Declined => -1,
+        _ => code::INTERNAL_ERROR,
+    });
+    ErrorObject { code, message: error.message.clone(), data: error.data.clone() }
+}
+
+/// Names the target, the phase, the exit status and the last lines of the server's standard error.
+fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static str) -> Error {
+    error.target.get_or_insert_with(|| target.to_owned());
+    error.phase.get_or_insert(phase);
+    let is_ours = matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Timeout);
+    if !is_ours && phase == "call" {
+        return error;
+    }
+    error.message = format!("{target}: {}", error.message);
+    if is_ours {
+        error.exit_status = obituary.status;
+        if !obituary.stderr.is_empty() {
+            error.message = format!("{}; its last words:\n{}", error.message, obituary.stderr);
+            error.stderr = Some(obituary.stderr.clone());
+        }
+    }
+    error
+}

@@ -1,0 +1,312 @@
+//! How a client is set up.
+
+use std::{
+    fmt,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
+};
+
+use super::{
+    CallOptions, Client, Inner, Target,
+    connection::{Connection, ConnectionConfig, Event, OnProgress},
+    operation::Operation,
+    questions::{Answerer, Questions, Roots},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    framing::DEFAULT_LINE_LIMIT,
+    peer::{self, KnownTools},
+    protocol::{
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+        ElicitResult, Implementation, LoggingLevel, Revision, Root, json,
+    },
+    session::client::{ClientConfig, ListKind, LogMessage, Progress},
+};
+
+type Hook<T> = Box<dyn Fn(T) + Send + Sync>;
+
+/// A client that is not connected yet.
+pub struct ClientBuilder {
+    target: Target,
+    session: ClientConfig,
+    options: CallOptions,
+    max_message: usize,
+    max_rounds: usize,
+    validate: bool,
+    log_level: Option<LoggingLevel>,
+    hooks: Hooks,
+    questions: Questions,
+}
+
+#[derive(Default)]
+struct Hooks {
+    event: Option<Hook<Event>>,
+    log: Option<Hook<LogMessage>>,
+    list_changed: Option<Hook<ListKind>>,
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl ClientBuilder {
+    pub(super) fn new(target: Target) -> Self {
+        Self {
+            target,
+            session: ClientConfig {
+                info: Implementation::default(),
+                capabilities: ClientCapabilities::default(),
+                revisions: Revision::ALL.to_vec(),
+                probe_timeout: Duration::from_secs(5),
+                initialize_timeout: Some(Duration::from_secs(60)),
+                log_level: None,
+            },
+            options: CallOptions {
+                timeout: Some(Duration::from_secs(60)),
+                max_timeout: None,
+                on_progress: None,
+                meta: None,
+                raise_on_error: true,
+            },
+            max_message: DEFAULT_LINE_LIMIT,
+            max_rounds: 10,
+            validate: false,
+            log_level: None,
+            hooks: Hooks::default(),
+            questions: Questions::default(),
+        }
+    }
+
+    /// Speaks this revision and no other.
+    #[must_use]
+    pub fn revision(self, revision: Revision) -> Self {
+        self.revisions([revision])
+    }
+
+    /// Speaks one of these: the newest that the server speaks too. All of them unless said otherwise.
+    #[must_use]
+    pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
+        self.session.revisions = revisions.into_iter().collect();
+        self
+    }
+
+    /// How long to wait without an answer and without progress: 60 s; `None` waits for ever.
+    #[must_use]
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.options.timeout = timeout.into();
+        self.session.initialize_timeout = self.options.timeout;
+        self
+    }
+
+    /// How long a request may take in all, whatever progress it makes: no limit.
+    #[must_use]
+    pub fn max_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.options.max_timeout = timeout.into();
+        self
+    }
+
+    /// How long a server may be silent about `server/discover` before it counts as legacy: 5 s.
+    #[must_use]
+    pub fn probe_timeout(mut self, timeout: Duration) -> Self {
+        self.session.probe_timeout = timeout;
+        self
+    }
+
+    /// The name and version of this program.
+    #[must_use]
+    pub fn client_info(mut self, info: Implementation) -> Self {
+        self.session.info = info;
+        self
+    }
+
+    /// Declares more than the callbacks say by themselves.
+    #[must_use]
+    pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
+        self.session.capabilities = capabilities;
+        self
+    }
+
+    /// Longer messages of the server's are thrown away: 16 MiB.
+    #[must_use]
+    pub fn max_message(mut self, bytes: usize) -> Self {
+        self.max_message = bytes;
+        self
+    }
+
+    /// How often a server may ask back before it must answer: 10.
+    #[must_use]
+    pub fn max_rounds(mut self, rounds: usize) -> Self {
+        self.max_rounds = rounds;
+        self
+    }
+
+    /// Checks arguments against the tool's schema before they are sent.
+    #[must_use]
+    pub fn validate(mut self, validate: bool) -> Self {
+        self.validate = validate;
+        self
+    }
+
+    /// How grave log messages must be. With [`Self::on_log`] and without this: info and above from modern servers.
+    #[must_use]
+    pub fn log_level(mut self, level: LoggingLevel) -> Self {
+        self.log_level = Some(level);
+        self
+    }
+
+    /// Is told of everything that the server tells unasked, in order. Must not block.
+    #[must_use]
+    pub fn on_event(mut self, hook: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        self.hooks.event = Some(Box::new(hook));
+        self
+    }
+
+    /// Is told of log messages. Must not block.
+    #[must_use]
+    pub fn on_log(mut self, hook: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
+        self.hooks.log = Some(Box::new(hook));
+        self
+    }
+
+    /// Is told when a list has changed. Must not block.
+    #[must_use]
+    pub fn on_list_changed(mut self, hook: impl Fn(ListKind) + Send + Sync + 'static) -> Self {
+        self.hooks.list_changed = Some(Box::new(hook));
+        self
+    }
+
+    /// Is told how far any request is. Must not block.
+    #[must_use]
+    pub fn on_progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        let hook: OnProgress = Arc::new(hook);
+        self.options.on_progress = Some(hook);
+        self
+    }
+
+    /// Answers the server's questions to the user. An error of kind `Declined` or `Cancelled` is an answer, too.
+    #[must_use]
+    pub fn on_elicit<F, A>(self, callback: F) -> Self
+    where
+        F: Fn(ElicitRequestParams) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
+    {
+        self.on_elicit_raw(answerer(callback))
+    }
+
+    /// Answers the server's questions to a model.
+    #[must_use]
+    pub fn on_sample<F, A>(self, callback: F) -> Self
+    where
+        F: Fn(CreateMessageRequestParams) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<CreateMessageResult, Error>> + Send + 'static,
+    {
+        self.on_sample_raw(answerer(callback))
+    }
+
+    /// The folders that the server may work in.
+    #[must_use]
+    pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
+        let roots = Roots::List(roots.into_iter().collect());
+        self.questions.roots = RwLock::new(Some(roots));
+        self
+    }
+
+    /// As [`Self::on_elicit`], with params and result as on the wire.
+    #[must_use]
+    pub fn on_elicit_raw(mut self, callback: Answerer) -> Self {
+        self.questions.elicit = Some(callback);
+        self
+    }
+
+    /// As [`Self::on_sample`], with params and result as on the wire.
+    #[must_use]
+    pub fn on_sample_raw(mut self, callback: Answerer) -> Self {
+        self.questions.sample = Some(callback);
+        self
+    }
+
+    /// As [`Self::roots`], asked anew each time, with the result as on the wire.
+    #[must_use]
+    pub fn on_roots_raw(mut self, callback: Answerer) -> Self {
+        self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));
+        self
+    }
+
+    /// Starts or reaches the server and agrees on a revision with it.
+    pub async fn connect(self) -> Result<Client, Error> {
+        let Self { target, mut session, options, questions, hooks, log_level, .. } = self;
+        questions.declare(&mut session.capabilities);
+        session.log_level = log_level.or(hooks.log.as_ref().map(|_| LoggingLevel::Info));
+        let questions = Arc::new(questions);
+        let tools = Arc::new(Mutex::new(KnownTools::default()));
+        let (asked, known) = (Arc::clone(&questions), Arc::clone(&tools));
+        let config = ConnectionConfig {
+            session,
+            max_message: self.max_message,
+            on_event: Arc::new(move |event| hooks.tell(event, &known)),
+            on_question: Arc::new(move |question| {
+                let questions = Arc::clone(&asked);
+                Box::pin(async move { questions.answer(question).await })
+            }),
+        };
+        let connection = Connection::open(target, config).await?;
+        let inner = Inner {
+            connection,
+            questions,
+            tools,
+            options,
+            max_rounds: self.max_rounds,
+            validate: self.validate,
+        };
+        let client = Client { inner: Arc::new(inner) };
+        if let Some(level) = log_level {
+            match client.call(Operation::SetLogLevel(level), client.options()).await {
+                // A server that does not log needs no level.
+                Err(error) if error.kind != ErrorKind::Unsupported => return Err(error),
+                _ => (),
+            }
+        }
+        Ok(client)
+    }
+}
+
+impl Hooks {
+    fn tell(&self, event: Event, tools: &Mutex<KnownTools>) {
+        match (&event, &self.log, &self.list_changed) {
+            (Event::Log(message), Some(hook), _) => hook(message.clone()),
+            (Event::ListChanged(kind), _, hook) => {
+                if *kind == ListKind::Tools {
+                    tools.lock().unwrap_or_else(PoisonError::into_inner).forget();
+                }
+                if let Some(hook) = hook {
+                    hook(*kind);
+                }
+            }
+            _ => (),
+        }
+        if let Some(hook) = &self.event {
+            hook(event);
+        }
+    }
+}
+
+/// A typed callback as one that reads and writes JSON.
+fn answerer<P, R, F, A>(callback: F) -> Answerer
+where
+    P: for<'de> serde::Deserialize<'de> + Send + 'static,
+    R: serde::Serialize,
+    F: Fn(P) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<R, Error>> + Send + 'static,
+{
+    let callback = Arc::new(callback);
+    Arc::new(move |params| {
+        let callback = Arc::clone(&callback);
+        Box::pin(async move {
+            let params = peer::read("the server's question", &params)?;
+            callback(params).await.map(|it| json::to_raw(&it))
+        })
+    })
+}

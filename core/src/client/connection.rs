@@ -1,0 +1,201 @@
+//! One connection to one server: requests in, answers and events out. What bindings stand on.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Target, actor};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Method, MethodName, Raw},
+    session::client::{
+        ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions, ServerIdentity,
+    },
+};
+
+/// What a server tells without being asked.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Log(LogMessage),
+    ListChanged(ListKind),
+    /// A subscribed resource's URI.
+    ResourceUpdated(String),
+    /// Any other notification.
+    Notified {
+        method: MethodName,
+        params: Raw,
+    },
+    /// The connection is gone, and why. Not told when this side closed it.
+    Closed(String),
+}
+
+/// A question of a server's: `roots/list`, `sampling/createMessage` or `elicitation/create`.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub method: Method,
+    /// A JSON object.
+    pub params: Raw,
+}
+
+/// A future in a box.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// Is told of events, in order. Must not block.
+pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
+/// Is told how far a request is, in order. Must not block.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+/// Answers questions with a result as on the wire.
+pub type OnQuestion = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
+
+/// How one request is made.
+#[derive(Clone, Default)]
+pub struct RequestSettings {
+    /// Without an answer and without progress; `None` waits for ever.
+    pub timeout: Option<Duration>,
+    /// In all, however much progress is made.
+    pub max_timeout: Option<Duration>,
+    pub on_progress: Option<OnProgress>,
+}
+
+impl fmt::Debug for RequestSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestSettings")
+            .field("timeout", &self.timeout)
+            .field("max_timeout", &self.max_timeout)
+            .field("wants_progress", &self.on_progress.is_some())
+            .finish()
+    }
+}
+
+/// How a connection behaves.
+pub struct ConnectionConfig {
+    pub session: ClientConfig,
+    /// Longer messages of the server's are thrown away: bytes.
+    pub max_message: usize,
+    pub on_event: OnEvent,
+    pub on_question: OnQuestion,
+}
+
+impl fmt::Debug for ConnectionConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionConfig").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+/// A connection that is open. Dropping it closes it in the background.
+#[derive(Debug)]
+pub struct Connection {
+    orders: mpsc::UnboundedSender<Order>,
+    server: Arc<ServerIdentity>,
+    target: Arc<str>,
+    next: AtomicU64,
+}
+
+/// What is asked of the task that owns the session.
+pub(super) enum Order {
+    Request {
+        key: RequestKey,
+        method: MethodName,
+        params: Raw,
+        options: RequestOptions,
+        waiting: Waiting,
+    },
+    Cancel(RequestKey),
+    Notify {
+        method: MethodName,
+        params: Raw,
+    },
+    Answer(crate::session::CallId, Result<Raw, Error>),
+    Close(oneshot::Sender<()>),
+}
+
+/// Who waits for an answer.
+pub(super) struct Waiting {
+    pub(super) reply: oneshot::Sender<Result<Raw, Error>>,
+    pub(super) on_progress: Option<OnProgress>,
+}
+
+impl Connection {
+    /// Starts or reaches the server and agrees on a revision with it.
+    pub async fn open(target: Target, config: ConnectionConfig) -> Result<Self, Error> {
+        let name: Arc<str> = target.to_string().into();
+        let (orders, server) = actor::start(target, Arc::clone(&name), config).await?;
+        Ok(Self { orders, server, target: name, next: AtomicU64::new(0) })
+    }
+
+    /// What the server said of itself.
+    pub fn describe(&self) -> &Arc<ServerIdentity> {
+        &self.server
+    }
+
+    /// The command or address, as errors name it.
+    pub fn target(&self) -> &Arc<str> {
+        &self.target
+    }
+
+    /// Sends a request, whose params are a JSON object, and waits for its result.
+    ///
+    /// In the modern era that may be an `input_required` one. Dropping the future cancels the request.
+    pub async fn request(
+        &self,
+        method: MethodName,
+        params: Raw,
+        settings: RequestSettings,
+    ) -> Result<Raw, Error> {
+        let key = RequestKey(self.next.fetch_add(1, Ordering::Relaxed));
+        let RequestSettings { timeout, max_timeout, on_progress } = settings;
+        let options =
+            RequestOptions { timeout, max_timeout, wants_progress: on_progress.is_some() };
+        let (reply, answer) = oneshot::channel();
+        let waiting = Waiting { reply, on_progress };
+        self.order(Order::Request { key, method, params, options, waiting })?;
+        let mut guard = CancelOnDrop { orders: &self.orders, key: Some(key) };
+        let outcome = answer.await.map_err(|_| self.closed());
+        guard.key = None;
+        outcome?
+    }
+
+    /// Tells the server something; what its revision has no word for is not sent.
+    pub fn notify(&self, method: MethodName, params: Raw) -> Result<(), Error> {
+        self.order(Order::Notify { method, params })
+    }
+
+    /// Ends the connection: closes the server's input, waits, and ends a process that stays.
+    pub async fn close(&self) {
+        let (closed, done) = oneshot::channel();
+        if self.order(Order::Close(closed)).is_ok() {
+            let _ = done.await;
+        }
+    }
+
+    fn order(&self, order: Order) -> Result<(), Error> {
+        self.orders.send(order).map_err(|_| self.closed())
+    }
+
+    fn closed(&self) -> Error {
+        Error::new(ErrorKind::Lost, format!("{}: the connection is closed", self.target))
+            .with_target(&*self.target)
+    }
+}
+
+struct CancelOnDrop<'a> {
+    orders: &'a mpsc::UnboundedSender<Order>,
+    key: Option<RequestKey>,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            // Nobody is there any more when this fails.
+            let _ = self.orders.send(Order::Cancel(key));
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Everything a client can do, as one entry with JSON in and out: what bindings call.
+
+use std::{fmt, sync::PoisonError, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    Client,
+    connection::{OnProgress, Question, RequestSettings},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    peer::{KnownTools, ListKind, Page, Pages, Round, with_answers},
+    protocol::{CompletionTarget, LoggingLevel, Method, MethodName, Raw, json},
+    router::uri_template::UriTemplate,
+};
+
+/// Something to do. All `Raw` values are JSON objects.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// Every page; the result is one JSON array.
+    List(ListKind),
+    /// The result is `{"items": […], "nextCursor": …}`.
+    ListPage(ListKind, Option<String>),
+    /// Questions of the server's are answered on the way.
+    CallTool {
+        name: String,
+        arguments: Option<Raw>,
+    },
+    /// One round by hand: the result may be an `input_required` one. `answers` are results by question key.
+    CallToolRound {
+        name: String,
+        arguments: Option<Raw>,
+        answers: Option<Raw>,
+        state: Option<String>,
+    },
+    /// With `variables`, `uri` is a template that these expand.
+    ReadResource {
+        uri: String,
+        variables: Option<Raw>,
+    },
+    /// Arguments are strings.
+    GetPrompt {
+        name: String,
+        arguments: Option<Raw>,
+    },
+    /// `given` holds the arguments chosen so far: strings.
+    Complete {
+        target: CompletionTarget,
+        argument: String,
+        value: String,
+        given: Option<Raw>,
+    },
+    SetLogLevel(LoggingLevel),
+    Ping,
+    /// Any method; the result is what the server says.
+    Request {
+        method: String,
+        params: Option<Raw>,
+    },
+}
+
+/// How to do it; [`Client::options`] has what this client does by default.
+#[derive(Clone)]
+pub struct CallOptions {
+    /// Without an answer and without progress; `None` waits for ever.
+    pub timeout: Option<Duration>,
+    /// In all, however much progress is made. Each round of questions counts by itself.
+    pub max_timeout: Option<Duration>,
+    pub on_progress: Option<OnProgress>,
+    /// Members for the request's `_meta`: a JSON object.
+    pub meta: Option<Raw>,
+    /// Whether a tool's `isError` is an [`ErrorKind::Tool`] error.
+    pub raise_on_error: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The result as the server gave it, or the JSON that the operation promises.
+    pub result: Raw,
+    /// A tool's structured value, out of its wrapper; `None` where it answered with content only.
+    pub data: Option<Raw>,
+    /// [`Operation::CallToolRound`]: the server wants answers first.
+    pub is_input_required: bool,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("timeout", &self.timeout)
+            .field("max_timeout", &self.max_timeout)
+            .field("raise_on_error", &self.raise_on_error)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Raw> for Reply {
+    fn from(result: Raw) -> Self {
+        Self { result, data: None, is_input_required: false }
+    }
+}
+
+impl Client {
+    /// Does one thing.
+    pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
+        match operation {
+            Operation::List(kind) => {
+                self.list_all(kind, &options).await.map(|it| json::to_raw(&it).into())
+            }
+            Operation::ListPage(kind, cursor) => self.list_page(kind, cursor, &options).await,
+            Operation::CallTool { name, arguments } => {
+                self.run_tool(name, arguments, &options).await
+            }
+            Operation::CallToolRound { name, arguments, answers, state } => {
+                let state = state.map(|it| json::to_raw(&it));
+                let params = tool_params(&name, arguments.as_ref());
+                let params = with_answers(&params, answers.as_deref(), state.as_deref());
+                let result = self.send(Method::CallTool, &params, &options).await?;
+                if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
+                    return Ok(Reply { result, data: None, is_input_required: true });
+                }
+                self.judge(&name, result, &options).await
+            }
+            Operation::ReadResource { uri, variables } => {
+                let uri = match variables {
+                    Some(variables) => expand(&uri, &variables)?,
+                    None => uri,
+                };
+                let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
+                params.member("uri", &uri);
+                self.rounds(Method::ReadResource, &params.finish(), &options).await.map(Into::into)
+            }
+            Operation::GetPrompt { name, arguments } => {
+                let params = tool_params(&name, arguments.as_ref());
+                self.rounds(Method::GetPrompt, &params, &options).await.map(Into::into)
+            }
+            Operation::Complete { target, argument, value, given } => {
+                let params = complete_params(&target, &argument, &value, given.as_ref());
+                self.send(Method::Complete, &params, &options).await.map(Into::into)
+            }
+            Operation::SetLogLevel(level) => {
+                let params = format!(r#"{{"level":{:?}}}"#, level.as_str());
+                self.send(Method::SetLevel, &params, &options).await.map(Into::into)
+            }
+            Operation::Ping => self.send(Method::Ping, "{}", &options).await.map(Into::into),
+            Operation::Request { method, params } => {
+                let params = params.as_deref().map_or("{}", |it| it.get());
+                self.send(MethodName::parse(&method), params, &options).await.map(Into::into)
+            }
+        }
+    }
+
+    async fn list_all(&self, kind: ListKind, options: &CallOptions) -> Result<Vec<Raw>, Error> {
+        let mut pages = Pages::new(kind);
+        let mut cursor = None;
+        loop {
+            let params = cursor_params(cursor);
+            let result = self.send(kind.method(), &params, options).await?;
+            cursor = pages.push(&result).map_err(|it| self.name(it))?;
+            if cursor.is_none() {
+                let items = pages.into_items();
+                if kind == ListKind::Tools {
+                    self.with_tools(|it| it.learn(&items, true));
+                }
+                return Ok(items);
+            }
+        }
+    }
+
+    async fn list_page(
+        &self,
+        kind: ListKind,
+        cursor: Option<String>,
+        options: &CallOptions,
+    ) -> Result<Reply, Error> {
+        let is_first = cursor.is_none();
+        let result = self.send(kind.method(), &cursor_params(cursor), options).await?;
+        let page = Page::read(kind, &result).map_err(|it| self.name(it))?;
+        if kind == ListKind::Tools {
+            let is_all = is_first && page.next_cursor.is_none();
+            self.with_tools(|it| it.learn(&page.items, is_all));
+        }
+        Ok(page.to_json().into())
+    }
+
+    async fn run_tool(
+        &self,
+        name: String,
+        arguments: Option<Raw>,
+        options: &CallOptions,
+    ) -> Result<Reply, Error> {
+        if self.inner.validate {
+            self.list_tools_once(&name, options).await;
+            let given = arguments.as_deref().map_or("{}", |it| it.get());
+            self.with_tools(|it| it.check_arguments(&name, given)).map_err(|it| self.name(it))?;
+        }
+        let params = tool_params(&name, arguments.as_ref());
+        let result = self.rounds(Method::CallTool, &params, options).await?;
+        self.judge(&name, result, options).await
+    }
+
+    /// Looks into a tool's final result.
+    async fn judge(&self, name: &str, result: Raw, options: &CallOptions) -> Result<Reply, Error> {
+        let judge = |tools: &mut KnownTools| tools.judge(name, &result);
+        let mut verdict = self.with_tools(judge).map_err(|it| self.name(it))?;
+        if verdict.needs_schema {
+            self.list_tools_once(name, options).await;
+            verdict = self.with_tools(judge).map_err(|it| self.name(it))?;
+        }
+        if let Some(message) = verdict.failure.filter(|_| options.raise_on_error) {
+            let error = Error::new(ErrorKind::Tool, message);
+            return Err(self.name(Error { data: Some(result), ..error }));
+        }
+        let check = |tools: &mut KnownTools| tools.check_result(name, &result);
+        if self.with_tools(check).is_err() {
+            // The tool may have changed since it was listed.
+            self.with_tools(KnownTools::forget);
+            self.list_tools_once(name, options).await;
+            self.with_tools(check).map_err(|it| self.name(it))?;
+        }
+        Ok(Reply { result, data: verdict.data, is_input_required: false })
+    }
+
+    /// Learns of the tools where this one is not known. What fails here is no reason for the call to fail.
+    async fn list_tools_once(&self, name: &str, options: &CallOptions) {
+        if !self.with_tools(|it| it.knows(name)) {
+            let options = CallOptions { meta: None, on_progress: None, ..options.clone() };
+            if let Err(error) = self.list_all(ListKind::Tools, &options).await {
+                tracing::debug!(%error, "the tools could not be listed");
+            }
+        }
+    }
+
+    /// Sends a request, answers the questions it raises, and sends it again, until it is done.
+    async fn rounds(
+        &self,
+        method: Method,
+        params: &str,
+        options: &CallOptions,
+    ) -> Result<Raw, Error> {
+        let mut result = self.send(method, params, options).await?;
+        for _ in 0..self.inner.max_rounds {
+            let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
+            let Some(round) = round else { return Ok(result) };
+            let mut answers = Vec::with_capacity(round.questions.len());
+            for asked in &round.questions {
+                let question = Question { method: asked.method, params: asked.params.clone() };
+                let answer = self.inner.questions.answer(question).await;
+                answers.push((asked.key.clone(), answer.map_err(|it| self.name(it))?));
+            }
+            result = self.send(method, &round.params(params, &answers), options).await?;
+        }
+        match Round::read(method.as_str(), &result).map_err(|it| self.name(it))? {
+            None => Ok(result),
+            Some(_) => {
+                let message = format!(
+                    "{}: the server still asks after {} rounds",
+                    method.as_str(),
+                    self.inner.max_rounds
+                );
+                let error = Error::new(ErrorKind::Protocol, message);
+                Err(self.name(error.with_hint("max_rounds sets the limit")))
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        method: impl Into<MethodName>,
+        params: &str,
+        options: &CallOptions,
+    ) -> Result<Raw, Error> {
+        let params = match &options.meta {
+            None => params.to_owned(),
+            Some(meta) => {
+                let mut with_meta = json::ObjectWriter::with_capacity(params.len() + 64);
+                with_meta.splice(params).raw("_meta", meta.get());
+                with_meta.finish()
+            }
+        };
+        let settings = RequestSettings {
+            timeout: options.timeout,
+            max_timeout: options.max_timeout,
+            on_progress: options.on_progress.clone(),
+        };
+        self.inner.connection.request(method.into(), json::raw(params), settings).await
+    }
+
+    /// Says whose error it is.
+    fn name(&self, mut error: Error) -> Error {
+        error.target.get_or_insert_with(|| self.inner.connection.target().to_string());
+        error.in_phase("call")
+    }
+
+    fn with_tools<T>(&self, look: impl FnOnce(&mut KnownTools) -> T) -> T {
+        look(&mut self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn tool_params(name: &str, arguments: Option<&Raw>) -> String {
+    let mut params = json::ObjectWriter::with_capacity(name.len() + 32);
+    params.member("name", name);
+    if let Some(arguments) = arguments {
+        params.raw("arguments", arguments.get());
+    }
+    params.finish()
+}
+
+fn cursor_params(cursor: Option<String>) -> String {
+    let mut params = json::ObjectWriter::with_capacity(32);
+    if let Some(cursor) = cursor {
+        params.member("cursor", &cursor);
+    }
+    params.finish()
+}
+
+fn complete_params(
+    target: &CompletionTarget,
+    argument: &str,
+    value: &str,
+    given: Option<&Raw>,
+) -> String {
+    let reference = match target {
+        CompletionTarget::Prompt(name) => serde_json::json!({"type": "ref/prompt", "name": name}),
+        CompletionTarget::Resource(uri) => serde_json::json!({"type": "ref/resource", "uri": uri}),
+    };
+    let mut params = json::ObjectWriter::with_capacity(128);
+    params
+        .member("ref", &reference)
+        .member("argument", &serde_json::json!({"name": argument, "value": value}));
+    if let Some(given) = given {
+        params.raw("context", &format!(r#"{{"arguments":{}}}"#, given.get()));
+    }
+    params.finish()
+}
+
+fn expand(template: &str, variables: &Raw) -> Result<String, Error> {
+    let template =
+        UriTemplate::parse(template).map_err(|it| Error::misuse(format!("{template:?}: {it}")))?;
+    let values: serde_json::Map<String, Value> = serde_json::from_str(variables.get())
+        .map_err(|it| Error::misuse(format!("variables must be an object: {it}")))?;
+    let unknown = values.keys().find(|it| !template.variables().any(|known| known == *it));
+    if let Some(unknown) = unknown {
+        return Err(Error::misuse(format!(
+            "the template {:?} has no variable {unknown:?}",
+            template.text()
+        )));
+    }
+    Ok(template.expand(&values.into_iter().collect::<Vec<_>>()))
+}

@@ -1,0 +1,142 @@
+//! Lists, page by page, from a server that may never come to an end.
+
+use std::collections::HashSet;
+
+use super::{broken, read};
+use crate::{
+    error::Error,
+    protocol::{Members, Method, Raw, json},
+};
+
+/// More pages than this are no list any more.
+const MAX_PAGES: usize = 1_000;
+
+/// The lists that a server keeps.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ListKind {
+    Tools,
+    Resources,
+    ResourceTemplates,
+    Prompts,
+}
+
+/// A part of a list: its entries as they came.
+#[derive(Clone, Debug)]
+pub struct Page {
+    pub items: Vec<Raw>,
+    pub next_cursor: Option<String>,
+}
+
+/// All pages of one list.
+#[derive(Debug)]
+pub struct Pages {
+    kind: ListKind,
+    items: Vec<Raw>,
+    seen: HashSet<String>,
+}
+
+impl ListKind {
+    pub fn method(self) -> Method {
+        match self {
+            Self::Tools => Method::ListTools,
+            Self::Resources => Method::ListResources,
+            Self::ResourceTemplates => Method::ListResourceTemplates,
+            Self::Prompts => Method::ListPrompts,
+        }
+    }
+
+    fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::ResourceTemplates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
+impl Page {
+    pub fn read(kind: ListKind, result: &Raw) -> Result<Self, Error> {
+        let method = kind.method().as_str();
+        let members: Members<Raw> = read(method, result)?;
+        let items = members.get(kind.member()).ok_or_else(|| {
+            broken(format!("{method}: the server's answer has no {:?}", kind.member()))
+        })?;
+        let next_cursor = match members.get("nextCursor") {
+            None => None,
+            Some(cursor) => read(method, cursor)?,
+        };
+        Ok(Self { items: read(method, items)?, next_cursor })
+    }
+
+    /// `{"items": […], "nextCursor": …}`
+    pub fn to_json(&self) -> Raw {
+        let mut page = json::ObjectWriter::with_capacity(64);
+        page.member("items", &self.items);
+        if let Some(cursor) = &self.next_cursor {
+            page.member("nextCursor", cursor);
+        }
+        json::raw(page.finish())
+    }
+}
+
+impl Pages {
+    pub fn new(kind: ListKind) -> Self {
+        Self { kind, items: Vec::new(), seen: HashSet::new() }
+    }
+
+    /// Takes one page; the cursor of the next one, if there is one.
+    pub fn push(&mut self, result: &Raw) -> Result<Option<String>, Error> {
+        let page = Page::read(self.kind, result)?;
+        self.items.extend(page.items);
+        let Some(cursor) = page.next_cursor else { return Ok(None) };
+        let method = self.kind.method().as_str();
+        if !self.seen.insert(cursor.clone()) {
+            return Err(broken(format!(
+                "{method}: the server gave the cursor {cursor:?} twice, so its list would never end"
+            )));
+        }
+        if self.seen.len() >= MAX_PAGES {
+            return Err(broken(format!("{method}: the server's list has over {MAX_PAGES} pages")));
+        }
+        Ok(Some(cursor))
+    }
+
+    pub fn into_items(self) -> Vec<Raw> {
+        self.items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(cursor: &str) -> Raw {
+        json::raw(format!(r#"{{"tools":[{{"name":"a"}}]{cursor}}}"#))
+    }
+
+    #[test]
+    fn pages_are_joined_until_there_is_no_cursor() {
+        let mut pages = Pages::new(ListKind::Tools);
+        let next = pages.push(&page(r#","nextCursor":"2""#)).expect("a page");
+        assert_eq!(next.as_deref(), Some("2"));
+        assert_eq!(pages.push(&page(r#","nextCursor":null"#)).expect("a page"), None);
+        assert_eq!(pages.into_items().len(), 2);
+    }
+
+    #[test]
+    fn a_list_that_never_ends_is_an_error() {
+        let mut pages = Pages::new(ListKind::Tools);
+        pages.push(&page(r#","nextCursor":"2""#)).expect("a page");
+        assert!(pages.push(&page(r#","nextCursor":"2""#)).is_err());
+
+        let mut pages = Pages::new(ListKind::Tools);
+        let end = (0..).find(|it| pages.push(&page(&format!(r#","nextCursor":"{it}""#))).is_err());
+        assert_eq!(end, Some(MAX_PAGES - 1));
+    }
+
+    #[test]
+    fn a_page_without_its_list_is_an_error() {
+        assert!(Pages::new(ListKind::Prompts).push(&page("")).is_err());
+    }
+}

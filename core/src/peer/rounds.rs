@@ -1,0 +1,159 @@
+//! Questions inside results: what is asked, and the request that carries the answers (Multi Round-Trip Requests).
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{broken, read};
+use crate::{
+    error::Error,
+    protocol::{Members, Method, Raw, ResultType, json},
+};
+
+/// What a server wants to know before it goes on.
+#[derive(Clone, Debug)]
+pub struct Round {
+    pub questions: Vec<AskedQuestion>,
+    /// The JSON text of the state, which goes back byte for byte.
+    state: Option<Raw>,
+}
+
+/// One question, under the key that its answer needs.
+#[derive(Clone, Debug)]
+pub struct AskedQuestion {
+    pub key: String,
+    pub method: Method,
+    /// A JSON object.
+    pub params: Raw,
+}
+
+impl Round {
+    /// `None` where the result is the answer already.
+    pub fn read(method: &str, result: &Raw) -> Result<Option<Self>, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wire {
+            #[serde(default)]
+            result_type: ResultType,
+            input_requests: Option<Members<Raw>>,
+            request_state: Option<Raw>,
+        }
+        // Most results say nothing of the kind, and are not worth a second look.
+        if !result.get().contains("input_required") {
+            return Ok(None);
+        }
+        let wire: Wire = read(method, result)?;
+        if wire.result_type != ResultType::InputRequired {
+            return Ok(None);
+        }
+        let state = wire.request_state.filter(|it| it.get() != "null");
+        if state.as_ref().is_some_and(|it| !it.get().starts_with('"')) {
+            return Err(broken(format!("{method}: the server's requestState is no string")));
+        }
+        if state.is_none() && wire.input_requests.is_none() {
+            return Err(broken(format!(
+                "{method}: the server wants input but neither asks anything nor gives a requestState"
+            )));
+        }
+        let asked = wire.input_requests.unwrap_or_default().0;
+        let questions = asked.into_iter().map(|(key, raw)| AskedQuestion::read(method, key, &raw));
+        Ok(Some(Self { questions: questions.collect::<Result<_, _>>()?, state }))
+    }
+
+    /// The params of the next round: those of the first with the answers, by key, and the state.
+    pub fn params(&self, first: &str, answers: &[(String, Raw)]) -> String {
+        let answers: Members<&RawValue> =
+            answers.iter().map(|(key, answer)| (key.as_str(), &**answer)).collect();
+        with_answers(
+            first,
+            (!answers.is_empty()).then(|| json::to_raw(&answers)).as_deref(),
+            self.state.as_deref(),
+        )
+    }
+}
+
+/// Adds answers and a state, each as JSON, to the params of a request.
+pub fn with_answers(params: &str, answers: Option<&RawValue>, state: Option<&RawValue>) -> String {
+    let mut out = json::ObjectWriter::with_capacity(params.len() + 64);
+    out.splice(params);
+    if let Some(answers) = answers {
+        out.raw("inputResponses", answers.get());
+    }
+    if let Some(state) = state {
+        out.raw("requestState", state.get());
+    }
+    out.finish()
+}
+
+impl AskedQuestion {
+    fn read(asker: &str, key: String, raw: &Raw) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Call<'a> {
+            #[serde(borrow)]
+            method: Cow<'a, str>,
+            params: Option<Raw>,
+        }
+        let call: Call<'_> = serde_json::from_str(raw.get())
+            .map_err(|it| broken(format!("{asker}: the server's question {key:?}: {it}")))?;
+        let known = Method::parse(&call.method)
+            .filter(|it| matches!(it, Method::CreateMessage | Method::ListRoots | Method::Elicit));
+        let Some(method) = known else {
+            let name = call.method;
+            return Err(broken(format!("{asker}: the server asks {name:?}, which is no question")));
+        };
+        let params = call.params.filter(|it| it.get().starts_with('{'));
+        Ok(Self { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_round(text: &str) -> Result<Option<Round>, Error> {
+        Round::read("tools/call", &json::raw(text.into()))
+    }
+
+    #[test]
+    fn state_goes_back_byte_for_byte() {
+        let round = read_round(
+            r#"{"resultType":"input_required","requestState":"a\u0041\/","inputRequests":{"q":{"method":"roots/list"}}}"#,
+        );
+        let round = round.expect("readable").expect("a round");
+        let answers = [("q".to_owned(), json::raw(r#"{"roots":[]}"#.into()))];
+        assert_eq!(
+            round.params(r#"{"name":"a"}"#, &answers),
+            r#"{"name":"a","inputResponses":{"q":{"roots":[]}},"requestState":"a\u0041\/"}"#
+        );
+    }
+
+    #[test]
+    fn no_state_means_none_is_sent() {
+        let round = read_round(
+            r#"{"resultType":"input_required","inputRequests":{"q":{"method":"roots/list"}}}"#,
+        );
+        let params = round.expect("readable").expect("a round").params("{}", &[]);
+        assert_eq!(params, "{}");
+    }
+
+    #[test]
+    fn a_finished_result_is_no_round() {
+        let text =
+            r#"{"resultType":"complete","content":[{"type":"text","text":"input_required"}]}"#;
+        assert!(read_round(text).expect("readable").is_none());
+    }
+
+    #[test]
+    fn what_a_server_may_not_ask_is_an_error() {
+        for text in [
+            r#"{"resultType":"input_required"}"#,
+            r#"{"resultType":"input_required","requestState":3}"#,
+            r#"{"resultType":"input_required","inputRequests":{"q":{"method":"tools/call"}}}"#,
+            r#"{"resultType":"input_required","inputRequests":{"q":{}}}"#,
+            r#"{"resultType":"input_required","inputRequests":[]}"#,
+        ] {
+            assert!(read_round(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Tools that were listed, and what that tells about their results.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Raw, ResultType},
+    schema::Schema,
+};
+
+/// The tools of a server, as it listed them last.
+#[derive(Debug, Default)]
+pub struct KnownTools {
+    tools: HashMap<String, KnownTool>,
+    is_complete: bool,
+}
+
+#[derive(Debug)]
+struct KnownTool {
+    input: Lazy,
+    output: Lazy,
+    is_wrapped: bool,
+}
+
+/// A schema that is compiled when it is needed first; one that can't be used checks nothing.
+#[derive(Debug)]
+enum Lazy {
+    Text(Option<Raw>),
+    Ready(Option<Arc<Schema>>),
+}
+
+/// What a tool's result is to the caller.
+#[derive(Clone, Debug)]
+pub struct ToolVerdict {
+    /// The structured value, out of its wrapper; `None` where there is only content.
+    pub data: Option<Raw>,
+    /// `Some`: the tool failed, and that is what it said.
+    pub failure: Option<String>,
+    /// Whether only the tool's listed schema can tell what `data` is.
+    pub needs_schema: bool,
+}
+
+impl KnownTools {
+    /// Takes entries of a list; `is_complete` when these are all there are.
+    pub fn learn(&mut self, items: &[Raw], is_complete: bool) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Listed {
+            name: String,
+            input_schema: Option<Raw>,
+            output_schema: Option<Raw>,
+        }
+        if is_complete {
+            self.tools.clear();
+            self.is_complete = true;
+        }
+        for item in items {
+            // An entry that can't be read is the caller's to complain about.
+            let Ok(tool) = serde_json::from_str::<Listed>(item.get()) else { continue };
+            let is_wrapped = tool.output_schema.as_deref().is_some_and(is_marked);
+            let known = KnownTool {
+                input: Lazy::Text(tool.input_schema),
+                output: Lazy::Text(tool.output_schema),
+                is_wrapped,
+            };
+            self.tools.insert(tool.name, known);
+        }
+    }
+
+    /// The list has changed, or may have.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    pub fn knows(&self, name: &str) -> bool {
+        self.is_complete || self.tools.contains_key(name)
+    }
+
+    /// What the result says, with what is known of the tool.
+    pub fn judge(&self, name: &str, result: &Raw) -> Result<ToolVerdict, Error> {
+        let wire: Wire<'_> = super::read("tools/call", result)?;
+        if wire.is_error == Some(true) {
+            let said = wire.text();
+            let failure = match said.is_empty() {
+                true => format!("tool {name:?} failed and did not say why"),
+                false => said,
+            };
+            let data = wire.structured_content.map(ToOwned::to_owned);
+            return Ok(ToolVerdict { data, failure: Some(failure), needs_schema: false });
+        }
+        let Some(value) = wire.structured_content else {
+            return Ok(ToolVerdict { data: None, failure: None, needs_schema: false });
+        };
+        let inner = only_result(value);
+        let known = self.tools.get(name);
+        let is_wrapped = known.is_some_and(|it| it.is_wrapped) || wire.says_wrapped();
+        let data = match (is_wrapped, inner) {
+            (true, Some(inner)) => inner.to_owned(),
+            _ => value.to_owned(),
+        };
+        let needs_schema = inner.is_some() && !is_wrapped && !self.knows(name);
+        Ok(ToolVerdict { data: Some(data), failure: None, needs_schema })
+    }
+
+    /// Clients SHOULD validate structured results against the output schema (Tools, "Output Schema").
+    pub fn check_result(&mut self, name: &str, result: &Raw) -> Result<(), Error> {
+        let Some(schema) = self.tools.get_mut(name).and_then(|it| it.output.get()) else {
+            return Ok(());
+        };
+        let wire: Wire<'_> = super::read("tools/call", result)?;
+        let may_differ = wire.is_error == Some(true)
+            || !matches!(wire.result_type.unwrap_or_default(), ResultType::Complete);
+        if may_differ {
+            return Ok(());
+        }
+        let Some(value) = wire.structured_content else {
+            return Err(super::broken(format!(
+                "tool {name:?} has an output schema but answered without structured content"
+            )));
+        };
+        let value: Value = super::read("tools/call", &value.to_owned())?;
+        schema.check(&value).map_err(|it| {
+            super::broken(format!("tool {name:?} answered what its output schema forbids: {it}"))
+        })
+    }
+
+    /// Whether the server's own schema takes these arguments.
+    pub fn check_arguments(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
+        let Some(schema) = self.tools.get_mut(name).and_then(|it| it.input.get()) else {
+            return Ok(());
+        };
+        let value: Value =
+            serde_json::from_str(arguments).map_err(|it| Error::misuse(it.to_string()))?;
+        schema.check(&value).map_err(|it| {
+            Error::new(ErrorKind::Misuse, format!("arguments of tool {name:?}: {it}"))
+        })
+    }
+}
+
+impl Lazy {
+    fn get(&mut self) -> Option<Arc<Schema>> {
+        if let Self::Text(text) = self {
+            let schema = text.take().and_then(|it| match Schema::compile(it.get()) {
+                Ok(schema) => Some(Arc::new(schema)),
+                Err(error) => {
+                    tracing::warn!(%error, "a tool's schema can't be used: not checked");
+                    None
+                }
+            });
+            *self = Self::Ready(schema);
+        }
+        match self {
+            Self::Ready(schema) => schema.clone(),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+/// The members of a result that matter here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire<'a> {
+    #[serde(borrow)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default, deserialize_with = "even_null")]
+    structured_content: Option<&'a RawValue>,
+    is_error: Option<bool>,
+    result_type: Option<ResultType>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+/// `null` is a value.
+fn even_null<'de, D: serde::Deserializer<'de>>(it: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(it).map(Some)
+}
+
+impl Wire<'_> {
+    fn text(&self) -> String {
+        #[derive(Deserialize)]
+        struct Text {
+            text: String,
+        }
+        let blocks = self.content.iter().flatten();
+        let texts = blocks.filter_map(|it| serde_json::from_str::<Text>(it.get()).ok());
+        texts.map(|it| it.text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// FastMCP marks results, too.
+    fn says_wrapped(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Meta {
+            fastmcp: Mark,
+        }
+        #[derive(Deserialize)]
+        struct Mark {
+            wrap_result: bool,
+        }
+        self.meta
+            .and_then(|it| serde_json::from_str::<Meta>(it.get()).ok())
+            .is_some_and(|it| it.fastmcp.wrap_result)
+    }
+}
+
+/// Whether a schema says that it is but a wrapper around `result`.
+fn is_marked(schema: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Marks {
+        #[serde(default, rename = "x-gudgeon-wrapped")]
+        ours: bool,
+        #[serde(default, rename = "x-fastmcp-wrap-result")]
+        theirs: bool,
+    }
+    serde_json::from_str::<Marks>(schema.get()).is_ok_and(|it| it.ours || it.theirs)
+}
+
+/// The value of `result`, where that is all an object holds.
+fn only_result(value: &RawValue) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wrapper<'a> {
+        #[serde(borrow)]
+        result: &'a RawValue,
+    }
+    let is_object = value.get().starts_with('{');
+    is_object
+        .then(|| serde_json::from_str::<Wrapper<'_>>(value.get()).ok())
+        .flatten()
+        .map(|it| it.result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json;
+
+    fn known(tool: &str) -> KnownTools {
+        let mut tools = KnownTools::default();
+        tools.learn(&[json::raw(tool.into())], true);
+        tools
+    }
+
+    fn result(structured: &str) -> Raw {
+        json::raw(format!(r#"{{"content":[],"structuredContent":{structured}}}"#))
+    }
+
+    fn data(tools: &KnownTools, result: &Raw) -> (Option<String>, bool) {
+        let verdict = tools.judge("t", result).expect("readable");
+        (verdict.data.map(|it| it.get().to_owned()), verdict.needs_schema)
+    }
+
+    #[test]
+    fn a_wrapped_value_is_unwrapped_where_the_schema_says_so() {
+        for mark in ["x-gudgeon-wrapped", "x-fastmcp-wrap-result"] {
+            let tools = known(&format!(
+                r#"{{"name":"t","inputSchema":{{}},"outputSchema":{{"type":"object","{mark}":true}}}}"#
+            ));
+            assert_eq!(data(&tools, &result(r#"{"result":[1]}"#)), (Some("[1]".into()), false));
+        }
+        let plain = known(r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"object"}}"#);
+        assert_eq!(
+            data(&plain, &result(r#"{"result":1}"#)),
+            (Some(r#"{"result":1}"#.into()), false)
+        );
+    }
+
+    #[test]
+    fn only_a_result_that_looks_wrapped_needs_the_list() {
+        let none = KnownTools::default();
+        assert!(data(&none, &result(r#"{"result":1}"#)).1);
+        assert!(!data(&none, &result(r#"{"result":1,"more":2}"#)).1);
+        assert_eq!(data(&none, &result("null")), (Some("null".into()), false));
+        let marked = json::raw(
+            r#"{"structuredContent":{"result":4},"_meta":{"fastmcp":{"wrap_result":true}}}"#.into(),
+        );
+        assert_eq!(data(&none, &marked), (Some("4".into()), false));
+    }
+
+    #[test]
+    fn results_are_checked_against_the_output_schema() {
+        let mut tools = known(
+            r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}}"#,
+        );
+        assert!(tools.check_result("t", &result(r#"{"n":1}"#)).is_ok());
+        assert!(tools.check_result("t", &result(r#"{"n":"x"}"#)).is_err());
+        assert!(tools.check_result("t", &json::raw(r#"{"content":[]}"#.into())).is_err());
+        let failed = json::raw(r#"{"content":[],"isError":true}"#.into());
+        assert!(tools.check_result("t", &failed).is_ok());
+        assert!(tools.check_result("other", &result("3")).is_ok());
+    }
+
+    #[test]
+    fn arguments_are_checked_against_the_input_schema() {
+        let mut tools = known(r#"{"name":"t","inputSchema":{"type":"object","required":["n"]}}"#);
+        assert!(tools.check_arguments("t", r#"{"n":1}"#).is_ok());
+        let refused = tools.check_arguments("t", "{}").expect_err("n is missing");
+        assert_eq!(refused.kind, ErrorKind::Misuse);
+    }
+
+    #[test]
+    fn a_failed_tool_speaks_for_itself() {
+        let said = json::raw(
+            r#"{"isError":true,"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#.into(),
+        );
+        let verdict = KnownTools::default().judge("t", &said).expect("readable");
+        assert_eq!(verdict.failure.as_deref(), Some("a\nb"));
+    }
+}

@@ -1,0 +1,300 @@
+//! A server as a child process, spoken to over its standard streams.
+
+use std::{
+    collections::VecDeque,
+    ffi::{OsStr, OsString},
+    fmt,
+    path::PathBuf,
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::{Child, ChildStderr},
+    task::JoinHandle,
+};
+
+use super::Link;
+use crate::error::{Error, ErrorKind};
+
+/// How long a server may take to exit by itself, and then after SIGTERM.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long to wait for the exit status of a server that closed its streams.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+const KEPT_LINES: usize = 20;
+const KEPT_LINE_BYTES: usize = 2_000;
+
+/// A program to start as a server.
+#[derive(Clone, Debug)]
+pub struct Command {
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    folder: Option<PathBuf>,
+    is_quiet: bool,
+}
+
+impl Command {
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            folder: None,
+            is_quiet: false,
+        }
+    }
+
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable beside those of this process.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// The folder to start it in.
+    #[must_use]
+    pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Keeps what it writes to its standard error out of ours; errors still show the last lines.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.is_quiet = true;
+        self
+    }
+
+    pub(crate) fn spawn(&self) -> Result<(Link, Process), Error> {
+        let mut command = tokio::process::Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        // A group of its own: a wrapper such as npx is ended together with what it started.
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|it| self.explain(it))?;
+        let missing =
+            || Error::new(ErrorKind::Connect, "the server's standard streams are missing");
+        let output = child.stdin.take().ok_or_else(missing)?;
+        let input = child.stdout.take().ok_or_else(missing)?;
+        let tail = Arc::new(Mutex::new(Tail::default()));
+        let stderr = child
+            .stderr
+            .take()
+            .map(|it| tokio::spawn(follow(it, Arc::clone(&tail), !self.is_quiet)));
+        Ok((Link::new(input, output), Process { child, tail, stderr }))
+    }
+
+    fn explain(&self, error: std::io::Error) -> Error {
+        let program = self.program.to_string_lossy();
+        let folder = self.folder.as_ref().filter(|it| !it.is_dir());
+        let (message, hint) = match (error.kind(), folder) {
+            (_, Some(folder)) => (
+                format!("the folder {} to start {program} in does not exist", folder.display()),
+                "cwd names it".to_owned(),
+            ),
+            (std::io::ErrorKind::NotFound, _) => (
+                format!("command not found: {program}"),
+                "is it installed, and on the PATH of this process? An absolute path works always"
+                    .to_owned(),
+            ),
+            (std::io::ErrorKind::PermissionDenied, _) => (
+                format!("{program} may not be executed"),
+                format!("chmod +x {program}, or start it by its interpreter"),
+            ),
+            _ => (format!("{program} could not be started: {error}"), String::new()),
+        };
+        let error = Error::new(ErrorKind::Connect, message).caused_by(error);
+        match hint.is_empty() {
+            true => error,
+            false => error.with_hint(hint),
+        }
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&quoted(&self.program))?;
+        self.arguments.iter().try_for_each(|it| write!(f, " {}", quoted(it)))
+    }
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    match word.is_empty() || word.contains(char::is_whitespace) {
+        true => format!("{word:?}"),
+        false => word.into_owned(),
+    }
+}
+
+/// A server's process that runs.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    tail: Arc<Mutex<Tail>>,
+    stderr: Option<JoinHandle<()>>,
+}
+
+/// How a server's process ended, and its last words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Obituary {
+    pub(crate) status: Option<i32>,
+    pub(crate) stderr: String,
+}
+
+impl Process {
+    /// The server closed its output: why, as far as it can be learned.
+    pub(crate) async fn last_words(&mut self) -> Obituary {
+        let status = tokio::time::timeout(LAST_WORDS, self.child.wait()).await.ok();
+        self.drain_stderr().await;
+        Obituary { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
+    }
+
+    /// What it wrote to its standard error of late.
+    pub(crate) fn stderr(&self) -> String {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
+    }
+
+    /// Ends it: its input is closed already; then SIGTERM, then SIGKILL (stdio, "Shutdown").
+    pub(crate) async fn shut_down(mut self) {
+        let exited = tokio::time::timeout(GRACE, self.child.wait()).await.is_ok();
+        if !exited {
+            self.signal(Signal::Terminate);
+            if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
+                self.signal(Signal::Kill);
+                let _ = self.child.kill().await;
+            }
+        }
+        self.drain_stderr().await;
+    }
+
+    async fn drain_stderr(&mut self) {
+        if let Some(mut follower) = self.stderr.take()
+            && tokio::time::timeout(LAST_WORDS, &mut follower).await.is_err()
+        {
+            // A grandchild holds it open.
+            follower.abort();
+        }
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, signal: Signal) {
+        let signal = match signal {
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+        };
+        let id = self.child.id().and_then(|it| i32::try_from(it).ok());
+        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
+            // It may be gone already.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn signal(&mut self, _: Signal) {
+        let _ = self.child.start_kill();
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Signal {
+    Terminate,
+    Kill,
+}
+
+fn status_code(status: ExitStatus) -> i32 {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return -signal;
+    }
+    status.code().unwrap_or_default()
+}
+
+/// The last lines of a stream, each cut to a bound.
+#[derive(Debug, Default)]
+struct Tail {
+    lines: VecDeque<Vec<u8>>,
+    is_mid_line: bool,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|it| *it == b'\n') {
+            if !self.is_mid_line {
+                if self.lines.len() == KEPT_LINES {
+                    self.lines.pop_front();
+                }
+                self.lines.push_back(Vec::new());
+            }
+            self.is_mid_line = !piece.ends_with(b"\n");
+            if let Some(line) = self.lines.back_mut() {
+                let room = KEPT_LINE_BYTES.saturating_sub(line.len());
+                line.extend_from_slice(&piece[..piece.len().min(room)]);
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let lines: Vec<_> =
+            self.lines.iter().map(|it| String::from_utf8_lossy(it).trim_end().to_owned()).collect();
+        lines.join("\n")
+    }
+}
+
+async fn follow(mut stderr: ChildStderr, tail: Arc<Mutex<Tail>>, forward: bool) {
+    let mut buffer = vec![0; 8 * 1024];
+    let mut ours = tokio::io::stderr();
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        tail.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read]);
+        if forward {
+            let _ = ours.write_all(&buffer[..read]).await;
+            let _ = ours.flush().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_bounded_in_lines_and_in_bytes() {
+        let mut tail = Tail::default();
+        for number in 0..100 {
+            tail.push(format!("line {number}\nx").as_bytes());
+            tail.push(&[b'y'; 5_000]);
+            tail.push(b"\n");
+        }
+        assert!(tail.lines.len() == KEPT_LINES);
+        assert!(tail.lines.iter().all(|it| it.len() <= KEPT_LINE_BYTES));
+        assert!(tail.text().contains("line 99\nxyyy"));
+    }
+
+    #[test]
+    fn a_command_shows_as_one_would_type_it() {
+        assert_eq!(Command::new("npx").args(["-y", "a b"]).to_string(), r#"npx -y "a b""#);
+    }
+}

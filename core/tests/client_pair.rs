@@ -1,0 +1,135 @@
+//! A client session against a real service, in every revision, with a clock moved by hand.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    error::ErrorKind,
+    protocol::{ClientCapabilities, Implementation, Raw, Revision, Tool, json},
+    router::{Offers, Reply, ServerFacts, ToolOffer},
+    service,
+    session::{
+        client::{ClientConfig, Output, RequestOptions},
+        server::Progress,
+    },
+    testing::{Pair, Sent},
+};
+use serde_json::Value;
+
+fn offers(revisions: &[Revision]) -> Arc<Offers> {
+    let mut offers = Offers::new(ServerFacts {
+        info: Implementation::new("pair", "1"),
+        instructions: Some("be kind".into()),
+        revisions: revisions.iter().rev().copied().collect(),
+        page_size: 50,
+        list_ttl: Duration::ZERO,
+        debug: false,
+    });
+    for name in ["quick", "slow"] {
+        let schema = json::raw(r#"{"type":"object"}"#.into());
+        let offer = ToolOffer::new(Tool::new(name, schema), Arc::new(name)).expect("a good tool");
+        offers.tools.add(offer, true).expect("a new name");
+    }
+    Arc::new(offers)
+}
+
+fn config(revisions: &[Revision]) -> ClientConfig {
+    ClientConfig {
+        info: Implementation::new("probe", "1"),
+        capabilities: ClientCapabilities::default(),
+        revisions: revisions.to_vec(),
+        probe_timeout: Duration::from_secs(5),
+        initialize_timeout: None,
+        log_level: None,
+    }
+}
+
+fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair {
+    Pair::new(Instant::now(), config(ours), offers(theirs), |run| {
+        match run.handler.downcast_ref::<&str>() {
+            Some(&"quick") => Some(Ok(Reply::Text("done".into()))),
+            _ => None,
+        }
+    })
+}
+
+fn value(raw: &Raw) -> Value {
+    serde_json::from_str(raw.get()).expect("JSON")
+}
+
+#[test]
+fn every_revision_is_spoken() {
+    for revision in Revision::ALL {
+        let mut pair = pair(&[revision], &Revision::ALL);
+        let server = pair.connect().expect("connects");
+        assert_eq!((server.revision, server.info.name.as_str()), (revision, "pair"));
+        assert_eq!(server.instructions.as_deref(), Some("be kind"));
+        let tools = value(&pair.request("tools/list", "{}").expect("lists"));
+        assert_eq!(tools["tools"][0]["name"], "quick");
+        let result = value(&pair.request("tools/call", r#"{"name":"quick"}"#).expect("answers"));
+        assert_eq!(result["content"][0]["text"], "done");
+        assert!(pair.request("ping", "{}").is_ok());
+        let refused = pair.request("prompts/list", "{}").expect_err("no prompts");
+        assert_eq!(refused.kind, ErrorKind::Unsupported);
+    }
+}
+
+#[test]
+fn every_pair_of_eras_ends_as_the_matrix_says() {
+    let all = &Revision::ALL[..];
+    let (legacy, modern) = (&all[..4], &all[4..]);
+    for (ours, theirs, outcome) in [
+        (modern, modern, Some(Revision::V2026_07_28)),
+        (modern, legacy, None),
+        (all, modern, Some(Revision::V2026_07_28)),
+        (all, legacy, Some(Revision::V2025_11_25)),
+        (all, all, Some(Revision::V2026_07_28)),
+        (legacy, modern, None),
+        (legacy, all, Some(Revision::V2025_11_25)),
+        (legacy, legacy, Some(Revision::V2025_11_25)),
+    ] {
+        let mut pair = pair(ours, theirs);
+        let spoken = pair.connect().ok().map(|it| it.revision);
+        assert_eq!(spoken, outcome, "{ours:?} and {theirs:?}: {:#?}", pair.wire);
+    }
+}
+
+#[test]
+fn a_call_that_times_out_is_cancelled_on_the_server() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let mut pair = pair(&[revision], &Revision::ALL);
+        pair.connect().expect("connects");
+        let options =
+            RequestOptions { timeout: Some(Duration::from_secs(3)), ..RequestOptions::default() };
+        let key = pair.send("tools/call", r#"{"name":"slow"}"#, options);
+        assert_eq!(pair.running.len(), 1);
+        pair.advance(Duration::from_secs(2));
+        let call = pair.running[0].context.call;
+        let step = Progress { progress: 1.0, total: None, message: None };
+        pair.tell_server(service::Input::Progress(call, step));
+        assert!(matches!(pair.events.pop_front(), Some(Output::Progress(..))));
+        pair.advance(Duration::from_secs(2));
+        assert!(pair.outcome(key).is_none(), "progress gave it more time");
+        pair.advance(Duration::from_secs(1));
+        let failure = pair.outcome(key).expect("over").expect_err("too late");
+        assert_eq!(failure.kind, ErrorKind::Timeout);
+        assert!(pair.running.is_empty(), "the handler was told to stop");
+        let last = pair.wire.last().expect("something was said");
+        assert!(matches!(last, Sent::ByClient(it) if it.contains("notifications/cancelled")));
+    }
+}
+
+#[test]
+fn a_slow_handler_answers_later() {
+    let mut pair = pair(&Revision::ALL, &Revision::ALL);
+    pair.connect().expect("connects");
+    let key = pair.send("tools/call", r#"{"name":"slow"}"#, RequestOptions::default());
+    let quick = pair.request("tools/call", r#"{"name":"quick"}"#);
+    assert!(quick.is_ok() && pair.outcome(key).is_none());
+    let run = pair.running.pop().expect("runs");
+    pair.finish(&run, Ok(Reply::Text("at last".into())));
+    let result = value(&pair.outcome(key).expect("over").expect("answers"));
+    assert_eq!(result["content"][0]["text"], "at last");
+}
