@@ -15,7 +15,20 @@ pub fn take() -> io::Result<(File, File)> {
     let output = rustix::io::fcntl_dupfd_cloexec(stdout(), 3)?;
     dup2_stdout(rustix::stdio::stderr())?;
     dup2_stdin(File::open("/dev/null")?)?;
+    for stream in [&input, &output] {
+        make_blocking(stream)?;
+    }
     Ok((input.into(), output.into()))
+}
+
+/// A runtime that opened its standard streams before, as Node does for `process.stdout`, left them non-blocking.
+#[cfg(unix)]
+fn make_blocking(stream: &std::os::fd::OwnedFd) -> io::Result<()> {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+    let flags = fcntl_getfl(stream)?;
+    fcntl_setfl(stream, flags - OFlags::NONBLOCK)?;
+    Ok(())
 }
 
 /// Takes standard input and output for the protocol alone.
