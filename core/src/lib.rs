@@ -21,7 +21,15 @@ pub mod transport;
 #[cfg(feature = "runtime")]
 pub mod driver;
 #[cfg(feature = "runtime")]
+pub mod server;
+#[cfg(feature = "runtime")]
 pub mod client;
 
+pub use protocol::{Completion, Revision};
 #[cfg(feature = "runtime")]
 pub use client::Client;
+#[cfg(feature = "runtime")]
+pub use server::{
+    Audio, CompletionInput, Context, Image, Json, List, Prompt, Registry, Resource,
+    ResourceNotFound, Server, Tool, ToolError,
+};

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use docsearch_index::{Heading, Hit, Index};
-use gudgeon::{Completion, Context, Prompt, Resource, Server, Tool, ToolError};
+use gudgeon::protocol::code;
+use gudgeon::{Completion, Context, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +64,7 @@ fn index(ctx: &Context) -> Result<Arc<Index>, ToolError> {
 #[expect(clippy::cast_precision_loss, reason = "no folder holds 2^53 files")]
 fn read_folder(ctx: &Context) -> Result<Arc<Index>, ToolError> {
     Ok(Arc::new(Index::new(&FOLDER, |done, total, path| {
-        ctx.progress(done as f64, Some(total as f64), Some(path))
+        ctx.progress(done as f64, Some(total as f64), path);
     })?))
 }
 
@@ -75,7 +76,7 @@ async fn search(
 }
 
 async fn outline(PathArgs { path }: PathArgs, ctx: Context) -> Result<Outline, ToolError> {
-    let headings = index(&ctx)?.outline(&path)?;
+    let headings = index(&ctx)?.outline(&path).map_err(ToolError::new)?;
     Ok(Outline { path, headings })
 }
 
@@ -86,12 +87,16 @@ async fn reindex(ctx: Context) -> Result<Indexed, ToolError> {
 }
 
 async fn document(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
-    Ok(index(&ctx)?.read(&path)?.to_owned())
+    let index = index(&ctx)?;
+    let not_found = |error| ResourceNotFound::new(format!("docs://{path}")).with_message(error);
+    Ok(index.read(&path).map_err(not_found)?.to_owned())
 }
 
 async fn summarize(PathArgs { path }: PathArgs, ctx: Context) -> Result<String, ToolError> {
     let index = index(&ctx)?;
-    let text = index.read(&path)?;
+    let text = index
+        .read(&path)
+        .map_err(|error| ToolError::protocol(code::INVALID_PARAMS, error, None::<()>))?;
     Ok(format!(
         "Summarize the document {path} in five sentences, then list its sections.\n\n{text}"
     ))
@@ -113,7 +118,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .into());
     }
-    let path = "a document's path, as search returns it";
     Server::new("docsearch")
         .version("1.0.0")
         .instructions("Search the documents first, then read what was found.")
@@ -134,14 +138,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .add(
             Resource::template("docs://{+path}", document)
+                .name("document")
                 .description("A document of the folder.")
                 .mime_type("text/markdown"),
         )
-        .add(
-            Prompt::new("summarize", summarize)
-                .description("Summarize a document.")
-                .argument("path", path, true),
-        )
+        .add(Prompt::new("summarize", summarize).description("Summarize a document."))
         .complete("summarize", "path", paths)
         .complete("docs://{+path}", "path", paths)
         .run_stdio()

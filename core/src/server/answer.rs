@@ -1,0 +1,217 @@
+//! What handlers may return, and what that is to callers.
+
+use std::{
+    any::{Any, TypeId},
+    collections::{BTreeMap, HashMap},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Audio, Image, Json, ToolError,
+    error::to_json,
+    kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
+    schema,
+};
+use crate::{
+    protocol::{
+        AudioContent, CallToolResult, Completion, ContentBlock, EmbeddedResource, GetPromptResult,
+        ImageContent, PromptMessage, ReadResourceResult, Resource, ResourceContents, json,
+    },
+    router::{Failure, Reply},
+};
+
+/// The value inside a handler's `Result`.
+///
+/// - A tool: anything that is [`Serialize`] and [`JsonSchema`] becomes structured content with an output schema
+///   (`String`s are text as well); [`Image`], [`Audio`], [`EmbeddedResource`], a link ([`Resource`]), [`ContentBlock`],
+///   `Vec<ContentBlock>` and [`CallToolResult`] become content without one; `()` is no content at all.
+/// - A resource: text, bytes (`Vec<u8>`), [`Json`], [`ResourceContents`] or [`ReadResourceResult`].
+/// - A prompt: text (the user's), [`PromptMessage`], a list of them, or [`GetPromptResult`].
+/// - A completion: `Vec<String>` or [`Completion`].
+/// - A method of a vendor's: anything that is written as an object, or `()`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that this handler can return",
+    note = "a tool's result implements `serde::Serialize` and `schemars::JsonSchema`, or is content"
+)]
+pub trait Output<Kind>: Send + 'static {
+    #[doc(hidden)]
+    fn schema() -> Option<Value> {
+        None
+    }
+
+    #[doc(hidden)]
+    fn reply(self) -> Result<Reply, Failure>;
+}
+
+/// What a handler returns: `Result<T, ToolError>`, or one of the plain types of [`Output`].
+#[diagnostic::on_unimplemented(
+    message = "a handler can't return `{Self}`",
+    note = "return `Result<T, ToolError>`; where nothing can fail, a text, a number, content, or `Json(value)`"
+)]
+pub trait Answer<Kind>: Send + 'static {
+    #[doc(hidden)]
+    fn schema() -> Option<Value>;
+
+    #[doc(hidden)]
+    fn into_reply(self) -> Result<Reply, Failure>;
+}
+
+impl<Kind, T: Output<Kind>> Answer<Kind> for Result<T, ToolError> {
+    fn schema() -> Option<Value> {
+        T::schema()
+    }
+
+    fn into_reply(self) -> Result<Reply, Failure> {
+        self.map_err(ToolError::into_failure)?.reply()
+    }
+}
+
+/// A blanket implementation would leave the error of a bare `Ok(…)` to be guessed: so plain types are named.
+macro_rules! plain {
+    ($kind:ty: $($({$($generics:tt)*})? $output:ty),* $(,)?) => {$(
+        impl $(<$($generics)*>)? Answer<$kind> for $output
+        where
+            Self: Output<$kind>,
+        {
+            fn schema() -> Option<Value> {
+                <Self as Output<$kind>>::schema()
+            }
+
+            fn into_reply(self) -> Result<Reply, Failure> {
+                Output::<$kind>::reply(self)
+            }
+        }
+    )*};
+}
+
+plain!(ToolKind: (), String, &'static str, bool, char, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
+plain!(ToolKind: Value, {T} Json<T>, {T} Vec<T>, {T} Option<T>, {T} BTreeMap<String, T>, {T} HashMap<String, T>);
+plain!(ToolKind: Image, Audio, ImageContent, AudioContent, EmbeddedResource, Resource, ContentBlock, CallToolResult);
+plain!(ResourceKind: (), String, &'static str, Vec<u8>, Value, {T} Json<T>);
+plain!(ResourceKind: ResourceContents, Vec<ResourceContents>, ReadResourceResult);
+plain!(PromptKind: String, &'static str, PromptMessage, Vec<PromptMessage>, GetPromptResult);
+plain!(CompletionKind: Vec<String>, Vec<&'static str>, Completion);
+plain!(MethodKind: (), Value, {T} Json<T>);
+plain!(NotificationKind: ());
+
+impl<T: Serialize + JsonSchema + Send + 'static> Output<ToolKind> for T {
+    fn schema() -> Option<Value> {
+        if is_content::<T>() {
+            return None;
+        }
+        let schema = schema::of_output::<T>();
+        // Anything at all, or nothing: neither is worth a schema.
+        let says_nothing = schema == Value::Bool(true)
+            || schema.as_object().is_some_and(serde_json::Map::is_empty)
+            || schema["type"] == "null";
+        (!says_nothing).then_some(schema)
+    }
+
+    fn reply(mut self) -> Result<Reply, Failure> {
+        if let Some(text) = (&mut self as &mut dyn Any).downcast_mut::<String>() {
+            return Ok(Reply::Text(std::mem::take(text)));
+        }
+        let value = to_json(&self)?;
+        if is_content::<T>() {
+            return Ok(Reply::Parts(match value.starts_with('[') {
+                true => value,
+                false => format!("[{value}]"),
+            }));
+        }
+        Ok(match value.as_bytes().first() {
+            Some(b'"') => match serde_json::from_str(&value) {
+                Ok(text) => Reply::Text(text),
+                Err(_) => Reply::Json(value),
+            },
+            Some(b'n') if (&self as &dyn Any).is::<()>() => Reply::Nothing,
+            _ => Reply::Json(value),
+        })
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send + 'static> Output<ToolKind> for Json<T> {
+    fn schema() -> Option<Value> {
+        <T as Output<ToolKind>>::schema()
+    }
+
+    fn reply(self) -> Result<Reply, Failure> {
+        Output::<ToolKind>::reply(self.0)
+    }
+}
+
+macro_rules! content {
+    ($($output:ty),*) => {$(
+        impl Output<ToolKind> for $output {
+            fn reply(self) -> Result<Reply, Failure> {
+                Output::<ToolKind>::reply(vec![ContentBlock::from(self)])
+            }
+        }
+    )*};
+}
+
+content!(Image, Audio, ImageContent, AudioContent, EmbeddedResource, Resource);
+
+/// `Vec` is not ours, so that its content could not be told from other lists by a trait.
+fn is_content<T: 'static>() -> bool {
+    let this = TypeId::of::<T>();
+    this == TypeId::of::<ContentBlock>() || this == TypeId::of::<Vec<ContentBlock>>()
+}
+
+impl Output<ToolKind> for CallToolResult {
+    fn reply(self) -> Result<Reply, Failure> {
+        to_json(&self).map(Reply::Result)
+    }
+}
+
+macro_rules! outputs {
+    ($kind:ty: $($({$($generics:tt)*})? $output:ty => |$value:ident| $reply:expr),* $(,)?) => {$(
+        impl $(<$($generics)*>)? Output<$kind> for $output {
+            fn reply(self) -> Result<Reply, Failure> {
+                let $value = self;
+                $reply
+            }
+        }
+    )*};
+}
+
+outputs!(ResourceKind:
+    () => |_nothing| Ok(Reply::Nothing),
+    String => |text| Ok(Reply::Text(text)),
+    &'static str => |text| Ok(Reply::Text(text.into())),
+    Vec<u8> => |bytes| Ok(Reply::Blob(STANDARD.encode(bytes))),
+    Value => |value| Ok(Reply::Json(value.to_string())),
+    {T: Serialize + Send + 'static} Json<T> => |value| to_json(&value.0).map(Reply::Json),
+    ResourceContents => |contents| Ok(Reply::Parts(json::to_raw(&[contents]).get().into())),
+    Vec<ResourceContents> => |contents| to_json(&contents).map(Reply::Parts),
+    ReadResourceResult => |result| to_json(&result).map(Reply::Result),
+);
+
+outputs!(PromptKind:
+    String => |text| Ok(Reply::Text(text)),
+    &'static str => |text| Ok(Reply::Text(text.into())),
+    PromptMessage => |message| to_json(&[message]).map(Reply::Parts),
+    Vec<PromptMessage> => |messages| to_json(&messages).map(Reply::Parts),
+    GetPromptResult => |result| to_json(&result).map(Reply::Result),
+);
+
+outputs!(CompletionKind:
+    Vec<String> => |values| to_json(&values).map(Reply::Json),
+    Vec<&'static str> => |values| to_json(&values).map(Reply::Json),
+    Completion => |completion| {
+        to_json(&serde_json::json!({ "completion": completion })).map(Reply::Result)
+    },
+);
+
+outputs!(MethodKind:
+    {T: Serialize + Send + 'static} T => |value| to_json(&value).map(|value| match &*value {
+        "null" => Reply::Nothing,
+        _ => Reply::Json(value),
+    }),
+    {T: Serialize + Send + 'static} Json<T> => |value| Output::<MethodKind>::reply(value.0),
+);
+
+outputs!(NotificationKind: () => |_nothing| Ok(Reply::Nothing));

@@ -1,0 +1,158 @@
+//! How a handler says that it failed.
+
+use std::{any::type_name, error::Error as StdError, fmt};
+
+use serde::Serialize;
+
+use crate::{
+    protocol::{Raw, json},
+    router::Failure,
+};
+
+/// Why a handler failed, and what the caller is told of it (Tools, "Error Handling").
+///
+/// Any [`std::error::Error`] becomes one through `?`. Such an error may hold what no caller should see: callers get its
+/// type and a reference, the log gets its text under that reference. Say with [`ToolError::new`] what they may read:
+///
+/// ```
+/// # use gudgeon::ToolError;
+/// fn shelf(number: &str) -> Result<u8, ToolError> {
+///     let shelf: u8 = number.parse().map_err(|_| ToolError::new(format!("{number:?} is no shelf: give 1 to 9")))?;
+///     std::fs::metadata(".")?; // a failure here is told without its details
+///     Ok(shelf)
+/// }
+/// assert!(shelf("x").unwrap_err().to_string().contains("give 1 to 9"));
+/// ```
+#[derive(Debug)]
+pub struct ToolError(Box<Failure>);
+
+/// There is no such resource: -32002 up to revision 2025-11-25, -32602 with `data.uri` from 2026-07-28 on.
+///
+/// ```
+/// # use gudgeon::{ResourceNotFound, ToolError};
+/// fn read(title: &str) -> Result<String, ToolError> {
+///     Err(ResourceNotFound::new(format!("shelf://{title}")))?
+/// }
+/// assert_eq!(read("dune").unwrap_err().to_string(), "Resource not found: shelf://dune");
+/// ```
+#[derive(Clone, Debug)]
+pub struct ResourceNotFound {
+    uri: String,
+    message: Option<String>,
+}
+
+impl ToolError {
+    /// What went wrong, for the model to read: it can often mend its call.
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self::of(Failure::Tool { message: message.to_string(), meta: None })
+    }
+
+    /// A JSON-RPC error in place of a result: the client's program sees it, the model seldom does.
+    ///
+    /// `data` is sent along where it is `Some`; one that can't be written as JSON is left out.
+    ///
+    /// ```
+    /// # use gudgeon::ToolError;
+    /// let error = ToolError::protocol(-32602, "there is no shelf 12", None::<()>);
+    /// assert_eq!(error.to_string(), "there is no shelf 12");
+    /// ```
+    pub fn protocol(code: i64, message: impl fmt::Display, data: Option<impl Serialize>) -> Self {
+        let data = data.and_then(|it| serde_json::value::to_raw_value(&it).ok());
+        Self::of(Failure::Protocol { code, message: message.to_string(), data })
+    }
+
+    /// An error that only the log may read, for those that `?` does not take: `anyhow::Error`, `Box<dyn Error>`, …
+    pub fn hidden(error: impl fmt::Display) -> Self {
+        Self::of(Failure::Exception {
+            kind: "error".into(),
+            message: error.to_string(),
+            traceback: String::new(),
+        })
+    }
+
+    /// Adds `_meta` to the failed result, where callers are told the text.
+    #[must_use]
+    pub fn with_meta(mut self, meta: impl Serialize) -> Self {
+        let object = serde_json::value::to_raw_value(&meta).ok();
+        if let Failure::Tool { meta, .. } = &mut *self.0 {
+            *meta = object.filter(|it: &Raw| it.get().starts_with('{'));
+        }
+        self
+    }
+
+    pub(super) fn of(failure: Failure) -> Self {
+        Self(Box::new(failure))
+    }
+
+    pub(super) fn into_failure(self) -> Failure {
+        *self.0
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Failure::NotFound { uri, message: None } => write!(f, "Resource not found: {uri}"),
+            Failure::Tool { message, .. }
+            | Failure::Protocol { message, .. }
+            | Failure::NotFound { message: Some(message), .. }
+            | Failure::Invalid(message)
+            | Failure::Exposed(message)
+            | Failure::Declined(message)
+            | Failure::Exception { message, .. } => f.write_str(message),
+            Failure::Cancelled => f.write_str("cancelled"),
+            Failure::TimedOut(seconds) => write!(f, "took longer than {seconds} s"),
+        }
+    }
+}
+
+impl<E: StdError> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Self::of(Failure::Exception {
+            kind: type_name::<E>().into(),
+            message,
+            traceback: String::new(),
+        })
+    }
+}
+
+impl ResourceNotFound {
+    pub fn new(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), message: None }
+    }
+
+    /// What to say in place of "Resource not found: …".
+    #[must_use]
+    pub fn with_message(mut self, message: impl fmt::Display) -> Self {
+        self.message = Some(message.to_string());
+        self
+    }
+}
+
+impl From<ResourceNotFound> for ToolError {
+    fn from(error: ResourceNotFound) -> Self {
+        Self::of(Failure::NotFound { uri: error.uri, message: error.message })
+    }
+}
+
+/// A value of the user's as JSON; what JSON can't say is the handler's fault.
+pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::Exception {
+        kind: type_name::<T>().into(),
+        message: format!("the result can't be written as JSON: {error}"),
+        traceback: String::new(),
+    })
+}
+
+/// The data of a log message; what JSON can't say is replaced by the reason.
+pub(super) fn log_data<T: Serialize>(value: &T) -> Raw {
+    serde_json::value::to_raw_value(value)
+        .unwrap_or_else(|error| json::to_raw(&format!("this can't be logged: {error}")))
+}

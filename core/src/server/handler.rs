@@ -1,0 +1,230 @@
+//! Handlers: async functions and closures in the forms that users write them, and the one form that is run.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::{
+    Answer, Context,
+    kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
+    schema,
+};
+use crate::{
+    router::{Failure, Reply},
+    schema::{Checked, Schema},
+};
+
+pub(super) type Outcome = Result<Reply, Failure>;
+pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A handler that keeps a thread longer than this is run where it stalls nobody.
+const QUICK: Duration = Duration::from_millis(1);
+/// So many quick runs make a handler that was once slow quick again.
+const TRUST: u32 = 32;
+
+/// An async function or closure that takes `()`, `(arguments)`, `(Context)` or `(arguments, Context)` and returns an
+/// [`Answer`]. Arguments are any type that implements [`serde::Deserialize`] and [`schemars::JsonSchema`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no handler",
+    note = "write `async fn(arguments, Context) -> Result<T, ToolError>`; either parameter may be left out",
+    note = "arguments implement `serde::Deserialize` and `schemars::JsonSchema`"
+)]
+pub trait Handler<Kind, Form>: Send + Sync + 'static {
+    /// What it takes, as a JSON Schema.
+    #[doc(hidden)]
+    fn arguments() -> Option<Value>;
+
+    /// What it returns, as a JSON Schema.
+    #[doc(hidden)]
+    fn output() -> Option<Value>;
+
+    #[doc(hidden)]
+    fn erase(self) -> Erased;
+}
+
+/// What a handler takes: for a tool, resource, prompt or method a type of the user's; for a completion a `String` (what
+/// was typed so far) or a [`CompletionInput`].
+pub trait Arguments<Kind>: Sized + Send {
+    #[doc(hidden)]
+    fn schema() -> Option<Value>;
+
+    #[doc(hidden)]
+    fn read(input: &str) -> Result<Self, Failure>;
+}
+
+/// What is to be completed.
+#[derive(Clone, Debug, Deserialize)]
+pub struct CompletionInput {
+    /// What was typed so far.
+    pub value: String,
+    /// The arguments that are filled in already.
+    #[serde(rename = "arguments")]
+    pub given: BTreeMap<String, String>,
+}
+
+/// The forms of handlers, to tell their implementations apart.
+pub mod form {
+    use std::marker::PhantomData;
+
+    #[derive(Debug)]
+    pub enum Nothing {}
+    #[derive(Debug)]
+    pub enum OnlyContext {}
+    #[derive(Debug)]
+    pub struct OnlyArguments<A>(PhantomData<A>);
+    #[derive(Debug)]
+    pub struct Both<A>(PhantomData<A>);
+}
+
+/// A handler of any form.
+pub struct Erased {
+    run: Box<dyn Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync>,
+    /// Decodes arguments that come as strings whatever their type is, as those of prompts do.
+    decoder: Option<Schema>,
+    /// Quick runs to go until it is run in place again; 0 for a quick one.
+    distrust: AtomicU32,
+}
+
+impl Erased {
+    fn new(run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static) -> Self {
+        Self { run: Box::new(run), decoder: None, distrust: AtomicU32::new(0) }
+    }
+
+    pub(super) fn decode_with(&mut self, schema: Schema) {
+        self.decoder = Some(schema);
+    }
+
+    pub(super) fn call(self: &Arc<Self>, input: String, context: Context) -> BoxFuture<Outcome> {
+        match &self.decoder {
+            None => (self.run)(input, context),
+            Some(schema) => match schema.check_arguments(&input) {
+                Ok(Checked::AsGiven) => (self.run)(input, context),
+                Ok(Checked::Decoded(input)) => (self.run)(input, context),
+                Err(violation) => {
+                    let message = format!("Invalid arguments: {violation}");
+                    Box::pin(std::future::ready(Err(Failure::Invalid(message))))
+                }
+            },
+        }
+    }
+
+    pub(super) fn is_quick(&self) -> bool {
+        self.distrust.load(Ordering::Relaxed) == 0
+    }
+
+    /// Notes how long a run kept its thread.
+    pub(super) fn learn(&self, kept: Duration) {
+        if kept > QUICK {
+            self.distrust.store(TRUST, Ordering::Relaxed);
+        } else if !self.is_quick() {
+            // A lost update only makes it take a run longer.
+            let left = self.distrust.load(Ordering::Relaxed);
+            self.distrust.store(left.saturating_sub(1), Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Erased {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Erased").field("distrust", &self.distrust).finish_non_exhaustive()
+    }
+}
+
+macro_rules! forms {
+    ($($form:ty, [$($argument:ident)?], ($($parameter:ty),*), |$input:ident, $context:ident| ($($value:expr),*);)*) => {$(
+        impl<Kind, F, Returned $(, $argument)?> Handler<Kind, $form> for F
+        where
+            F: Fn($($parameter),*) -> Returned + Send + Sync + 'static,
+            Returned: Future<Output: Answer<Kind>> + Send,
+            $($argument: Arguments<Kind> + 'static,)?
+        {
+            fn arguments() -> Option<Value> {
+                None$(.or($argument::schema()))?
+            }
+
+            fn output() -> Option<Value> {
+                Returned::Output::schema()
+            }
+
+            fn erase(self) -> Erased {
+                let handler = Arc::new(self);
+                Erased::new(move |$input, $context| {
+                    let handler = Arc::clone(&handler);
+                    Box::pin(async move {
+                        let _ = (&$input, &$context);
+                        handler($($value),*).await.into_reply()
+                    })
+                })
+            }
+        }
+    )*};
+}
+
+forms! {
+    form::Nothing, [], (), |input, context| ();
+    form::OnlyContext, [], (Context), |input, context| (context);
+    form::OnlyArguments<A>, [A], (A), |input, context| (A::read(&input)?);
+    form::Both<A>, [A], (A, Context), |input, context| (A::read(&input)?, context);
+}
+
+macro_rules! arguments {
+    ($($kind:ty),*) => {$(
+        impl<A: DeserializeOwned + JsonSchema + Send> Arguments<$kind> for A {
+            fn schema() -> Option<Value> {
+                Some(schema::of_arguments::<A>())
+            }
+
+            fn read(input: &str) -> Result<Self, Failure> {
+                from_json(input)
+            }
+        }
+    )*};
+}
+
+arguments!(ToolKind, ResourceKind, PromptKind);
+
+macro_rules! untyped_arguments {
+    ($($kind:ty: [$($generics:tt)*] $of:ty),*) => {$(
+        impl<$($generics)*> Arguments<$kind> for $of {
+            fn schema() -> Option<Value> {
+                None
+            }
+
+            fn read(input: &str) -> Result<Self, Failure> {
+                from_json(input)
+            }
+        }
+    )*};
+}
+
+untyped_arguments!(
+    MethodKind: [A: DeserializeOwned + Send] A,
+    NotificationKind: [A: DeserializeOwned + Send] A,
+    CompletionKind: [] CompletionInput
+);
+
+impl Arguments<CompletionKind> for String {
+    fn schema() -> Option<Value> {
+        None
+    }
+
+    fn read(input: &str) -> Result<Self, Failure> {
+        from_json::<CompletionInput>(input).map(|it| it.value)
+    }
+}
+
+fn from_json<A: DeserializeOwned>(input: &str) -> Result<A, Failure> {
+    serde_json::from_str(input)
+        .map_err(|error| Failure::Invalid(format!("Invalid arguments: {error}")))
+}

@@ -1,0 +1,358 @@
+//! What users hold on the server's side: [`Server`], and the tools, resources and prompts that it offers.
+
+mod answer;
+mod connection;
+mod content;
+mod context;
+mod error;
+mod handler;
+pub mod kind;
+mod prompt;
+mod registry;
+mod resource;
+mod run;
+mod schema;
+mod serve;
+mod tool;
+mod workers;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use self::{
+    answer::{Answer, Output},
+    content::{Audio, Image, Json},
+    context::Context,
+    error::{ResourceNotFound, ToolError},
+    handler::{Arguments, CompletionInput, Handler, form},
+    prompt::Prompt,
+    registry::{List, Offering, Registry},
+    resource::Resource,
+    tool::Tool,
+};
+use self::{
+    handler::BoxFuture,
+    kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
+    registry::Hub,
+    serve::Limits,
+};
+use crate::{
+    error::Error,
+    framing::DEFAULT_LINE_LIMIT,
+    protocol::{Icon, Implementation, Raw, Revision, json::to_raw},
+    router::{Offers, ServerFacts},
+    schema::Schema,
+};
+
+/// Entries on one page of a list, unless the user says otherwise.
+const PAGE_SIZE: usize = 100;
+/// What is in flight at the end has this long to finish, unless the user says otherwise.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A server of the Model Context Protocol: every revision, at once.
+///
+/// ```no_run
+/// use gudgeon::Server;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Args {
+///     a: i64,
+///     b: i64,
+/// }
+///
+/// #[tokio::main]
+/// async fn main() -> Result<(), gudgeon::error::Error> {
+///     Server::new("shelf")
+///         .version("1.0.0")
+///         .tool("add", |Args { a, b }: Args| async move { Ok(a + b) })
+///         .run_stdio()
+///         .await
+/// }
+/// ```
+///
+/// # Panics
+/// What is registered wrongly (a name that is taken, a schema that can't be used, a URI that is none) panics where it is
+/// registered, and says what would mend it: it is a mistake in the program, found when it starts.
+/// [`Registry::add`] returns it as an error instead.
+#[must_use = "a server serves once it is run"]
+pub struct Server {
+    hub: Arc<Hub>,
+    limits: Limits,
+    at_shutdown: Vec<Box<dyn FnOnce() -> BoxFuture<()> + Send>>,
+}
+
+impl Server {
+    /// The name is for programs; [`Server::title`] is for people.
+    pub fn new(name: impl Into<String>) -> Self {
+        let offers = Offers::new(ServerFacts {
+            info: Implementation::new(name, ""),
+            instructions: None,
+            revisions: Revision::ALL.into_iter().rev().collect(),
+            page_size: PAGE_SIZE,
+            list_ttl: Duration::ZERO,
+            debug: false,
+        });
+        Self {
+            hub: Arc::new(Hub::new(offers)),
+            limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
+            at_shutdown: Vec::new(),
+        }
+    }
+
+    /// Of your server. Default: none.
+    pub fn version(self, version: impl Into<String>) -> Self {
+        self.facts(|it| it.info.version = version.into())
+    }
+
+    pub fn title(self, title: impl Into<String>) -> Self {
+        self.facts(|it| it.info.title = Some(title.into()))
+    }
+
+    pub fn description(self, description: impl Into<String>) -> Self {
+        self.facts(|it| it.info.description = Some(description.into()))
+    }
+
+    pub fn website_url(self, url: impl Into<String>) -> Self {
+        self.facts(|it| it.info.website_url = Some(url.into()))
+    }
+
+    pub fn icons(self, icons: impl IntoIterator<Item = Icon>) -> Self {
+        self.facts(|it| it.info.icons = Some(icons.into_iter().collect()))
+    }
+
+    /// How the server as a whole is to be used, for models.
+    pub fn instructions(self, instructions: impl Into<String>) -> Self {
+        self.facts(|it| it.instructions = Some(instructions.into()))
+    }
+
+    /// Which revisions of the protocol are spoken, in any order. Default: all.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
+        let mut revisions: Vec<_> = revisions.into_iter().collect();
+        revisions.sort_unstable_by(|one, other| other.cmp(one));
+        revisions.dedup();
+        assert!(
+            !revisions.is_empty(),
+            "a server speaks at least one revision: name one, or leave the call out"
+        );
+        self.facts(|it| it.revisions = revisions)
+    }
+
+    /// Entries on one page of a list; clients fetch the next page with a cursor. Default: 100.
+    pub fn page_size(self, entries: usize) -> Self {
+        self.facts(|it| it.page_size = entries.max(1))
+    }
+
+    /// How long a client may keep lists. Default: not at all (Caching, from revision 2026-07-28).
+    pub fn list_ttl(self, ttl: Duration) -> Self {
+        self.facts(|it| it.list_ttl = ttl)
+    }
+
+    /// Whether callers see what is otherwise only logged: the text of a panic or of a hidden error. Default: no.
+    pub fn debug(self, debug: bool) -> Self {
+        self.facts(|it| it.debug = debug)
+    }
+
+    /// The longest message that is read: bytes. A longer one is refused, and the connection goes on. Default: 16 MiB.
+    pub fn max_message(mut self, bytes: usize) -> Self {
+        self.limits.line = bytes;
+        self
+    }
+
+    /// How long calls in flight may go on when the client has gone or the process is told to end. Default: 2 s.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.limits.grace = grace;
+        self
+    }
+
+    /// Offers a tool. [`Server::add`] takes one with more to say about it.
+    ///
+    /// # Panics
+    /// When the name or a schema can't be used.
+    #[track_caller]
+    pub fn tool<H: Handler<ToolKind, Form>, Form>(
+        self,
+        name: impl Into<String>,
+        handler: H,
+    ) -> Self {
+        self.add(Tool::new(name, handler))
+    }
+
+    /// Offers a tool, a resource, a template of resources, or a prompt.
+    ///
+    /// # Panics
+    /// When its name is taken, or something of it can't be used.
+    #[track_caller]
+    #[expect(clippy::should_implement_trait, reason = "nobody writes `server + tool`")]
+    pub fn add(self, offering: impl Offering) -> Self {
+        let added = self.hub.change(|offers| offering.register(offers));
+        self.registered(added)
+    }
+
+    /// Completes an argument of a prompt (by its name) or a variable of a resource template (by its URI template): the
+    /// handler takes what was typed so far as a `String`, or a [`CompletionInput`] (Completion).
+    ///
+    /// ```
+    /// # use gudgeon::{Prompt, Server};
+    /// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// # struct Review { title: String }
+    /// let server = Server::new("shelf")
+    ///     .add(Prompt::new("review", |it: Review| async move { format!("Review {}.", it.title) }))
+    ///     .complete("review", "title", |typed: String| async move {
+    ///         let titles = ["Dune", "Emma"];
+    ///         titles.into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
+    ///     });
+    /// ```
+    ///
+    /// # Panics
+    /// When there is no such prompt, template or argument yet.
+    #[track_caller]
+    pub fn complete<H: Handler<CompletionKind, Form>, Form>(
+        self,
+        target: &str,
+        argument: &str,
+        handler: H,
+    ) -> Self {
+        let handler = Arc::new(handler.erase());
+        let added = self.hub.edit(|offers| offers.add_completion(target, argument, handler));
+        self.registered(added)
+    }
+
+    /// Serves a request of your own, such as `acme/reindex`. The handler takes its params and returns an object, or `()`.
+    ///
+    /// # Panics
+    /// When the name is taken or can't be used.
+    #[track_caller]
+    pub fn method<H: Handler<MethodKind, Form>, Form>(self, name: &str, handler: H) -> Self {
+        let handler = Arc::new(handler.erase());
+        let added = self.hub.edit(|offers| offers.add_method(name, handler));
+        self.registered(added)
+    }
+
+    /// Listens to a notification of your own, such as `acme/changed`, or to `notifications/roots/list_changed`.
+    ///
+    /// # Panics
+    /// When the name is taken or can't be used.
+    #[track_caller]
+    pub fn notification<H: Handler<NotificationKind, Form>, Form>(
+        self,
+        name: &str,
+        handler: H,
+    ) -> Self {
+        let handler = Arc::new(handler.erase());
+        let added = self.hub.edit(|offers| offers.add_notification(name, handler));
+        self.registered(added)
+    }
+
+    /// Runs when [`Server::run_stdio`] ends, after the last call; hooks run in the order in which they were given.
+    pub fn on_shutdown<F, Done>(mut self, hook: F) -> Self
+    where
+        F: FnOnce() -> Done + Send + 'static,
+        Done: Future<Output = ()> + Send + 'static,
+    {
+        self.at_shutdown.push(Box::new(|| Box::pin(hook())));
+        self
+    }
+
+    /// Changes what is offered while the server runs.
+    pub fn registry(&self) -> Registry {
+        Registry::new(Arc::clone(&self.hub))
+    }
+
+    /// Serves standard input and output until the client closes them, or on SIGTERM and Ctrl-C (Transports, "stdio").
+    ///
+    /// What the program prints goes to standard error from then on, so that nothing but messages is on the wire. Must be
+    /// called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// When the process has no such streams, or serves them already.
+    pub async fn run_stdio(self) -> Result<(), Error> {
+        let served = serve::stdio(&self.hub, self.limits).await;
+        for hook in self.at_shutdown {
+            hook().await;
+        }
+        served
+    }
+
+    /// Serves at a target: `"stdio"`.
+    ///
+    /// # Errors
+    /// When the target is another, and as [`Server::run_stdio`] does.
+    pub async fn run(self, target: &str) -> Result<(), Error> {
+        match target {
+            "stdio" => self.run_stdio().await,
+            _ => Err(Error::misuse(format!(
+                "{target:?} is nothing that can be served: use \"stdio\", or give streams of your own to serve()"
+            ))),
+        }
+    }
+
+    /// Serves one client over any pair of streams, one message a line, until the reader ends. May be called again, also
+    /// at the same time, for the next client.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// # use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let (client, ours) = tokio::io::duplex(64 * 1024);
+    /// let (reader, writer) = tokio::io::split(ours);
+    /// tokio::spawn(server.serve(reader, writer));
+    ///
+    /// let (answers, mut requests) = tokio::io::split(client);
+    /// let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+    /// let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}\n");
+    /// requests.write_all(frame.as_bytes()).await.unwrap();
+    /// let answer = BufReader::new(answers).lines().next_line().await.unwrap().unwrap();
+    /// assert!(answer.contains(r#""name":"shelf""#));
+    /// # }
+    /// ```
+    pub fn serve<R, W>(&self, reader: R, writer: W) -> impl Future<Output = ()> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        serve::streams(Arc::clone(&self.hub), self.limits, reader, writer)
+    }
+
+    fn facts(self, change: impl FnOnce(&mut ServerFacts)) -> Self {
+        self.hub.edit(|offers| change(Arc::make_mut(&mut offers.server)));
+        self
+    }
+
+    #[track_caller]
+    fn registered(self, registered: Result<(), Error>) -> Self {
+        match registered {
+            Ok(()) => self,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// A member that must be an object.
+#[track_caller]
+fn object(name: &str, value: &impl Serialize) -> Raw {
+    match serde_json::value::to_raw_value(value) {
+        Ok(json) if json.get().starts_with('{') => json,
+        Ok(_) => panic!("{name} must be an object: give a map, a struct, or json!({{…}})"),
+        Err(error) => panic!("{name} can't be written as JSON: {error}"),
+    }
+}
+
+fn compile(schema: &Value, place: &str) -> Result<Schema, Error> {
+    Schema::compile(to_raw(schema).get())
+        .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
+}

@@ -1,0 +1,221 @@
+//! What a server offers, shared with its connections and changed while they run.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use serde_json::Value;
+
+use super::connection::Connection;
+use crate::{
+    error::Error,
+    router::{Changes, Offers},
+    session::server::ListKind,
+};
+
+/// Something that is added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
+/// [`Prompt`](super::Prompt).
+pub trait Offering: sealed::Sealed {
+    #[doc(hidden)]
+    fn register(self, offers: &mut Offers) -> Result<ListKind, Error>;
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
+
+/// Which list an entry is in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum List {
+    /// By name.
+    Tools,
+    /// By URI.
+    Resources,
+    /// By URI template.
+    Templates,
+    /// By name.
+    Prompts,
+}
+
+/// Changes what a server offers while it runs; clients are told that the list has changed.
+///
+/// ```
+/// # use gudgeon::{Registry, Server, Tool, List};
+/// # fn main() -> Result<(), gudgeon::error::Error> {
+/// let server = Server::new("shelf").tool("open", || async { "open" });
+/// let registry: Registry = server.registry();
+/// registry.add(Tool::new("close", || async { "closed" }))?;
+/// registry.disable(List::Tools, ["open"])?;
+/// assert!(registry.remove(List::Tools, "nowhere").is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Registry {
+    hub: Arc<Hub>,
+}
+
+impl Registry {
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
+        Self { hub }
+    }
+
+    /// Adds it. Fails where the name is taken or something of it can't be used.
+    pub fn add(&self, offering: impl Offering) -> Result<(), Error> {
+        self.hub.change(|offers| offering.register(offers))
+    }
+
+    /// Removes it. Fails where there is none of this name.
+    pub fn remove(&self, list: List, key: &str) -> Result<(), Error> {
+        self.hub.change(|offers| {
+            match list {
+                List::Tools => offers.tools.remove(key),
+                List::Resources => offers.resources.remove(key),
+                List::Templates => offers.templates.remove(key),
+                List::Prompts => offers.prompts.remove(key),
+            }
+            .map(|()| list.kind())
+        })
+    }
+
+    /// Changes what clients see of it: members by their names in the newest revision's JSON; `null` removes one. Names,
+    /// URIs and schemas can't change.
+    ///
+    /// ```
+    /// # use gudgeon::{Server, List};
+    /// # let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let change = serde_json::json!({"description": "Open the shelf."});
+    /// server.registry().update(List::Tools, "open", change)?;
+    /// # Ok::<(), gudgeon::error::Error>(())
+    /// ```
+    pub fn update(&self, list: List, key: &str, changes: Value) -> Result<(), Error> {
+        let Value::Object(changes) = changes else {
+            return Err(Error::misuse("changes are an object: {\"description\": …}"));
+        };
+        self.hub.change(|offers| update(offers, list, key, &changes).map(|()| list.kind()))
+    }
+
+    /// Shows those that were hidden.
+    pub fn enable<K: Into<String>>(
+        &self,
+        list: List,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<(), Error> {
+        let keys: Vec<_> = keys.into_iter().map(Into::into).collect();
+        self.set_enabled(list, &keys, &[], true)
+    }
+
+    /// Hides them: they are not listed, and calling them fails as if they were not there.
+    pub fn disable<K: Into<String>>(
+        &self,
+        list: List,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<(), Error> {
+        let keys: Vec<_> = keys.into_iter().map(Into::into).collect();
+        self.set_enabled(list, &keys, &[], false)
+    }
+
+    /// Shows or hides all that carry the tag.
+    pub fn set_tag_enabled(&self, list: List, tag: &str, enabled: bool) -> Result<(), Error> {
+        self.set_enabled(list, &[], &[tag.to_owned()], enabled)
+    }
+
+    fn set_enabled(
+        &self,
+        list: List,
+        keys: &[String],
+        tags: &[String],
+        enabled: bool,
+    ) -> Result<(), Error> {
+        self.hub.change(|offers| {
+            match list {
+                List::Tools => offers.tools.set_enabled(keys, tags, enabled),
+                List::Resources => offers.resources.set_enabled(keys, tags, enabled),
+                List::Templates => offers.templates.set_enabled(keys, tags, enabled),
+                List::Prompts => offers.prompts.set_enabled(keys, tags, enabled),
+            }
+            .map(|()| list.kind())
+        })
+    }
+}
+
+impl List {
+    fn kind(self) -> ListKind {
+        match self {
+            Self::Tools => ListKind::Tools,
+            Self::Resources | Self::Templates => ListKind::Resources,
+            Self::Prompts => ListKind::Prompts,
+        }
+    }
+}
+
+fn update(offers: &mut Offers, list: List, key: &str, changes: &Changes) -> Result<(), Error> {
+    match list {
+        List::Tools => offers.tools.update(key, changes),
+        List::Resources => offers.resources.update(key, changes),
+        List::Templates => offers.templates.update(key, changes),
+        List::Prompts => offers.prompts.update(key, changes),
+    }
+}
+
+/// The offers of now, and who is to hear of changes.
+pub(super) struct Hub {
+    state: Mutex<State>,
+}
+
+struct State {
+    offers: Offers,
+    connections: Vec<Weak<dyn Connection>>,
+}
+
+impl Hub {
+    pub(super) fn new(offers: Offers) -> Self {
+        Self { state: Mutex::new(State { offers, connections: Vec::new() }) }
+    }
+
+    /// Opens a connection with the offers of now; it hears of every later change.
+    pub(super) fn attach<C: Connection + 'static>(
+        &self,
+        open: impl FnOnce(Arc<Offers>) -> Arc<C>,
+    ) -> Arc<C> {
+        let mut state = self.lock();
+        let connection = open(Arc::new(state.offers.clone()));
+        state.connections.retain(|it| it.strong_count() > 0);
+        let weak: Weak<C> = Arc::downgrade(&connection);
+        state.connections.push(weak);
+        connection
+    }
+
+    /// Changes nothing where the change fails.
+    pub(super) fn change(
+        &self,
+        change: impl FnOnce(&mut Offers) -> Result<ListKind, Error>,
+    ) -> Result<(), Error> {
+        let mut state = self.lock();
+        let mut offers = state.offers.clone();
+        let changed = change(&mut offers)?;
+        state.offers = offers;
+        let offers = Arc::new(state.offers.clone());
+        for connection in state.connections.iter().filter_map(Weak::upgrade) {
+            connection.set_offers(Arc::clone(&offers), vec![changed]);
+            connection.flush();
+        }
+        Ok(())
+    }
+
+    /// For what no list shows; before anybody is connected.
+    pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Offers) -> T) -> T {
+        edit(&mut self.lock().offers)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,254 @@
+//! A resource or a template of resources, as it is put together before a server offers it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    handler::{Erased, Handler},
+    kind::ResourceKind,
+    registry::{Offering, sealed::Sealed},
+    schema,
+};
+use crate::{
+    error::Error,
+    protocol::{self, Annotations, CacheHint, Icon, Raw, ResourceTemplate},
+    router::{Offers, ResourceOffer, TemplateOffer},
+    session::server::ListKind,
+};
+
+/// Something that clients can read (Resources): at one URI, or behind a URI template of RFC 6570.
+///
+/// ```
+/// # use gudgeon::{Resource, ResourceNotFound, Server, ToolError};
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Book {
+///     id: u32,
+/// }
+///
+/// async fn book(Book { id }: Book) -> Result<String, ToolError> {
+///     match id {
+///         1 => Ok("Dune".into()),
+///         _ => Err(ResourceNotFound::new(format!("shelf://books/{id}")).into()),
+///     }
+/// }
+///
+/// let server = Server::new("shelf")
+///     .add(Resource::new("shelf://about", || async { "A shelf of books." }).name("about"))
+///     .add(Resource::template("shelf://books/{id}", book).description("A book's title."));
+/// ```
+#[derive(Debug)]
+#[must_use = "a resource is offered once it is added to a server"]
+pub struct Resource {
+    uri: String,
+    is_template: bool,
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    mime_type: Option<String>,
+    annotations: Option<Annotations>,
+    icons: Option<Vec<Icon>>,
+    meta: Option<Raw>,
+    size: Option<u64>,
+    handler: Erased,
+    arguments: Option<Value>,
+    tags: Vec<String>,
+    timeout: Option<Duration>,
+    cache: CacheHint,
+    enabled: bool,
+}
+
+impl Resource {
+    /// At one URI. The handler takes nothing, or the [`Context`](super::Context).
+    pub fn new<H: Handler<ResourceKind, Form>, Form>(uri: impl Into<String>, handler: H) -> Self {
+        Self::of(uri.into(), false, handler)
+    }
+
+    /// Behind a template: its variables are the fields of the handler's arguments. `{+path}` takes slashes too.
+    pub fn template<H: Handler<ResourceKind, Form>, Form>(
+        template: impl Into<String>,
+        handler: H,
+    ) -> Self {
+        Self::of(template.into(), true, handler)
+    }
+
+    fn of<H: Handler<ResourceKind, Form>, Form>(
+        uri: String,
+        is_template: bool,
+        handler: H,
+    ) -> Self {
+        Self {
+            uri,
+            is_template,
+            name: None,
+            title: None,
+            description: None,
+            mime_type: None,
+            annotations: None,
+            icons: None,
+            meta: None,
+            size: None,
+            handler: handler.erase(),
+            arguments: H::arguments(),
+            tags: Vec::new(),
+            timeout: None,
+            cache: CacheHint::default(),
+            enabled: true,
+        }
+    }
+
+    /// Default: the URI.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// For people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Default: told by what the handler returns.
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
+    pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
+        self.icons = Some(icons.into_iter().collect());
+        self
+    }
+
+    /// `_meta`, an object: for hosts that know your names.
+    ///
+    /// # Panics
+    /// When it is no object.
+    #[track_caller]
+    pub fn meta(mut self, meta: impl Serialize) -> Self {
+        self.meta = Some(super::object("meta", &meta));
+        self
+    }
+
+    /// Bytes, where they are known beforehand; templates have none.
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.size = Some(bytes);
+        self
+    }
+
+    /// By which it can be shown and hidden together with others; clients don't see them.
+    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A read that takes longer is stopped and fails. Default: no limit.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long a client may keep what it read. Default: not at all (Caching, from revision 2026-07-28).
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.cache.ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// Caches must not share it between users.
+    pub fn private(mut self) -> Self {
+        self.cache.private = true;
+        self
+    }
+
+    /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
+    pub fn enabled(mut self, enabled: bool) -> Self {
+        self.enabled = enabled;
+        self
+    }
+
+    fn register_template(mut self, offers: &mut Offers) -> Result<(), Error> {
+        let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
+        self.decode_arguments()?;
+        let template = ResourceTemplate {
+            name: self.name.unwrap_or_else(|| self.uri.clone()),
+            uri_template: self.uri,
+            title: self.title,
+            description: self.description,
+            icons: self.icons,
+            mime_type: self.mime_type,
+            annotations: self.annotations,
+            meta: self.meta,
+        };
+        let mut offer = TemplateOffer::new(template, Arc::new(self.handler))?;
+        let variables = offer.variables();
+        if let Some((name, ..)) = taken.iter().find(|it| it.2 && !variables.contains(&it.0)) {
+            return Err(Error::misuse(format!(
+                "the template {:?} has no variable {name:?}, which its handler takes: write {{{name}}} into the \
+                 template, or make the field optional",
+                offer.template.uri_template
+            )));
+        }
+        offer.tags = self.tags;
+        offer.timeout = self.timeout;
+        offer.cache = self.cache;
+        offers.templates.add(offer, self.enabled)
+    }
+
+    fn register_resource(self, offers: &mut Offers) -> Result<(), Error> {
+        let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
+        if let Some((name, ..)) = taken.iter().find(|it| it.2) {
+            return Err(Error::misuse(format!(
+                "the resource {:?} has one URI, but its handler takes {name:?}: use Resource::template with {{{name}}} \
+                 in the URI, or take no arguments",
+                self.uri
+            )));
+        }
+        let resource = protocol::Resource {
+            name: self.name.unwrap_or_else(|| self.uri.clone()),
+            uri: self.uri,
+            title: self.title,
+            description: self.description,
+            icons: self.icons,
+            mime_type: self.mime_type,
+            annotations: self.annotations,
+            size: self.size,
+            meta: self.meta,
+        };
+        let mut offer = ResourceOffer::new(resource, Arc::new(self.handler))?;
+        offer.tags = self.tags;
+        offer.timeout = self.timeout;
+        offer.cache = self.cache;
+        offers.resources.add(offer, self.enabled)
+    }
+
+    /// A URI's parts are strings, whatever the handler's type says.
+    fn decode_arguments(&mut self) -> Result<(), Error> {
+        let Some(schema) = &self.arguments else { return Ok(()) };
+        let place = format!("the arguments of the template {:?}", self.uri);
+        self.handler.decode_with(super::compile(schema, &place)?);
+        Ok(())
+    }
+}
+
+impl Sealed for Resource {}
+
+impl Offering for Resource {
+    fn register(self, offers: &mut Offers) -> Result<ListKind, Error> {
+        match self.is_template {
+            true => self.register_template(offers)?,
+            false => self.register_resource(offers)?,
+        }
+        Ok(ListKind::Resources)
+    }
+}

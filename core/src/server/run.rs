@@ -1,0 +1,232 @@
+//! Runs the handlers of one connection: in place where they are quick, on tasks where they wait, on threads where they
+//! were seen to block.
+
+use std::{
+    any::Any,
+    collections::HashMap,
+    io::Write as _,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use tokio::{runtime::Handle, sync::Notify};
+
+use super::{
+    Context,
+    connection::Connection,
+    handler::{BoxFuture, Erased, Outcome},
+    workers::Workers,
+};
+use crate::{
+    driver::Work,
+    router::Failure,
+    service::{Run, abandoned},
+    session::CallId,
+};
+
+pub(super) struct Runner {
+    connection: Arc<dyn Connection>,
+    runtime: Handle,
+    workers: Workers,
+    under_way: Mutex<HashMap<CallId, Context>>,
+    /// The deadline that the timer waits for.
+    next_deadline: Mutex<Option<Instant>>,
+    rescheduled: Notify,
+    answered: Notify,
+}
+
+impl Runner {
+    /// For the runtime that it is called in.
+    pub(super) fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
+        Arc::new(Self {
+            connection,
+            runtime: Handle::current(),
+            workers: Workers::default(),
+            under_way: Mutex::default(),
+            next_deadline: Mutex::default(),
+            rescheduled: Notify::new(),
+            answered: Notify::new(),
+        })
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Does what the service asks for, and what comes of that. Must be called inside the runtime.
+    pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
+        while !work.is_empty() {
+            let Work { runs, cancels, reports } = std::mem::take(&mut work);
+            for text in reports {
+                report(&text);
+            }
+            for run in runs {
+                // Asked for and given up within one batch: nobody waits for it.
+                if run.is_notification || !cancels.contains(&run.context.call) {
+                    work.extend(self.start(run));
+                }
+            }
+            for call in cancels {
+                self.cancel(call);
+            }
+        }
+    }
+
+    /// After every batch: what is queued gets written, and the timer knows the next deadline.
+    pub(super) fn settle(&self) {
+        self.connection.flush();
+        self.schedule();
+    }
+
+    pub(super) fn schedule(&self) {
+        if let Some(deadline) = self.connection.deadline() {
+            let mut next = lock(&self.next_deadline);
+            if next.is_none_or(|it| deadline < it) {
+                *next = Some(deadline);
+                self.rescheduled.notify_one();
+            }
+        }
+    }
+
+    /// Ticks whenever a deadline has come; never returns.
+    pub(super) async fn keep_time(self: Arc<Self>) {
+        loop {
+            let deadline = self.connection.deadline();
+            *lock(&self.next_deadline) = deadline;
+            let Some(deadline) = deadline else {
+                self.rescheduled.notified().await;
+                continue;
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline.into()) => {
+                    let work = self.connection.tick();
+                    self.perform(work);
+                    self.settle();
+                    self.answered.notify_waiters();
+                }
+                () = self.rescheduled.notified() => (),
+            }
+        }
+    }
+
+    /// Lets what is in flight finish within the grace, and stops the rest.
+    pub(super) async fn wind_down(self: &Arc<Self>, grace: Duration) {
+        let all_answered = async {
+            loop {
+                let mut answered = std::pin::pin!(self.answered.notified());
+                answered.as_mut().enable();
+                if self.connection.in_flight() == 0 {
+                    return;
+                }
+                answered.await;
+            }
+        };
+        let _ = tokio::time::timeout(grace, all_answered).await;
+        self.stop();
+    }
+
+    /// Stops everything at once.
+    pub(super) fn stop(&self) {
+        drop(self.connection.close());
+        for context in lock(&self.under_way).drain().map(|(_, context)| context) {
+            context.cancel();
+        }
+    }
+
+    fn start(self: &Arc<Self>, run: Run) -> Work {
+        let Run { handler, input, context, is_notification } = run;
+        let call = (!is_notification).then_some(context.call);
+        let Ok(handler) = handler.downcast::<Erased>() else {
+            return self.finish(call, Err(abandoned()));
+        };
+        let context = Context::new(context, Arc::clone(&self.connection));
+        if let Some(call) = call {
+            lock(&self.under_way).insert(call, context.clone());
+        }
+        let is_quick = handler.is_quick();
+        let mut running = Running { future: handler.call(input, context.clone()), handler };
+        if is_quick {
+            let mut unheard = std::task::Context::from_waker(Waker::noop());
+            // Pending: the task polls it again, and so registers its own waker.
+            if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut unheard) {
+                return self.finish(call, outcome);
+            }
+        }
+        let runner = Arc::clone(self);
+        let task = async move {
+            let outcome = tokio::select! {
+                biased;
+                () = context.cancelled() => return,
+                outcome = running => outcome,
+            };
+            let work = runner.finish(call, outcome);
+            runner.perform(work);
+            runner.settle();
+            runner.answered.notify_waiters();
+        };
+        if is_quick {
+            drop(self.runtime.spawn(task));
+        } else {
+            let runtime = self.runtime.clone();
+            self.workers.run(move || runtime.block_on(task));
+        }
+        Work::default()
+    }
+
+    fn finish(&self, call: Option<CallId>, outcome: Outcome) -> Work {
+        let Some(call) = call else {
+            if let Err(failure) = outcome {
+                report(&format!("a notification's handler failed: {failure:?}"));
+            }
+            return Work::default();
+        };
+        lock(&self.under_way).remove(&call);
+        self.connection.done(call, outcome)
+    }
+
+    fn cancel(&self, call: CallId) {
+        let context = lock(&self.under_way).remove(&call);
+        if let Some(context) = context {
+            context.cancel();
+        }
+        self.answered.notify_waiters();
+    }
+}
+
+/// A handler's future that can't take its caller down, and tells how long it kept the thread.
+struct Running {
+    future: BoxFuture<Outcome>,
+    handler: Arc<Erased>,
+}
+
+impl Future for Running {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Outcome> {
+        let begun = Instant::now();
+        let polled = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
+        self.handler.learn(begun.elapsed());
+        polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    Failure::Exception { kind: "panic".into(), message: message.into(), traceback: String::new() }
+}
+
+/// For whoever runs the server: with or without a subscriber of `tracing`.
+fn report(text: &str) {
+    tracing::error!("{text}");
+    // A closed standard error is no reason to stop serving.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

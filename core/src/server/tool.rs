@@ -1,0 +1,189 @@
+//! A tool, as it is put together before a server offers it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    handler::{Erased, Handler},
+    kind::ToolKind,
+    registry::{Offering, sealed::Sealed},
+    schema,
+};
+use crate::{
+    error::Error,
+    protocol::{self, Icon, ToolAnnotations, json::to_raw},
+    router::{Offers, ToolOffer},
+    session::server::ListKind,
+};
+
+/// A tool and how it behaves (Tools).
+///
+/// ```
+/// # use std::time::Duration;
+/// # use gudgeon::{Server, Tool, ToolError};
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Division {
+///     /// what is divided
+///     dividend: f64,
+///     divisor: f64,
+/// }
+///
+/// async fn divide(Division { dividend, divisor }: Division) -> Result<f64, ToolError> {
+///     match divisor == 0.0 {
+///         true => Err(ToolError::new("can't divide by zero: give another divisor")),
+///         false => Ok(dividend / divisor),
+///     }
+/// }
+///
+/// let server = Server::new("calculator").add(
+///     Tool::new("divide", divide)
+///         .description("Divide two numbers.")
+///         .read_only()
+///         .timeout(Duration::from_secs(5)),
+/// );
+/// ```
+#[derive(Debug)]
+#[must_use = "a tool is offered once it is added to a server"]
+pub struct Tool {
+    listed: protocol::Tool,
+    handler: Erased,
+    annotations: ToolAnnotations,
+    tags: Vec<String>,
+    timeout: Option<Duration>,
+    concurrency: Option<usize>,
+    enabled: bool,
+}
+
+impl Tool {
+    /// The arguments' type makes the input schema, the doc comments of its fields the parameters' descriptions; the type
+    /// that the handler returns makes the output schema. A name has 1 to 128 letters, digits, `_`, `-`, `.`.
+    pub fn new<H: Handler<ToolKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
+        let input = H::arguments().unwrap_or_else(schema::empty);
+        let mut listed = protocol::Tool::new(name, to_raw(&input));
+        listed.output_schema = H::output().as_ref().map(to_raw);
+        Self {
+            listed,
+            handler: handler.erase(),
+            annotations: ToolAnnotations::default(),
+            tags: Vec::new(),
+            timeout: None,
+            concurrency: None,
+            enabled: true,
+        }
+    }
+
+    /// For people.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.listed.title = Some(title.into());
+        self
+    }
+
+    /// For models: what it does, and when to use it.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.listed.description = Some(description.into());
+        self
+    }
+
+    /// It changes nothing. Hosts may then call it without asking.
+    pub fn read_only(mut self) -> Self {
+        self.annotations.read_only_hint = Some(true);
+        self
+    }
+
+    /// Calling it twice with the same arguments does no more than calling it once.
+    pub fn idempotent(mut self) -> Self {
+        self.annotations.idempotent_hint = Some(true);
+        self
+    }
+
+    /// Whether it may destroy something, where it is not read-only.
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.annotations.destructive_hint = Some(destructive);
+        self
+    }
+
+    /// Whether it deals with the world outside, as a web search does.
+    pub fn open_world(mut self, open_world: bool) -> Self {
+        self.annotations.open_world_hint = Some(open_world);
+        self
+    }
+
+    pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
+        self.listed.icons = Some(icons.into_iter().collect());
+        self
+    }
+
+    /// `_meta`, an object: for hosts that know your names.
+    ///
+    /// # Panics
+    /// When it is no object.
+    #[track_caller]
+    pub fn meta(mut self, meta: impl Serialize) -> Self {
+        self.listed.meta = Some(super::object("meta", &meta));
+        self
+    }
+
+    /// By which it can be shown and hidden together with others; clients don't see them.
+    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A call that runs longer is stopped and fails. Default: no limit.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// At most so many calls run at once, the others wait. Default: no limit.
+    pub fn concurrency(mut self, calls: usize) -> Self {
+        self.concurrency = Some(calls);
+        self
+    }
+
+    /// `false`: no output schema; what the handler returns is not checked against one.
+    pub fn output(mut self, output: bool) -> Self {
+        if !output {
+            self.listed.output_schema = None;
+        }
+        self
+    }
+
+    /// A JSON Schema in place of the one that the arguments' type makes.
+    pub fn input_schema(mut self, schema: &Value) -> Self {
+        self.listed.input_schema = to_raw(schema);
+        self
+    }
+
+    /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
+    pub fn enabled(mut self, enabled: bool) -> Self {
+        self.enabled = enabled;
+        self
+    }
+}
+
+impl Sealed for Tool {}
+
+impl Offering for Tool {
+    fn register(mut self, offers: &mut Offers) -> Result<ListKind, Error> {
+        let ToolAnnotations {
+            title: _,
+            read_only_hint,
+            destructive_hint,
+            idempotent_hint,
+            open_world_hint,
+        } = &self.annotations;
+        let hints = [read_only_hint, destructive_hint, idempotent_hint, open_world_hint];
+        if hints.iter().any(|it| it.is_some()) {
+            self.listed.annotations = Some(self.annotations);
+        }
+        let mut offer = ToolOffer::new(self.listed, Arc::new(self.handler))?;
+        offer.tags = self.tags;
+        offer.timeout = self.timeout;
+        offer.concurrency = self.concurrency;
+        offers.tools.add(offer, self.enabled)?;
+        Ok(ListKind::Tools)
+    }
+}

@@ -1,0 +1,199 @@
+//! One real process on stdio: this program starts itself again as the server.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a panic is how a test fails; prints must not reach the wire
+
+use std::{
+    env,
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{Context, Server, Tool};
+use serde_json::{Value, json};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() {
+    if env::args().nth(1).as_deref() == Some("serve") {
+        return serve();
+    }
+    let tests: [(&str, fn()); 5] = [
+        ("prints_do_not_reach_the_wire", prints_do_not_reach_the_wire),
+        ("many_calls_in_one_write_are_all_answered", many_calls_in_one_write_are_all_answered),
+        (
+            "the_end_of_input_lets_calls_finish_and_hooks_run",
+            the_end_of_input_lets_calls_finish_and_hooks_run,
+        ),
+        ("sigterm_ends_the_server", sigterm_ends_the_server),
+        (
+            "a_handler_that_hangs_does_not_keep_the_process",
+            a_handler_that_hangs_does_not_keep_the_process,
+        ),
+    ];
+    let wanted = env::args().skip(1).find(|it| !it.starts_with('-'));
+    for (name, test) in tests {
+        if wanted.as_ref().is_none_or(|it| name.contains(it)) {
+            test();
+            println!("test {name} ... ok");
+        }
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nap {
+    ms: u64,
+}
+
+fn serve() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = Server::new("stdio")
+        .grace(Duration::from_millis(500))
+        .tool("print", || async {
+            println!("this is no message");
+            "printed"
+        })
+        .tool("nap", |Nap { ms }: Nap| async move {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            "rested"
+        })
+        .tool("block", |Nap { ms }: Nap| async move { thread::sleep(Duration::from_millis(ms)) })
+        .add(
+            Tool::new("revision", |ctx: Context| async move { ctx.revision().to_string() })
+                .timeout(Duration::from_secs(30)),
+        )
+        .on_shutdown(|| async { eprintln!("shut down") });
+    runtime.block_on(server.run("stdio")).unwrap();
+}
+
+struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: mpsc::Receiver<Value>,
+}
+
+impl Process {
+    fn start() -> Self {
+        let mut child = Command::new(env::current_exe().unwrap())
+            .arg("serve")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, lines) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let (told, output) = mpsc::channel();
+        thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let message = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                if told.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut process = Self { child, input, output };
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        process.write(&request(0, "initialize", &params));
+        assert_eq!(process.read()["result"]["protocolVersion"], "2025-06-18");
+        process
+            .write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string());
+        process
+    }
+
+    fn write(&mut self, text: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{text}").unwrap();
+    }
+
+    fn read(&self) -> Value {
+        self.output.recv_timeout(PATIENCE).unwrap()
+    }
+
+    fn call(&mut self, id: u64, tool: &str, arguments: &Value) {
+        self.write(&request(id, "tools/call", &json!({"name": tool, "arguments": arguments})));
+    }
+
+    /// What it wrote to standard error, once it has ended well.
+    fn end(mut self) -> String {
+        drop(self.input.take());
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if begun.elapsed() > PATIENCE => {
+                    self.child.kill().unwrap();
+                    panic!("the process does not end");
+                }
+                None => thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(status.success(), "{status}: {said}");
+        said
+    }
+}
+
+fn request(id: u64, method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+fn prints_do_not_reach_the_wire() {
+    let mut process = Process::start();
+    process.call(1, "print", &json!({}));
+    assert_eq!(process.read()["result"]["content"][0]["text"], "printed");
+    assert!(process.end().contains("this is no message"));
+}
+
+fn many_calls_in_one_write_are_all_answered() {
+    let mut process = Process::start();
+    let calls: Vec<_> = (1..=2000)
+        .map(|id| match id % 2 {
+            0 => request(id, "tools/call", &json!({"name": "revision"})),
+            _ => request(id, "tools/call", &json!({"name": "nap", "arguments": {"ms": id % 7}})),
+        })
+        .collect();
+    process.write(&calls.join("\n"));
+    let mut answered: Vec<_> = calls
+        .iter()
+        .map(|_| {
+            let reply = process.read();
+            let id = reply["id"].as_u64().unwrap();
+            let expected = if id.is_multiple_of(2) { "2025-06-18" } else { "rested" };
+            assert_eq!(reply["result"]["content"][0]["text"], expected);
+            id
+        })
+        .collect();
+    answered.sort_unstable();
+    assert!(answered.into_iter().eq(1..=2000));
+    process.end();
+}
+
+fn the_end_of_input_lets_calls_finish_and_hooks_run() {
+    let mut process = Process::start();
+    process.call(1, "nap", &json!({"ms": 100}));
+    process.call(2, "nap", &json!({"ms": 60_000}));
+    drop(process.input.take());
+    assert_eq!(process.read()["id"], 1);
+    assert!(process.output.recv_timeout(PATIENCE).is_err(), "nobody waits for the long one");
+    assert!(process.end().contains("shut down"));
+}
+
+fn sigterm_ends_the_server() {
+    let mut process = Process::start();
+    let kill = Command::new("kill").arg(process.child.id().to_string()).status().unwrap();
+    assert!(kill.success());
+    let input = process.input.take();
+    assert!(process.end().contains("shut down"));
+    drop(input);
+}
+
+fn a_handler_that_hangs_does_not_keep_the_process() {
+    let mut process = Process::start();
+    process.call(1, "block", &json!({"ms": 20}));
+    assert_eq!(process.read()["id"], 1);
+    process.call(2, "block", &json!({"ms": 600_000}));
+    process.call(3, "print", &json!({}));
+    assert_eq!(process.read()["id"], 3);
+    process.end();
+}

@@ -1,0 +1,101 @@
+//! The fixture server in Rust.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use gudgeon::{
+    Context, Image, Prompt, Resource, Server, ToolError, error::Error,
+    protocol::Resource as ResourceLink,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+const PIXEL: &[u8] = include_bytes!("pixel.png");
+static CANCELLED: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Deserialize, JsonSchema)]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Slow {
+    ms: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Item {
+    id: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Greet {
+    name: String,
+}
+
+/// Counts a call that is dropped before it is done.
+struct Witness {
+    done: bool,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if !self.done {
+            CANCELLED.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+async fn slow(Slow { ms }: Slow, ctx: Context) -> &'static str {
+    let mut witness = Witness { done: false };
+    for step in 1..=4 {
+        ctx.progress(f64::from(step), Some(4.0), None);
+        tokio::time::sleep(Duration::from_millis(ms / 4)).await;
+    }
+    witness.done = true;
+    "done"
+}
+
+async fn log(ctx: Context) -> &'static str {
+    ctx.debug("too quiet to be heard");
+    ctx.info("hello from the tool");
+    "logged"
+}
+
+async fn link() -> ResourceLink {
+    ResourceLink { uri: "interop://about".into(), name: "about".into(), ..ResourceLink::default() }
+}
+
+async fn names(typed: String) -> Vec<&'static str> {
+    ["Ada", "Alan", "Grace"].into_iter().filter(|name| name.starts_with(&typed)).collect()
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    Server::new("interop")
+        .version("1.0.0")
+        .tool("add", |Add { a, b }: Add| async move { Ok(a + b) })
+        .tool("echo", |Echo { text }: Echo| async move { text })
+        .tool("fail", || async { Err::<String, _>(ToolError::new("failed on purpose")) })
+        .tool("slow", slow)
+        .tool("cancelled", || async { CANCELLED.load(Ordering::SeqCst).to_string() })
+        .tool("log", log)
+        .tool("picture", || async { Image::png(PIXEL) })
+        .tool("link", link)
+        .add(Resource::new("interop://about", || async { "A server to test with." }))
+        .add(Resource::template("interop://items/{id}", |Item { id }: Item| async move {
+            format!("item {id}")
+        }))
+        .add(Prompt::new("greet", |Greet { name }: Greet| async move { format!("Hello, {name}!") }))
+        .complete("greet", "name", names)
+        .run_stdio()
+        .await
+}
