@@ -52,9 +52,8 @@ async fn lists_fetch_every_page() {
 
 #[tokio::test]
 async fn a_list_that_goes_in_circles_is_an_error() {
-    let (target, _) = server("2025-11-25", |it| {
-        vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]
-    });
+    let (target, _) =
+        server("2025-11-25", |it| vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]);
     let failure = connect(target).await.list_tools().await.expect_err("circles");
     assert!(failure.message.contains("again") && failure.target.is_some(), "{failure:?}");
 }
@@ -102,18 +101,18 @@ async fn arguments_are_checked_before_they_are_sent_where_asked_for() {
 #[tokio::test]
 async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
     let mut lists = 0;
-    let (target, _) = server("2025-11-25", move |it| match it["method"].as_str() {
-        Some("tools/list") => {
-            lists += 1;
-            let kind = if lists == 1 { "integer" } else { "string" };
-            let schema = json!({"type": "object", "properties": {"n": {"type": kind}}});
-            vec![result(it, &json!({"tools": [{"name": "t", "inputSchema": {"type": "object"},
-                "outputSchema": schema}]}))]
-        }
-        _ => {
+    let (target, _) = server("2025-11-25", move |it| {
+        if it["method"] != "tools/list" {
             let value = it["params"]["arguments"]["n"].clone();
-            vec![result(it, &json!({"content": [], "structuredContent": {"n": value}}))]
+            return vec![result(it, &json!({"content": [], "structuredContent": {"n": value}}))];
         }
+        lists += 1;
+        let kind = if lists == 1 { "integer" } else { "string" };
+        let schema = json!({"type": "object", "properties": {"n": {"type": kind}}});
+        vec![result(
+            it,
+            &json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]}),
+        )]
     });
     let client = connect(target).await;
     client.list_tools().await.expect("lists");
@@ -126,7 +125,10 @@ async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
 #[tokio::test]
 async fn a_failed_tool_is_an_error_unless_told_not_to() {
     let (target, _) = server("2026-07-28", |it| {
-        vec![result(it, &json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}))]
+        vec![result(
+            it,
+            &json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}),
+        )]
     });
     let client = connect(target).await;
     let failure = client.call_tool("t", ()).await.expect_err("failed");
@@ -153,15 +155,20 @@ fn asking(revision: &'static str) -> (Target, stream::Heard) {
         }
         if revision != "2026-07-28" {
             waiting = it.clone();
-            return vec![json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question})];
+            return vec![
+                json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question}),
+            ];
         }
         match it["params"]["inputResponses"]["who"]["content"]["value"].as_str() {
             Some(name) => vec![text(it, name)],
             None if it["params"]["inputResponses"]["who"]["action"] == "decline" => {
                 vec![text(it, "nobody")]
             }
-            None => vec![result(it, &json!({"resultType": "input_required", "requestState": "s/1",
-                "inputRequests": {"who": {"method": "elicitation/create", "params": question}}}))],
+            None => vec![result(
+                it,
+                &json!({"resultType": "input_required", "requestState": "s/1",
+                "inputRequests": {"who": {"method": "elicitation/create", "params": question}}}),
+            )],
         }
     })
 }
@@ -374,10 +381,9 @@ async fn completion_resources_and_vendor_methods() {
         Some("completion/complete") => {
             vec![result(it, &json!({"completion": {"values": ["red"]}}))]
         }
-        Some("resources/read") => vec![result(
-            it,
-            &json!({"contents": [{"uri": it["params"]["uri"], "text": "t"}]}),
-        )],
+        Some("resources/read") => {
+            vec![result(it, &json!({"contents": [{"uri": it["params"]["uri"], "text": "t"}]}))]
+        }
         Some("acme/x") => vec![result(it, &it["params"])],
         _ => vec![],
     });

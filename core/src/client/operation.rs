@@ -251,18 +251,13 @@ impl Client {
             }
             result = self.send(method, &round.params(params, &answers), options).await?;
         }
-        match Round::read(method.as_str(), &result).map_err(|it| self.name(it))? {
-            None => Ok(result),
-            Some(_) => {
-                let message = format!(
-                    "{}: the server still asks after {} rounds",
-                    method.as_str(),
-                    self.inner.max_rounds
-                );
-                let error = Error::new(ErrorKind::Protocol, message);
-                Err(self.name(error.with_hint("max_rounds sets the limit")))
-            }
+        if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
+            return Ok(result);
         }
+        let limit = self.inner.max_rounds;
+        let message = format!("{}: the server still asks after {limit} rounds", method.as_str());
+        let error = Error::new(ErrorKind::Protocol, message);
+        Err(self.name(error.with_hint("max_rounds sets the limit")))
     }
 
     async fn send(

@@ -2,17 +2,20 @@
 
 use std::fmt;
 
+use super::connection::BoxFuture;
 use crate::{
     error::Error,
-    transport::{Command, Link, child::Process},
+    server::Server,
+    transport::{Command, Link, child::Process, memory},
 };
 
-/// A program to start, or a stream that is there already.
-#[derive(Debug)]
+/// A program to start, a stream that is there already, or a server in this very process.
 pub enum Target {
     Command(Command),
     /// Messages one a line, and a name for errors.
     Stream(Link, String),
+    /// The other end of the link is served by this future.
+    Served(Link, BoxFuture<()>),
 }
 
 impl Target {
@@ -32,6 +35,10 @@ impl Target {
                 Ok((link, Some(process), Some(command)))
             }
             Self::Stream(link, _) => Ok((link, None, None)),
+            Self::Served(link, serving) => {
+                tokio::spawn(serving);
+                Ok((link, None, None))
+            }
         }
     }
 }
@@ -48,11 +55,32 @@ impl From<Link> for Target {
     }
 }
 
+impl From<&Server> for Target {
+    fn from(server: &Server) -> Self {
+        let (ours, theirs) = memory::pair();
+        let (input, output) = theirs.into_halves();
+        Self::Served(ours, Box::pin(server.serve(input, output)))
+    }
+}
+
+impl From<Server> for Target {
+    fn from(server: Server) -> Self {
+        Self::from(&server)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(command) => command.fmt(f),
             Self::Stream(_, name) => f.write_str(name),
+            Self::Served(..) => f.write_str("the server in memory"),
         }
     }
 }

@@ -131,7 +131,8 @@ mod tests {
         assert!(pages.push(&page(r#","nextCursor":"2""#)).is_err());
 
         let mut pages = Pages::new(ListKind::Tools);
-        let end = (0..).find(|it| pages.push(&page(&format!(r#","nextCursor":"{it}""#))).is_err());
+        let end = (0..2 * MAX_PAGES)
+            .find(|it| pages.push(&page(&format!(r#","nextCursor":"{it}""#))).is_err());
         assert_eq!(end, Some(MAX_PAGES - 1));
     }
 

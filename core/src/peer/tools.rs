@@ -189,7 +189,7 @@ impl Wire<'_> {
         texts.map(|it| it.text).collect::<Vec<_>>().join("\n")
     }
 
-    /// FastMCP marks results, too.
+    /// `FastMCP` marks results, too.
     fn says_wrapped(&self) -> bool {
         #[derive(Deserialize)]
         struct Meta {

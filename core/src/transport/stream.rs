@@ -35,6 +35,13 @@ impl Link {
         Self { input: Box::new(input), output: Box::new(output) }
     }
 
+    /// The two halves: what to read from, and what to write to.
+    pub fn into_halves(
+        self,
+    ) -> (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>) {
+        (self.input, self.output)
+    }
+
     pub(crate) fn split(self, limit: usize) -> (LineReader, LineWriter) {
         (LineReader::new(self.input, limit), LineWriter::start(self.output))
     }

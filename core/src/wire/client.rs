@@ -110,9 +110,8 @@ fn stamped<'a>(params: &'a str, stamp: Stamp<'_>) -> Result<Cow<'a, str>, &'stat
 }
 
 fn merged_meta(own: &str, stamp: Stamp<'_>) -> Result<String, &'static str> {
-    let members = match serde_json::from_str(own) {
-        Ok(Params::Object(members)) => members,
-        _ => return Err("_meta must be an object"),
+    let Ok(Params::Object(members)) = serde_json::from_str(own) else {
+        return Err("_meta must be an object");
     };
     let ours: &[&str] = match stamp.envelope {
         Some(_) => &[meta::PROTOCOL_VERSION, meta::CLIENT_INFO, meta::CLIENT_CAPABILITIES],

@@ -43,7 +43,7 @@ impl ClientSession {
         }
         match message {
             Ok(Message::Response { id, outcome }) => {
-                self.handle_response(now, id.as_ref(), outcome)
+                self.handle_response(now, id.as_ref(), outcome);
             }
             Ok(Message::Request { id, method, params }) => self.handle_ask(id, &method, &params),
             Ok(Message::Notification { method, params }) => {

@@ -58,7 +58,7 @@ impl ClientSession {
             (Some(revision), _) => self.probe(now, revision),
             (None, Some(revision)) => self.initialize(now, revision),
             (None, None) => {
-                self.fail(Error::misuse("no revision may be spoken: name at least one"))
+                self.fail(Error::misuse("no revision may be spoken: name at least one"));
             }
         }
     }
@@ -205,14 +205,12 @@ impl ClientSession {
     }
 
     fn fall_back(&mut self, now: Instant, kind: ErrorKind, why: &str) {
-        match newest(&self.config.revisions, Era::Legacy) {
-            Some(revision) => self.initialize(now, revision),
-            None => {
-                let message = format!("the server does not speak {}: {why}", self.spoken_here());
-                let hint = "it may be a legacy server: allow an older revision too";
-                self.fail(Error::new(kind, message).with_hint(hint));
-            }
+        if let Some(revision) = newest(&self.config.revisions, Era::Legacy) {
+            return self.initialize(now, revision);
         }
+        let message = format!("the server does not speak {}: {why}", self.spoken_here());
+        let hint = "it may be a legacy server: allow an older revision too";
+        self.fail(Error::new(kind, message).with_hint(hint));
     }
 
     fn initialized(&mut self, result: &str) {
