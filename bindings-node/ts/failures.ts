@@ -2,6 +2,7 @@ import {
   Cancelled,
   Declined,
   McpError,
+  NotSupported,
   ResourceNotFound,
   ToolError,
   UrlElicitationRequired,
@@ -47,6 +48,8 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
   }
   if (thrown instanceof Declined || thrown instanceof Cancelled) return { kind: "declined", message: thrown.message };
   if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
+  // It names what the other side lacks, and nothing of ours.
+  if (thrown instanceof NotSupported && thrown.code === undefined) return { kind: "exposed", message: thrown.message };
   if (exposeErrors.some((made) => thrown instanceof made)) return { kind: "exposed", message: messageOf(thrown) };
   if (thrown instanceof UrlElicitationRequired) {
     const { message, elicitations } = thrown;

@@ -1,5 +1,5 @@
 /** Gudgeon: the Model Context Protocol for TypeScript. */
-export { assistant, audio, embed, file, image, resourceLink, text, user } from "./content.js";
+export { assistant, audio, embed, file, image, other, resourceLink, text, user } from "./content.js";
 export {
   AuthError,
   CallTimeout,
@@ -15,9 +15,12 @@ export {
   ToolError,
   UrlElicitationRequired,
 } from "./errors.js";
+export { currentContext } from "./current.js";
+export { middleware } from "./middleware.js";
 export { ask, cancelled, declined } from "./questions.js";
 export { PromptResult, ResourceResult, ToolResult } from "./results.js";
 export { jsonSchema } from "./schema.js";
+export { Server } from "./server.js";
 export type {
   Annotations, AnyServer, Audio, CallOptions, Change, ClientOptions, Command, Completion, Content, Context, ElicitRequest,
   EmbeddedResource, HttpOptions, Icon, Image, Implementation, Input, InputRequired, Json, JsonSchema, Listening, LogLevel,

@@ -1,0 +1,201 @@
+//! What JavaScript is to do next, written as one JSON text by whoever finds it, taken and parsed once.
+//!
+//! An entry is an array, told by its length:
+//! `[slot, handler, input, revision, requestId]` runs a handler, `[slot]` cancels one, `["text"]` is a line for the
+//! log, `[]` says that the peer will send no more.
+
+use std::collections::{HashMap, VecDeque};
+
+use gudgeon::{
+    driver::Work,
+    protocol::{Id, json},
+    service::Run,
+    session::{CallId, server::CallContext},
+};
+
+use crate::handler;
+
+/// Text that is handed over at once; a batch holds one entry more than fits.
+const BATCH: usize = 1024 * 1024;
+/// Slots of notifications' handlers; those of requests are the calls' own numbers, which stay below.
+const NOTIFICATIONS: u64 = 1 << 52;
+/// Integers up to here are the same in JavaScript.
+const SAFE_DIGITS: usize = 15;
+
+/// What waits to be taken, and what is remembered of each handler until it has answered.
+#[derive(Debug, Default)]
+pub(crate) struct Batches {
+    waiting: VecDeque<String>,
+    calls: HashMap<u64, CallContext>,
+    notifications: u64,
+}
+
+impl Batches {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, work: Work) {
+        for run in work.runs {
+            self.push_run(run);
+        }
+        for call in work.cancels {
+            if self.calls.remove(&call.0).is_some() {
+                self.entry().push_str(&call.0.to_string());
+                self.close();
+            }
+        }
+        for report in work.reports {
+            json::push_string(self.entry(), &report);
+            self.close();
+        }
+    }
+
+    pub(crate) fn push_end(&mut self) {
+        self.entry();
+        self.close();
+    }
+
+    /// The next batch as a JSON array.
+    pub(crate) fn take(&mut self) -> Option<String> {
+        let mut batch = self.waiting.pop_front()?;
+        batch.push(']');
+        Some(batch)
+    }
+
+    pub(crate) fn context(&self, slot: u64) -> Option<&CallContext> {
+        self.calls.get(&slot)
+    }
+
+    /// A handler has ended; its call, if somebody waits for the reply.
+    pub(crate) fn finish(&mut self, slot: u64) -> Option<CallId> {
+        let context = self.calls.remove(&slot)?;
+        context.request_id.map(|_| context.call)
+    }
+
+    /// Handlers that were handed over and have not answered.
+    pub(crate) fn running(&self) -> usize {
+        self.calls.len()
+    }
+
+    fn push_run(&mut self, run: Run) {
+        // The core gives back only what this binding registered.
+        let Some(handler) = handler::id_of(&run.handler) else { return };
+        let slot = match run.is_notification {
+            true => {
+                self.notifications += 1;
+                NOTIFICATIONS + self.notifications
+            }
+            false => run.context.call.0,
+        };
+        let entry = self.entry();
+        entry.push_str(&slot.to_string());
+        entry.push(',');
+        entry.push_str(&handler.to_string());
+        entry.push(',');
+        entry.push_str(&run.input);
+        entry.push_str(",\"");
+        entry.push_str(run.context.revision.as_str());
+        entry.push_str("\",");
+        push_id(entry, run.context.request_id.as_ref());
+        self.close();
+        self.calls.insert(slot, run.context);
+    }
+
+    /// Begins an entry in the last batch, or in a new one when that is full.
+    fn entry(&mut self) -> &mut String {
+        if self.waiting.back().is_none_or(|it| it.len() > BATCH) {
+            self.waiting.push_back(String::with_capacity(1024));
+        }
+        let last = self.waiting.len() - 1;
+        let batch = &mut self.waiting[last];
+        batch.push(if batch.is_empty() { '[' } else { ',' });
+        batch.push('[');
+        batch
+    }
+
+    fn close(&mut self) {
+        if let Some(batch) = self.waiting.back_mut() {
+            batch.push(']');
+        }
+    }
+}
+
+/// Integers that JavaScript can't hold become texts.
+fn push_id(entry: &mut String, id: Option<&Id>) {
+    match id.map(Id::as_json) {
+        None => entry.push_str("null"),
+        Some(text) if text.starts_with('"') || text.len() <= SAFE_DIGITS => entry.push_str(text),
+        Some(number) => json::push_string(entry, number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gudgeon::{protocol::Revision, session::server::ClientIdentity};
+
+    use super::*;
+    use crate::handler::Dropped;
+
+    fn run(call: u64, id: &str) -> Run {
+        Run {
+            handler: Dropped::default().handler(7),
+            input: r#"{"a":1}"#.into(),
+            context: CallContext {
+                call: CallId(call),
+                request_id: Id::parse(id),
+                revision: Revision::LATEST,
+                meta: None,
+                client: Arc::new(ClientIdentity::default()),
+                wants_progress: false,
+            },
+            is_notification: false,
+        }
+    }
+
+    fn work(runs: Vec<Run>) -> Work {
+        Work { runs, ..Work::default() }
+    }
+
+    #[test]
+    fn a_batch_is_one_json_array_in_order() {
+        let mut batches = Batches::default();
+        batches.push(work(vec![run(0, "5"), run(1, "12345678901234567890"), run(2, "\"x\"")]));
+        batches.push(Work {
+            cancels: vec![CallId(1)],
+            reports: vec!["a\"b".into()],
+            ..Work::default()
+        });
+        batches.push_end();
+        assert_eq!(
+            batches.take().unwrap(),
+            r#"[[0,7,{"a":1},"2026-07-28",5],[1,7,{"a":1},"2026-07-28","12345678901234567890"],[2,7,{"a":1},"2026-07-28","x"],[1],["a\"b"],[]]"#
+        );
+        assert!(batches.take().is_none());
+        assert_eq!(batches.running(), 2);
+    }
+
+    #[test]
+    fn a_cancelled_call_is_not_finished_again() {
+        let mut batches = Batches::default();
+        batches.push(work(vec![run(0, "5")]));
+        assert_eq!(batches.finish(0), Some(CallId(0)));
+        assert_eq!(batches.finish(0), None);
+        batches.push(Work { cancels: vec![CallId(0)], ..Work::default() });
+        assert_eq!(batches.take().unwrap(), r#"[[0,7,{"a":1},"2026-07-28",5]]"#);
+    }
+
+    #[test]
+    fn large_inputs_are_handed_over_one_by_one() {
+        let mut batches = Batches::default();
+        for call in 0..3 {
+            let input = format!("{{\"a\":\"{}\"}}", "x".repeat(BATCH));
+            batches.push(work(vec![Run { input, ..run(call, "5") }]));
+        }
+        let sizes: Vec<_> =
+            std::iter::from_fn(|| batches.take()).map(|it| it.len() / BATCH).collect();
+        assert_eq!(sizes, [1, 1, 1]);
+    }
+}

@@ -1,0 +1,327 @@
+//! A client as JavaScript holds it: requests go in one by one, what comes of them goes out in batches.
+
+mod operation;
+mod questions;
+mod queue;
+mod settings;
+
+use std::{
+    collections::HashMap,
+    io,
+    os::{
+        fd::{IntoRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use gudgeon::{
+    client::{Client, ClientBuilder, Reply, Target},
+    error::{Error, ErrorKind},
+    protocol::json,
+    transport::Link,
+};
+use napi_derive::napi;
+use serde_json::value::RawValue;
+use tokio::{runtime::Runtime, task::AbortHandle};
+
+use self::{questions::Questions, queue::Queue, settings::Settings};
+use crate::{
+    error::{io as refused, misuse},
+    stream::{NativeStream, Wake},
+};
+
+/// The number of the request that connects.
+const CONNECT: u32 = 0;
+
+#[napi]
+#[derive(Debug)]
+pub struct NativeClient {
+    shared: Arc<Shared>,
+    peer: Option<UnixStream>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Arc<Queue>,
+    questions: Arc<Questions>,
+    client: Mutex<Option<Client>>,
+    calls: Mutex<HashMap<u32, AbortHandle>>,
+}
+
+#[napi]
+impl NativeClient {
+    /// Starts a program and connects to it: what comes of that is the reply to request 0.
+    #[napi(factory, catch_unwind, ts_args_type = "command: string, settings: string, wake: () => void")]
+    pub fn start_command(command: String, settings: String, wake: Wake) -> napi::Result<Self> {
+        let target = settings::command(&command).map_err(misuse)?;
+        Self::open(target, &settings, wake, None)
+    }
+
+    /// Connects to the other end of a stream that a server in this process serves.
+    #[napi(
+        factory,
+        catch_unwind,
+        ts_args_type = "stream: NativeStream, name: string, settings: string, wake: () => void"
+    )]
+    pub fn join_stream(
+        stream: &mut NativeStream,
+        name: String,
+        settings: String,
+        wake: Wake,
+    ) -> napi::Result<Self> {
+        let peer = stream.take_peer_stream();
+        let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
+        Self::open(stream_target(peer, name)?, &settings, wake, None)
+    }
+
+    /// Connects to whoever holds the other end of a new stream, which `takePeer` gives.
+    #[napi(factory, catch_unwind, ts_args_type = "name: string, settings: string, wake: () => void")]
+    pub fn open_stream(name: String, settings: String, wake: Wake) -> napi::Result<Self> {
+        let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
+        Self::open(stream_target(ours, name)?, &settings, wake, Some(theirs))
+    }
+
+    /// What to do next; null when there is nothing.
+    #[napi(catch_unwind)]
+    pub fn take_batch(&self) -> Option<String> {
+        self.shared.queue.take()
+    }
+
+    /// Sends a request; its outcome comes under this number.
+    #[napi(catch_unwind)]
+    pub fn request(
+        &self,
+        number: u32,
+        what: String,
+        params: String,
+        options: Option<String>,
+    ) -> napi::Result<()> {
+        let operation = operation::read(&what, &params).map_err(misuse)?;
+        let client = self.client()?;
+        let (mut options, wants_progress) =
+            operation::options(client.options(), options.as_deref()).map_err(misuse)?;
+        if wants_progress {
+            let queue = Arc::clone(&self.shared.queue);
+            options.on_progress = Some(Arc::new(move |step| queue.progress(number, &step)));
+        }
+        self.shared.spawn(number, async move { client.call(operation, options).await });
+        Ok(())
+    }
+
+    /// Nobody waits for this request any more.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self, number: u32) {
+        if let Some(call) = lock(&self.shared.calls).remove(&number) {
+            call.abort();
+        }
+    }
+
+    /// `params` is a JSON object.
+    #[napi(catch_unwind)]
+    pub fn notify(&self, method: String, params: String) -> napi::Result<()> {
+        let params = raw(params)?;
+        self.client()?.notify(&method, params).map_err(misuse)
+    }
+
+    /// The answer to a question: its result as JSON, or else what went wrong.
+    #[napi(catch_unwind)]
+    pub fn answer(
+        &self,
+        number: u32,
+        result: Option<String>,
+        failure: Option<String>,
+        declined: bool,
+    ) -> napi::Result<()> {
+        let answer = match result {
+            Some(result) => Ok(raw(result)?),
+            None => {
+                let kind = if declined { ErrorKind::Declined } else { ErrorKind::Protocol };
+                Err(Error::new(kind, failure.unwrap_or_default()))
+            }
+        };
+        self.shared.questions.answer(number, answer);
+        Ok(())
+    }
+
+    /// A JSON array.
+    #[napi(catch_unwind)]
+    pub fn set_roots(&self, roots: String) -> napi::Result<()> {
+        let roots = settings::roots(&roots).map_err(misuse)?;
+        self.client()?.set_roots(roots).map_err(misuse)
+    }
+
+    /// Ends the connection; the reply to this number says when it has ended.
+    #[napi(catch_unwind)]
+    pub fn close(&self, number: u32) {
+        self.cancel(CONNECT);
+        let client = lock(&self.shared.client).take();
+        let queue = Arc::clone(&self.shared.queue);
+        let close = async move {
+            if let Some(client) = client {
+                client.close().await;
+            }
+            queue.reply(number, Ok(nothing()));
+        };
+        match runtime() {
+            Ok(runtime) => drop(runtime.spawn(close)),
+            Err(_) => self.shared.queue.reply(number, Ok(nothing())),
+        }
+    }
+
+    /// The process need not live on for this client.
+    #[napi(catch_unwind)]
+    pub fn release(&self) {
+        self.shared.queue.release();
+    }
+
+    /// The other end of the stream, as a file descriptor that is the caller's from now on.
+    #[napi(catch_unwind)]
+    pub fn take_peer(&mut self) -> Option<i32> {
+        self.peer.take().map(|it| OwnedFd::from(it).into_raw_fd())
+    }
+}
+
+impl NativeClient {
+    fn open(
+        target: Target,
+        settings: &str,
+        wake: Wake,
+        peer: Option<UnixStream>,
+    ) -> napi::Result<Self> {
+        let mut settings = Settings::parse(settings).map_err(misuse)?;
+        let builder = settings.apply(target).map_err(misuse)?;
+        let queue = Arc::new(Queue::new(wake));
+        let questions = Questions::new(Arc::clone(&queue));
+        let builder = hooked(builder, &settings, &queue, &questions);
+        let shared = Arc::new(Shared {
+            queue,
+            questions,
+            client: Mutex::default(),
+            calls: Mutex::default(),
+        });
+        connect(&shared, builder).map_err(no_runtime)?;
+        Ok(Self { shared, peer })
+    }
+
+    fn client(&self) -> napi::Result<Client> {
+        let client = lock(&self.shared.client).clone();
+        client.ok_or_else(|| misuse(Error::misuse("the client is closed")))
+    }
+}
+
+// Without an event loop, as when a worker thread has ended, nobody is left to hear of anything.
+impl Drop for NativeClient {
+    fn drop(&mut self) {
+        self.shared.queue.release();
+        lock(&self.shared.calls).drain().for_each(|(_, call)| call.abort());
+        lock(&self.shared.client).take();
+    }
+}
+
+impl Shared {
+    fn spawn(
+        self: &Arc<Self>,
+        number: u32,
+        work: impl Future<Output = Result<Reply, Error>> + Send + 'static,
+    ) {
+        let Ok(runtime) = runtime() else { return };
+        let shared = Arc::clone(self);
+        // Held until the task is in the table, so that it can't leave it before.
+        let mut calls = lock(&self.calls);
+        let task = runtime.spawn(async move {
+            let outcome = work.await;
+            if lock(&shared.calls).remove(&number).is_some() {
+                shared.queue.reply(number, outcome);
+            }
+        });
+        calls.insert(number, task.abort_handle());
+    }
+}
+
+fn hooked(
+    mut builder: ClientBuilder,
+    settings: &Settings,
+    queue: &Arc<Queue>,
+    questions: &Arc<Questions>,
+) -> ClientBuilder {
+    let events = Arc::clone(queue);
+    builder = builder.on_event(move |event| events.event(&event));
+    if settings.logs {
+        let logs = Arc::clone(queue);
+        builder = builder.on_log(move |message| logs.log(&message));
+    }
+    if settings.elicits {
+        builder = builder.on_elicit_raw(questions.answerer("elicit"));
+    }
+    if settings.samples {
+        builder = builder.on_sample_raw(questions.answerer("sample"));
+    }
+    if settings.asks_roots {
+        builder = builder.on_roots_raw(questions.answerer("roots"));
+    }
+    builder
+}
+
+fn connect(shared: &Arc<Shared>, builder: ClientBuilder) -> io::Result<()> {
+    let runtime = runtime()?;
+    let connecting = Arc::clone(shared);
+    let mut calls = lock(&shared.calls);
+    let task = runtime.spawn(async move {
+        let outcome = builder.connect().await;
+        if lock(&connecting.calls).remove(&CONNECT).is_none() {
+            return;
+        }
+        match outcome {
+            Ok(client) => {
+                let server = client.server().clone();
+                *lock(&connecting.client) = Some(client);
+                connecting.queue.connected(&server);
+            }
+            Err(error) => connecting.queue.reply(CONNECT, Err(error)),
+        }
+    });
+    calls.insert(CONNECT, task.abort_handle());
+    Ok(())
+}
+
+/// One thread for all clients of this process, started with the first.
+fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("gudgeon-client")
+            .enable_all()
+            .build()
+    });
+    runtime.as_ref().map_err(|it| io::Error::new(it.kind(), it.to_string()))
+}
+
+fn stream_target(stream: UnixStream, name: String) -> napi::Result<Target> {
+    let _context = runtime().map_err(no_runtime)?.enter();
+    stream.set_nonblocking(true).map_err(no_stream)?;
+    let stream = tokio::net::UnixStream::from_std(stream).map_err(no_stream)?;
+    let (input, output) = stream.into_split();
+    Ok(Target::Stream(Link::new(input, output), name))
+}
+
+fn nothing() -> Reply {
+    Reply { result: json::raw("null".into()), data: None, is_input_required: false }
+}
+
+fn raw(json: String) -> napi::Result<Box<RawValue>> {
+    RawValue::from_string(json).map_err(|it| misuse(Error::misuse(format!("this is no JSON: {it}"))))
+}
+
+fn no_stream(error: io::Error) -> napi::Error {
+    refused("no socket pair could be made", error)
+}
+
+fn no_runtime(error: io::Error) -> napi::Error {
+    refused("no thread could be started for clients", error)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,88 @@
+//! Questions of a server's on their way to JavaScript's callbacks, and the answers on their way back.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gudgeon::{
+    client::Answerer,
+    error::{Error, ErrorKind},
+    protocol::Raw,
+};
+use tokio::sync::oneshot;
+
+use super::queue::Queue;
+
+type Answer = Result<Raw, Error>;
+
+/// What waits for an answer.
+#[derive(Debug)]
+pub(super) struct Questions {
+    queue: Arc<Queue>,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u32,
+    open: HashMap<u32, oneshot::Sender<Answer>>,
+}
+
+impl Questions {
+    pub(super) fn new(queue: Arc<Queue>) -> Arc<Self> {
+        Arc::new(Self { queue, waiting: Mutex::default() })
+    }
+
+    /// Asks JavaScript; `what` is the name of its callback.
+    pub(super) fn answerer(self: &Arc<Self>, what: &'static str) -> Answerer {
+        let questions = Arc::clone(self);
+        Arc::new(move |params| {
+            let questions = Arc::clone(&questions);
+            Box::pin(async move { questions.ask(what, &params).await })
+        })
+    }
+
+    pub(super) fn answer(&self, number: u32, answer: Answer) {
+        // Nobody wants it any more when it was cancelled.
+        if let Some(waiting) = self.lock().open.remove(&number) {
+            let _ = waiting.send(answer);
+        }
+    }
+
+    async fn ask(&self, what: &str, params: &Raw) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        let number = {
+            let mut waiting = self.lock();
+            waiting.next = waiting.next.wrapping_add(1);
+            let number = waiting.next;
+            waiting.open.insert(number, sender);
+            number
+        };
+        let asked = Asked { questions: self, number };
+        self.queue.ask(number, what, params.get());
+        let answer = answer.await;
+        drop(asked);
+        answer.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Cancelled, "the question could not be answered"))
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question whose future is dropped was taken back by the server.
+struct Asked<'a> {
+    questions: &'a Questions,
+    number: u32,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.questions.lock().open.remove(&self.number).is_some() {
+            self.questions.queue.ask_cancelled(self.number);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What JavaScript is to hear next, written as one JSON text by whoever finds it, taken and parsed once.
+//!
+//! An entry is an array. One that begins with a number belongs to the request of that number: `[n, 0, result, data?]`
+//! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a step, `[n, 3, result]` a result that asks for input.
+//! One that begins with a text tells something unasked.
+
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use gudgeon::{
+    client::{Event, ListKind, LogMessage, Progress, Reply, ServerIdentity},
+    error::{Error, ErrorKind},
+    protocol::json::{self, ObjectWriter},
+};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+
+use crate::stream::Wake;
+
+/// Text that is handed over at once; a batch holds one entry more than fits.
+const BATCH: usize = 1024 * 1024;
+/// With more than this waiting, what a server tells unasked is dropped: an event loop that hangs must not cost memory.
+const MAX_UNASKED: usize = 16 * 1024 * 1024;
+
+/// Batches, and the bare wake that announces them.
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    wake: Mutex<Option<Wake>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    batches: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Queue {
+    pub(super) fn new(wake: Wake) -> Self {
+        Self { waiting: Mutex::default(), wake: Mutex::new(Some(wake)) }
+    }
+
+    /// The next batch as a JSON array.
+    pub(super) fn take(&self) -> Option<String> {
+        let mut waiting = lock(&self.waiting);
+        let mut batch = waiting.batches.pop_front()?;
+        waiting.bytes -= batch.len();
+        let has_more = !waiting.batches.is_empty();
+        drop(waiting);
+        batch.push(']');
+        if has_more {
+            self.wake();
+        }
+        Some(batch)
+    }
+
+    /// The event loop need not live on for this.
+    pub(super) fn release(&self) {
+        lock(&self.wake).take();
+    }
+
+    pub(super) fn reply(&self, number: u32, outcome: Result<Reply, Error>) {
+        self.push(|entry| {
+            entry.push_str(&number.to_string());
+            match outcome {
+                Ok(Reply { result, is_input_required: true, .. }) => {
+                    entry.push_str(",3,");
+                    entry.push_str(result.get());
+                }
+                Ok(Reply { result, data, .. }) => {
+                    entry.push_str(",0,");
+                    entry.push_str(result.get());
+                    if let Some(data) = data {
+                        entry.push(',');
+                        entry.push_str(data.get());
+                    }
+                }
+                Err(error) => {
+                    entry.push_str(",1,");
+                    entry.push_str(&describe(&error));
+                }
+            }
+        });
+    }
+
+    pub(super) fn connected(&self, server: &ServerIdentity) {
+        let mut facts = ObjectWriter::with_capacity(256);
+        facts
+            .member("server", &server.info)
+            .member("revision", server.revision.as_str())
+            .member("capabilities", &server.capabilities);
+        if let Some(instructions) = &server.instructions {
+            facts.member("instructions", instructions);
+        }
+        let result = json::raw(facts.finish());
+        self.reply(0, Ok(Reply { result, data: None, is_input_required: false }));
+    }
+
+    pub(super) fn progress(&self, number: u32, step: &Progress) {
+        let mut told = ObjectWriter::with_capacity(64);
+        told.member("progress", &step.progress);
+        if let Some(total) = step.total {
+            told.member("total", &total);
+        }
+        if let Some(message) = &step.message {
+            told.member("message", message);
+        }
+        self.push_unasked(|entry| {
+            entry.push_str(&number.to_string());
+            entry.push_str(",2,");
+            entry.push_str(&told.finish());
+        });
+    }
+
+    pub(super) fn log(&self, message: &LogMessage) {
+        let mut told = ObjectWriter::with_capacity(64);
+        told.member("level", &message.level).member("data", &message.data);
+        if let Some(logger) = &message.logger {
+            told.member("logger", logger);
+        }
+        self.push_unasked(|entry| {
+            entry.push_str("\"log\",");
+            entry.push_str(&told.finish());
+        });
+    }
+
+    pub(super) fn event(&self, event: &Event) {
+        match event {
+            // Told by the hook for logs alone.
+            Event::Log(_) => (),
+            Event::ListChanged(kind) => {
+                let kind = match kind {
+                    ListKind::Tools => "tools",
+                    ListKind::Resources => "resources",
+                    ListKind::Prompts => "prompts",
+                };
+                self.tell("changed", &[kind]);
+            }
+            Event::ResourceUpdated(uri) => self.tell("updated", &[uri]),
+            Event::Notified { method, params } => self.push_unasked(|entry| {
+                entry.push_str("\"notified\",");
+                json::push_string(entry, method.as_str());
+                entry.push(',');
+                entry.push_str(params.get());
+            }),
+            Event::Closed(reason) => self.push(|entry| {
+                entry.push_str("\"closed\",");
+                json::push_string(entry, reason);
+            }),
+        }
+    }
+
+    /// A question that waits for an answer under this number.
+    pub(super) fn ask(&self, number: u32, what: &str, params: &str) {
+        self.push(|entry| {
+            entry.push_str("\"ask\",");
+            entry.push_str(&number.to_string());
+            entry.push(',');
+            json::push_string(entry, what);
+            entry.push(',');
+            entry.push_str(params);
+        });
+    }
+
+    pub(super) fn ask_cancelled(&self, number: u32) {
+        self.push(|entry| {
+            entry.push_str("\"askCancelled\",");
+            entry.push_str(&number.to_string());
+        });
+    }
+
+    fn tell(&self, what: &str, values: &[&str]) {
+        self.push_unasked(|entry| {
+            json::push_string(entry, what);
+            for value in values {
+                entry.push(',');
+                json::push_string(entry, value);
+            }
+        });
+    }
+
+    fn push_unasked(&self, write: impl FnOnce(&mut String)) {
+        if lock(&self.waiting).bytes <= MAX_UNASKED {
+            self.push(write);
+        }
+    }
+
+    /// Wakes the event loop only when it had nothing to do, so that many entries cost one wake.
+    fn push(&self, write: impl FnOnce(&mut String)) {
+        let mut waiting = lock(&self.waiting);
+        let was_empty = waiting.batches.is_empty();
+        if waiting.batches.back().is_none_or(|it| it.len() > BATCH) {
+            waiting.batches.push_back(String::with_capacity(1024));
+        }
+        let Waiting { batches, bytes } = &mut *waiting;
+        if let Some(batch) = batches.back_mut() {
+            let before = batch.len();
+            batch.push(if batch.is_empty() { '[' } else { ',' });
+            batch.push('[');
+            write(batch);
+            batch.push(']');
+            *bytes += batch.len() - before;
+        }
+        drop(waiting);
+        if was_empty {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(wake) = &*lock(&self.wake) {
+            wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        }
+    }
+}
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+/// An error as JavaScript makes one of its own of it.
+fn describe(error: &Error) -> String {
+    let mut told = ObjectWriter::with_capacity(256);
+    told.member("kind", kind(error.kind)).member("message", &error.message);
+    for (name, text) in [
+        ("hint", error.hint.as_deref()),
+        ("target", error.target.as_deref()),
+        ("phase", error.phase),
+        ("stderr", error.stderr.as_deref()),
+    ] {
+        if let Some(text) = text {
+            told.member(name, text);
+        }
+    }
+    if let Some(code) = error.code {
+        told.member("code", &code);
+    }
+    if let Some(status) = error.exit_status {
+        told.member("exitStatus", &status);
+    }
+    if let Some(data) = &error.data {
+        told.raw("data", data.get());
+    }
+    told.finish()
+}
+
+fn kind(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Connect => "connect",
+        ErrorKind::Lost => "lost",
+        ErrorKind::Timeout => "timeout",
+        ErrorKind::Auth => "auth",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::Tool => "tool",
+        ErrorKind::NotFound => "notFound",
+        ErrorKind::Declined => "declined",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::Misuse => "misuse",
+        _ => "protocol",
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,206 @@
+//! Declarations in JSON, the newest revision's vocabulary and our own options, made into offers.
+
+use std::{collections::HashSet, time::Duration};
+
+use gudgeon::{
+    error::Error,
+    framing::DEFAULT_LINE_LIMIT,
+    protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
+    router::{Handler, Offers, PromptOffer, ResourceOffer, ServerFacts, TemplateOffer, ToolOffer},
+    session::server::ListKind,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+
+/// Entries on a page: many clients read the first page only.
+const PAGE_SIZE: usize = 1000;
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Tool,
+    Resource,
+    Template,
+    Prompt,
+}
+
+/// What a declaration may say beside what clients see.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Options {
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default = "yes")]
+    enabled: bool,
+    timeout_ms: Option<f64>,
+    concurrency: Option<usize>,
+    ttl_ms: Option<f64>,
+    cache_scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerOptions {
+    instructions: Option<String>,
+    revisions: Option<Vec<String>>,
+    page_size: Option<usize>,
+    list_ttl_ms: Option<f64>,
+    max_message: Option<usize>,
+    #[serde(default)]
+    debug: bool,
+}
+
+impl Kind {
+    pub(crate) fn parse(name: &str) -> Result<Self, Error> {
+        match name {
+            "tool" => Ok(Self::Tool),
+            "resource" => Ok(Self::Resource),
+            "resourceTemplate" => Ok(Self::Template),
+            "prompt" => Ok(Self::Prompt),
+            _ => Err(Error::misuse(format!("{name:?} is nothing that a server lists"))),
+        }
+    }
+
+    pub(crate) fn list(self) -> ListKind {
+        match self {
+            Self::Tool => ListKind::Tools,
+            Self::Resource | Self::Template => ListKind::Resources,
+            Self::Prompt => ListKind::Prompts,
+        }
+    }
+}
+
+/// A server's own declaration, and its limit for one message in bytes.
+pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
+    let info: Implementation = parse("server", declaration)?;
+    let options: ServerOptions = parse("server", declaration)?;
+    let facts = ServerFacts {
+        info,
+        instructions: options.instructions,
+        revisions: revisions(options.revisions)?,
+        page_size: options.page_size.unwrap_or(PAGE_SIZE).max(1),
+        list_ttl: options.list_ttl_ms.and_then(duration).unwrap_or_default(),
+        debug: options.debug,
+    };
+    Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
+}
+
+/// Adds what is declared.
+pub(crate) fn add(
+    offers: &mut Offers,
+    kind: Kind,
+    declaration: &str,
+    handler: Handler,
+) -> Result<(), Error> {
+    let options: Options = parse("offer", declaration)?;
+    let timeout = options.timeout_ms.and_then(duration);
+    let tags = options.tags;
+    let cache = CacheHint {
+        ttl_ms: options
+            .ttl_ms
+            .and_then(duration)
+            .map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
+        private: options.cache_scope.as_deref() == Some("private"),
+    };
+    match kind {
+        Kind::Tool => {
+            let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
+            (offer.tags, offer.timeout) = (tags, timeout);
+            offer.concurrency = options.concurrency;
+            offers.tools.add(offer, options.enabled)
+        }
+        Kind::Resource => {
+            let resource = parse::<Resource>("resource", declaration)?;
+            let mut offer = ResourceOffer::new(resource, handler)?;
+            (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
+            offers.resources.add(offer, options.enabled)
+        }
+        Kind::Template => {
+            let template = parse::<ResourceTemplate>("resource template", declaration)?;
+            let mut offer = TemplateOffer::new(template, handler)?;
+            (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
+            offers.templates.add(offer, options.enabled)
+        }
+        Kind::Prompt => {
+            let mut offer = PromptOffer::new(parse::<Prompt>("prompt", declaration)?, handler)?;
+            (offer.tags, offer.timeout) = (tags, timeout);
+            offers.prompts.add(offer, options.enabled)
+        }
+    }
+}
+
+/// Newest first, in whatever order they were given.
+fn revisions(given: Option<Vec<String>>) -> Result<Vec<Revision>, Error> {
+    let newest_first = Revision::ALL.into_iter().rev();
+    let Some(given) = given else { return Ok(newest_first.collect()) };
+    let mut wanted = HashSet::new();
+    for date in &given {
+        let known = Revision::ALL.map(Revision::as_str).join(", ");
+        let revision = Revision::parse(date).ok_or_else(|| {
+            Error::misuse(format!("{date:?} is no revision of the protocol: there are {known}"))
+        })?;
+        wanted.insert(revision);
+    }
+    match wanted.is_empty() {
+        true => Err(Error::misuse("a server must speak at least one revision")),
+        false => Ok(newest_first.filter(|it| wanted.contains(it)).collect()),
+    }
+}
+
+fn parse<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, Error> {
+    serde_json::from_str(json)
+        .map_err(|it| Error::misuse(format!("the declaration of this {what} can't be read: {it}")))
+}
+
+fn duration(milliseconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn offers() -> Offers {
+        Offers::new(server(r#"{"name":"t"}"#).unwrap().0)
+    }
+
+    #[test]
+    fn a_tool_keeps_its_options() {
+        let mut offers = offers();
+        let declaration = r#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"enabled":false}"#;
+        add(&mut offers, Kind::Tool, declaration, Arc::new(())).unwrap();
+        assert!(offers.tools.get("a").is_none());
+        let offer = offers.tools.find("a").unwrap();
+        assert_eq!(offer.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!((offer.concurrency, &offer.tags[..]), (Some(2), &["x".to_owned()][..]));
+    }
+
+    #[test]
+    fn revisions_are_newest_first_and_known() {
+        let (facts, limit) =
+            server(r#"{"name":"t","revisions":["2025-06-18","2026-07-28"],"maxMessage":99}"#)
+                .unwrap();
+        assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
+        assert_eq!(limit, 99);
+        let error = server(r#"{"name":"t","revisions":["2023-01-01"]}"#).unwrap_err();
+        assert!(error.message.contains("2025-11-25"), "{}", error.message);
+    }
+
+    #[test]
+    fn what_is_declared_twice_or_wrongly_is_refused() {
+        let mut offers = offers();
+        let prompt = r#"{"name":"p","arguments":[]}"#;
+        add(&mut offers, Kind::Prompt, prompt, Arc::new(())).unwrap();
+        assert!(add(&mut offers, Kind::Prompt, prompt, Arc::new(())).is_err());
+        assert!(
+            add(&mut offers, Kind::Template, r#"{"uriTemplate":"a://{","name":"x"}"#, Arc::new(()))
+                .is_err()
+        );
+        assert!(add(&mut offers, Kind::Tool, "{}", Arc::new(())).is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! A JavaScript handler, as the router knows it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gudgeon::router::Handler;
+
+/// The number of a handler in JavaScript's table.
+#[derive(Debug)]
+pub(crate) struct JsHandler {
+    pub(crate) id: u32,
+    dropped: Dropped,
+}
+
+/// Handlers that nothing refers to any more, so that JavaScript can forget them too.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dropped(Arc<Mutex<Vec<u32>>>);
+
+impl Dropped {
+    pub(crate) fn handler(&self, id: u32) -> Handler {
+        Arc::new(JsHandler { id, dropped: self.clone() })
+    }
+
+    pub(crate) fn take(&self) -> Vec<u32> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for JsHandler {
+    fn drop(&mut self) {
+        self.dropped.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.id);
+    }
+}
+
+/// The number of a handler that this binding registered.
+pub(crate) fn id_of(handler: &Handler) -> Option<u32> {
+    handler.downcast_ref::<JsHandler>().map(|it| it.id)
+}

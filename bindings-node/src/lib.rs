@@ -1,0 +1,17 @@
+//! Gudgeon in Node: the native half. It reads, writes, speaks the protocol and keeps what is offered; JavaScript runs
+//! the handlers.
+
+// What JavaScript calls takes its arguments by value: they were made for the call.
+#![allow(clippy::needless_pass_by_value)]
+
+mod batch;
+mod client;
+mod declare;
+mod error;
+mod handler;
+mod offered;
+mod reader;
+mod reply;
+mod schema;
+mod server;
+mod stream;

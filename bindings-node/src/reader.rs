@@ -1,0 +1,82 @@
+//! The thread that reads one stream, answers what needs no handler, and watches the time.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, PipeReader, Read},
+    time::{Duration, Instant},
+};
+
+use gudgeon::{driver::StreamServer, framing::LineDecoder};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::stream::Shared;
+
+const CHUNK: usize = 64 * 1024;
+/// How often a full stream is looked at again.
+const FULL: Duration = Duration::from_millis(20);
+
+/// What a wait ended with.
+struct Ready {
+    input: bool,
+    kicked: bool,
+}
+
+/// Reads until the stream is stopped; after the end of the input it only watches the time.
+pub(crate) fn read(shared: &Shared, mut input: &File, mut kicked: &PipeReader, max_message: usize) {
+    let mut decoder = LineDecoder::new(max_message);
+    let mut chunk = vec![0; CHUNK];
+    let mut is_open = true;
+    while !shared.is_stopped()
+        && let Some(server) = shared.server()
+    {
+        let was_open = is_open;
+        let is_full = server.is_full();
+        let listens = is_open && !is_full && !shared.is_paused();
+        let timeout = until(&server).into_iter().chain(is_full.then_some(FULL)).min();
+        // A wait must not keep the output open.
+        drop(server);
+        let ready = wait(listens.then_some(input), kicked, timeout);
+        let Some(server) = shared.server() else { return };
+        if ready.kicked {
+            // What was written says only that something changed.
+            let _ = kicked.read(&mut [0; 64]);
+        }
+        if ready.input {
+            is_open = match input.read(&mut chunk) {
+                Ok(0) => false,
+                Ok(size) => {
+                    shared.push(server.feed(&mut decoder, &chunk[..size]));
+                    true
+                }
+                Err(error) => {
+                    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
+                }
+            };
+        }
+        is_open &= !server.is_broken();
+        if was_open && !is_open {
+            shared.push(server.end_of_input(&mut decoder));
+            shared.push_end();
+        }
+        if until(&server).is_some_and(|it| it.is_zero()) {
+            shared.push(server.tick());
+        }
+        server.try_flush();
+    }
+}
+
+/// Time until the next deadline.
+fn until(server: &StreamServer) -> Option<Duration> {
+    server.deadline().map(|it| it.saturating_duration_since(Instant::now()))
+}
+
+fn wait(input: Option<&File>, kicked: &PipeReader, timeout: Option<Duration>) -> Ready {
+    let mut fds = vec![PollFd::new(kicked, PollFlags::IN)];
+    fds.extend(input.map(|it| PollFd::new(it, PollFlags::IN)));
+    // Rounded up, so that a deadline has come when the wait for it is over.
+    let timeout =
+        timeout.map(|it| it + Duration::from_millis(1)).and_then(|it| Timespec::try_from(it).ok());
+    let count = poll(&mut fds, timeout.as_ref()).unwrap_or(0);
+    let is_ready = |at: usize| count > 0 && fds.get(at).is_some_and(|it| !it.revents().is_empty());
+    Ready { input: is_ready(1), kicked: is_ready(0) }
+}

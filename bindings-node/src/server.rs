@@ -1,0 +1,153 @@
+//! A server as JavaScript holds it: what it offers, and the streams it serves.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gudgeon::{
+    error::Error,
+    protocol::{Inputs, Request, json},
+    router::{self, Changes, Dispatch, Finish, Offers},
+    transport::stdio,
+};
+use napi_derive::napi;
+
+use crate::{
+    declare::{self, Kind},
+    error::{io, misuse},
+    handler::{self, Dropped},
+    offered::Offered,
+    stream::{NativeStream, Wake},
+};
+
+/// A process has one standard input.
+static STDIO_TAKEN: AtomicBool = AtomicBool::new(false);
+
+#[napi]
+#[derive(Debug)]
+pub struct NativeServer {
+    offered: Offered,
+    dropped: Dropped,
+    max_message: usize,
+}
+
+#[napi]
+impl NativeServer {
+    #[napi(constructor, catch_unwind)]
+    pub fn new(declaration: String) -> napi::Result<Self> {
+        let (facts, max_message) = declare::server(&declaration).map_err(misuse)?;
+        Ok(Self {
+            offered: Offered::new(Offers::new(facts)),
+            dropped: Dropped::default(),
+            max_message,
+        })
+    }
+
+    /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`.
+    #[napi(catch_unwind)]
+    pub fn add(&self, kind: String, declaration: String, handler: u32) -> napi::Result<()> {
+        let kind = Kind::parse(&kind).map_err(misuse)?;
+        let handler = self.dropped.handler(handler);
+        self.offered
+            .change(Some(kind.list()), |offers| declare::add(offers, kind, &declaration, handler))
+            .map_err(misuse)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn add_completion(
+        &self,
+        target: String,
+        argument: String,
+        handler: u32,
+    ) -> napi::Result<()> {
+        let handler = self.dropped.handler(handler);
+        self.offered
+            .change(None, |offers| offers.add_completion(&target, &argument, handler))
+            .map_err(misuse)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn add_method(&self, name: String, handler: u32) -> napi::Result<()> {
+        let handler = self.dropped.handler(handler);
+        self.offered.change(None, |offers| offers.add_method(&name, handler)).map_err(misuse)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn add_notification(&self, name: String, handler: u32) -> napi::Result<()> {
+        let handler = self.dropped.handler(handler);
+        self.offered.change(None, |offers| offers.add_notification(&name, handler)).map_err(misuse)
+    }
+
+    /// What clients see of one offer, enabled or not, as JSON.
+    #[napi(catch_unwind)]
+    pub fn find(&self, kind: String, key: String) -> napi::Result<Option<String>> {
+        Ok(self.offered.find(Kind::parse(&kind).map_err(misuse)?, &key))
+    }
+
+    /// The same of all, in order, as a JSON array.
+    #[napi(catch_unwind)]
+    pub fn list(&self, kind: String) -> napi::Result<String> {
+        Ok(self.offered.list(Kind::parse(&kind).map_err(misuse)?))
+    }
+
+    #[napi(catch_unwind)]
+    pub fn remove(&self, kind: String, key: String) -> napi::Result<()> {
+        let kind = Kind::parse(&kind).map_err(misuse)?;
+        self.offered.remove(kind, &key).map_err(misuse)
+    }
+
+    /// `changes` is a JSON object; null takes a member away.
+    #[napi(catch_unwind)]
+    pub fn update(&self, kind: String, key: String, changes: String) -> napi::Result<()> {
+        let kind = Kind::parse(&kind).map_err(misuse)?;
+        let changes: Changes = serde_json::from_str(&changes)
+            .map_err(|it| misuse(Error::misuse(format!("the changes can't be read: {it}"))))?;
+        self.offered.update(kind, &key, &changes).map_err(misuse)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn set_enabled(
+        &self,
+        kind: String,
+        keys: Vec<String>,
+        tags: Vec<String>,
+        enabled: bool,
+    ) -> napi::Result<()> {
+        let kind = Kind::parse(&kind).map_err(misuse)?;
+        self.offered.set_enabled(kind, &keys, &tags, enabled).map_err(misuse)
+    }
+
+    /// Handlers that were registered and that nothing can call any more.
+    #[napi(catch_unwind)]
+    pub fn take_dropped(&self) -> Vec<u32> {
+        self.dropped.take()
+    }
+
+    /// Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does.
+    #[napi(catch_unwind)]
+    pub fn resolve_resource(&self, uri: String) -> Option<String> {
+        let request = Request::ReadResource { uri, inputs: Inputs::default() };
+        let Dispatch::Run(job) = router::dispatch(&self.offered.offers(), request) else {
+            return None;
+        };
+        let Finish::Resource { mime_type, .. } = job.finish else { return None };
+        let handler = handler::id_of(&job.handler)?;
+        let mime_type = json::to_raw(&mime_type);
+        Some(format!("[{handler},{},{}]", job.input, mime_type.get()))
+    }
+
+    /// Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take.
+    #[napi(catch_unwind, ts_args_type = "wake: () => void")]
+    pub fn serve_stdio(&self, wake: Wake) -> napi::Result<NativeStream> {
+        if STDIO_TAKEN.swap(true, Ordering::SeqCst) {
+            return Err(misuse(Error::misuse("this process serves stdio already: one server can")));
+        }
+        let (input, output) = stdio::take()
+            .map_err(|it| io("standard input and output can't be taken for the protocol", it))?;
+        NativeStream::open(&self.offered, input, output, self.max_message, wake)
+    }
+
+    /// Serves the other end of a new in-memory stream, which `NativeStream.takePeer` gives.
+    #[napi(catch_unwind, ts_args_type = "wake: () => void")]
+    pub fn serve_memory(&self, wake: Wake) -> napi::Result<NativeStream> {
+        NativeStream::open_memory(&self.offered, self.max_message, wake)
+    }
+}

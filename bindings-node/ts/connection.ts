@@ -1,0 +1,200 @@
+import { CallContext } from "./context.js";
+import type { ServerCore } from "./core.js";
+import { runInContext } from "./current.js";
+import { failureJson } from "./failures.js";
+import { sleep, until } from "./maybe.js";
+import type { NativeStream } from "./native.js";
+import type { Plan } from "./plan.js";
+import { questionsIn } from "./questions.js";
+import { type OfferKind, ReplyKind, toReply } from "./reply.js";
+import { ResourceResult } from "./results.js";
+import { isPromise } from "./schema.js";
+import type { Revision } from "./types.js";
+
+/** A text this long, or with line breaks, goes beside the lines. */
+const LONG = 4_096;
+/** Replies that go out before their turn ends. */
+const MANY = 1 << 20;
+/** Kinds of lines beyond those of `ReplyKind`. */
+const TEXT_BESIDE = 6;
+const FAILURE = 7;
+/** How long handlers have to end after they were told to. */
+const UNWIND_MS = 500;
+/** How long the peer has to read the last replies. */
+const DRAIN_MS = 1_000;
+
+type Run = readonly [slot: number, handler: number, input: Record<string, unknown>, revision: Revision, id: string | number | null];
+type Entry = Run | readonly [cancelled: number] | readonly [report: string] | readonly [];
+
+/** One stream that is served: takes batches, runs handlers in place, and hands all replies of a turn back at once. */
+export class Connection {
+  readonly stream: NativeStream;
+  /** Of a legacy session, which lives as long as its stream. */
+  readonly session = new Map<string, unknown>();
+  /** Resolves when the peer will send no more. */
+  readonly ended: Promise<void>;
+  readonly #running = new Map<number, CallContext>();
+  readonly #core: ServerCore;
+  #end!: () => void;
+  #isStarted = false;
+  #isScheduled = false;
+  #lines = "";
+  #texts: string[] = [];
+
+  constructor(core: ServerCore, open: (wake: () => void) => NativeStream) {
+    this.#core = core;
+    this.ended = new Promise((resolve) => (this.#end = resolve));
+    this.stream = open(() => this.#drain());
+  }
+
+  /** Handlers run from now on; what needs none was answered before. */
+  start(): void {
+    this.#isStarted = true;
+    this.#drain();
+  }
+
+  /** Finishes what is in flight, within the grace, and ends the stream. */
+  async stop(graceMs: number): Promise<void> {
+    this.stream.pause();
+    await until(() => this.stream.underWay() === 0 && this.#lines === "", graceMs);
+    this.stream.cancelAll();
+    this.#isStarted = true;
+    this.#drain();
+    await until(() => this.#running.size === 0, UNWIND_MS);
+    this.#flush();
+    await until(() => this.stream.unwritten() === 0, DRAIN_MS);
+    this.stream.close();
+  }
+
+  /** Waits until the peer has read enough. */
+  room(hasRoom: boolean): Promise<void> {
+    return hasRoom ? DONE : this.#waitForRoom();
+  }
+
+  async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
+    return this.#core.readResource(ctx, uri);
+  }
+
+  async #waitForRoom(): Promise<void> {
+    while (!this.stream.hasRoom()) await sleep(5);
+  }
+
+  #drain(): void {
+    if (!this.#isStarted) return;
+    const batch = this.stream.takeBatch();
+    if (batch === null) return;
+    let hasPending = false;
+    for (const entry of JSON.parse(batch) as Entry[]) {
+      if (entry.length === 5) hasPending = this.#run(entry) || hasPending;
+      else if (entry.length === 0) this.#end();
+      else if (typeof entry[0] === "string") console.error(entry[0]);
+      else this.#cancel(entry[0]);
+      if (this.#lines.length > MANY) this.#flush();
+    }
+    // Handlers that are async in name only end before this turn does: their replies go out with the others.
+    if (hasPending) this.#schedule();
+    else this.#flush();
+  }
+
+  /** Whether its reply is still to come. */
+  #run([slot, handler, input, revision, id]: Run): boolean {
+    const plan = this.#core.plans[handler];
+    if (!plan) {
+      this.#put(slot, FAILURE, failureJson(new Error("its handler was removed")));
+      return false;
+    }
+    const ctx = new CallContext(this, plan, slot, id ?? "", revision);
+    try {
+      const value = runInContext(ctx, plan.invoke, input);
+      if (isPromise(value)) {
+        this.#running.set(slot, ctx);
+        value.then(
+          (settled) => this.#settle(slot, plan, ctx, settled),
+          (thrown: unknown) => this.#settleFailed(slot, plan, ctx, thrown),
+        );
+        return true;
+      }
+      this.#answer(slot, plan, ctx, value);
+    } catch (thrown) {
+      this.#fail(slot, plan, ctx, thrown);
+    }
+    return false;
+  }
+
+  #settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
+    if (!this.#running.delete(slot)) return;
+    try {
+      this.#answer(slot, plan, ctx, value);
+    } catch (thrown) {
+      this.#fail(slot, plan, ctx, thrown);
+    }
+    this.#schedule();
+  }
+
+  #settleFailed(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
+    if (!this.#running.delete(slot)) return;
+    this.#fail(slot, plan, ctx, thrown);
+    this.#schedule();
+  }
+
+  #answer(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
+    if (plan.kind === "notification") return this.#put(slot, ReplyKind.nothing, "");
+    const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
+    if (questions) throw ctx.cannotAsk(questions);
+    const [kind, payload] = toReply(plan.kind, value);
+    if (kind === ReplyKind.text && (payload.length > LONG || payload.includes("\n"))) {
+      this.#put(slot, TEXT_BESIDE, String(this.#texts.push(payload) - 1));
+    } else {
+      this.#put(slot, kind, payload);
+    }
+  }
+
+  #fail(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
+    if (plan.kind === "notification") {
+      console.error("a notification's handler failed:", thrown);
+      return this.#put(slot, ReplyKind.nothing, "");
+    }
+    this.#put(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal }));
+  }
+
+  #cancel(slot: number): void {
+    const ctx = this.#running.get(slot);
+    this.#running.delete(slot);
+    ctx?.cancel();
+  }
+
+  #put(slot: number, kind: number, payload: string): void {
+    this.#lines += `${slot} ${kind} ${payload}\n`;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // A tick that is asked for in a microtask comes after all microtasks.
+    queueMicrotask(() => process.nextTick(this.#flushScheduled));
+  }
+
+  readonly #flushScheduled = (): void => {
+    this.#isScheduled = false;
+    this.#flush();
+  };
+
+  #flush(): void {
+    if (this.#lines === "") return;
+    const [lines, texts] = [this.#lines, this.#texts];
+    this.#lines = "";
+    if (texts.length > 0) this.#texts = [];
+    this.stream.reply(lines, texts.length > 0 ? texts : undefined);
+  }
+}
+
+const DONE = Promise.resolve();
+
+/** What a resource's handler gave, as a client would read it. */
+export function resourceResult(uri: string, mimeType: string | null, value: unknown): ResourceResult {
+  if (value instanceof ResourceResult) return value;
+  const [kind, payload] = toReply("resource" satisfies OfferKind, value);
+  const type = mimeType ?? (kind === ReplyKind.json ? "application/json" : kind === ReplyKind.blob ? "application/octet-stream" : "text/plain");
+  const held = kind === ReplyKind.blob ? { blob: new Uint8Array(Buffer.from(payload, "base64")) } : { text: payload };
+  return new ResourceResult([{ uri, mimeType: type, ...held }]);
+}

@@ -1,0 +1,43 @@
+import type { AnyServer, Maybe } from "./types.js";
+
+export type LifespanOption<L> =
+  | ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>)
+  | undefined;
+
+/** What `lifespan` gave; entered for the first that serves, left after the last. */
+export class Lifespan<L> {
+  #users = 0;
+  #entered: Promise<{ value: L; close?: (() => Maybe<void>) | undefined } | undefined> | undefined;
+  #value: L | undefined;
+
+  constructor(
+    private readonly server: AnyServer,
+    private readonly option: LifespanOption<L>,
+  ) {}
+
+  get value(): L {
+    return this.#value as L;
+  }
+
+  async enter(): Promise<void> {
+    this.#users++;
+    this.#entered ??= Promise.resolve(this.server).then(this.option ?? (() => undefined));
+    try {
+      this.#value = (await this.#entered)?.value;
+    } catch (error) {
+      this.#users--;
+      this.#entered = undefined;
+      throw error;
+    }
+  }
+
+  /** `force` leaves even while others use it. */
+  async leave(force = false): Promise<void> {
+    const entered = this.#entered;
+    this.#users = force ? 0 : Math.max(0, this.#users - 1);
+    if (this.#users > 0 || entered === undefined) return;
+    this.#entered = undefined;
+    const held = await entered;
+    await held?.close?.();
+  }
+}

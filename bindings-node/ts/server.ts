@@ -1,0 +1,273 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { brandClass } from "./brand.js";
+import type { CallContext } from "./context.js";
+import { coreOf, ServerCore, setCore, type Kind } from "./core.js";
+import { NotSupported, ProtocolError } from "./errors.js";
+import { then } from "./maybe.js";
+import { checked, native } from "./native.js";
+import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
+import { cachedCall, makePlan, promptCall, toolCall, type Steps } from "./plan.js";
+import { promptArguments } from "./prompt-arguments.js";
+import { RegistryView } from "./registry.js";
+import { compileInput, compileSchema, type CompiledSchema } from "./schema.js";
+import { runStdio, serveTransport } from "./serving.js";
+import type {
+  AnyServer, Completion, Context, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
+  PromptOptions, Question, Registry, Reply, Resource, ResourceOptions, ResourceTemplate, Schema, ServerMembers,
+  ServerOptions, Tool, ToolOptions, Transport, Variables,
+} from "./types.js";
+import type { PromptResult } from "./results.js";
+
+type Wire = Record<string, unknown>;
+type Handle = (...args: unknown[]) => unknown;
+
+const NO_ARGUMENTS = { type: "object", properties: {} };
+
+/** Offers tools, resources and prompts, and serves them to clients of every revision. */
+export class Server<L = undefined> implements ServerMembers<L> {
+  readonly name: string;
+  readonly tools: Registry<Tool>;
+  readonly resources: Registry<Resource>;
+  readonly resourceTemplates: Registry<ResourceTemplate>;
+  readonly prompts: Registry<Prompt>;
+  readonly #core: ServerCore;
+
+  constructor(name: string, options: ServerOptions<L> = {}) {
+    if (typeof name !== "string" || name === "") throw new TypeError('new Server(name): the name must be a text, as in new Server("shelf")');
+    this.name = name;
+    this.#core = new ServerCore(this as ServerMembers<unknown>, options as ServerOptions<unknown>);
+    setCore(this, this.#core);
+    this.tools = new RegistryView(this.#core, "tool", toolFromWire);
+    this.resources = new RegistryView(this.#core, "resource", resourceFromWire);
+    this.resourceTemplates = new RegistryView(this.#core, "resourceTemplate", resourceTemplateFromWire);
+    this.prompts = new RegistryView(this.#core, "prompt", promptFromWire);
+  }
+
+  tool<const I extends Schema | undefined = undefined, const O extends Schema | undefined = undefined>(
+    name: string,
+    options: ToolOptions<I, O>,
+    handler: (args: Given<I>, ctx: Context<L>) => Maybe<Reply<O>>,
+  ): this {
+    const place = placeOf("tool", name, options, handler);
+    const { input, output, annotations, concurrency, exposeErrors } = options;
+    const profile = this.#core.options.schemaProfile;
+    const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined };
+    const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
+    return this.#register("tool", place, name, {
+      declaration: {
+        ...common(options),
+        name,
+        inputSchema: given.json,
+        outputSchema: taken?.json,
+        annotations: annotations && annotationsToWire(annotations),
+        concurrency,
+      },
+      steps: {
+        kind: "tool",
+        method: "tools/call",
+        exposeErrors,
+        params: (args) => ({ name, arguments: args }),
+        call: toolCall(handler as Handle, given.validate, taken?.validate),
+      },
+    });
+  }
+
+  resource<const U extends string>(
+    uri: U,
+    options: ResourceOptions,
+    handler: (variables: Variables<U>, ctx: Context<L>) => unknown,
+  ): this {
+    const place = placeOf("resource", uri, options, handler);
+    const isTemplate = uri.includes("{");
+    const { name = uri, mimeType, annotations, size, ttlMs, cacheScope, cacheMs } = options;
+    const call = handler as Handle;
+    return this.#register(isTemplate ? "resourceTemplate" : "resource", place, uri, {
+      declaration: {
+        ...common(options), [isTemplate ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
+      },
+      steps: {
+        kind: "resource",
+        method: "resources/read",
+        params: (variables) => (isTemplate ? { uri, variables } : { uri }),
+        call: cacheMs === undefined ? call : cachedCall(call, cacheMs),
+      },
+    });
+  }
+
+  prompt<const A extends Schema | undefined = undefined>(
+    name: string,
+    options: PromptOptions<A>,
+    handler: (
+      args: Given<A>,
+      ctx: Context<L>,
+    ) => Maybe<string | Message | readonly (string | Message)[] | PromptResult | Question<unknown>>,
+  ): this {
+    const place = placeOf("prompt", name, options, handler);
+    const args = options.args ? compileInput(options.args, `${place}, args`, this.#core.options.schemaProfile) : undefined;
+    return this.#register("prompt", place, name, {
+      declaration: { ...common(options), name, arguments: args ? promptArguments(args.json, `${place}, args`) : [] },
+      steps: {
+        kind: "prompt",
+        method: "prompts/get",
+        params: (given) => ({ name, arguments: given }),
+        call: promptCall(handler as Handle, args?.json ?? {}, args?.validate),
+      },
+    });
+  }
+
+  complete(
+    target: string,
+    argument: string,
+    handler: (
+      prefix: string,
+      given: Readonly<Record<string, string>>,
+      ctx: Context<L>,
+    ) => Maybe<readonly string[] | Completion>,
+  ): this {
+    const place = placeOf("complete", target, {}, handler);
+    const complete = handler as Handle;
+    return this.#register("completion", place, target, {
+      declaration: { argument },
+      steps: {
+        kind: "completion",
+        method: "completion/complete",
+        params: ({ value, arguments: given }) => ({ ref: target, argument: { name: argument, value }, context: { arguments: given } }),
+        call: ({ value, arguments: given }, ctx) => complete(value, given, ctx),
+      },
+    });
+  }
+
+  method<const P extends Schema>(
+    name: string,
+    options: { params: P },
+    handler: (params: Output<P>, ctx: Context<L>) => unknown,
+  ): this {
+    const place = placeOf("method", name, options, handler);
+    const call = this.#checkedCall(place, options.params, handler as Handle);
+    return this.#register("method", place, name, {
+      declaration: {},
+      steps: { kind: "method", method: name, params: (params) => params, call },
+    });
+  }
+
+  notification<const P extends Schema>(
+    name: string,
+    options: { params: P },
+    handler: (params: Output<P>, ctx: Context<L>) => Maybe<void>,
+  ): this {
+    const place = placeOf("notification", name, options, handler);
+    const call = this.#checkedCall(place, options.params, handler as Handle);
+    return this.#register("notification", place, name, {
+      declaration: {},
+      steps: { kind: "notification", method: name, params: (params) => params, call },
+    });
+  }
+
+  onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this {
+    const name = "notifications/roots/list_changed";
+    const place = placeOf("onRootsChanged", name, {}, handler);
+    const call: Steps["call"] = (_, ctx) => (handler as Handle)(ctx);
+    return this.#register("notification", place, name, {
+      declaration: {},
+      steps: { kind: "notification", method: name, params: (params) => params, call },
+    });
+  }
+
+  middleware(handler: Middleware<L>, options: { on?: string | readonly string[] | undefined } = {}): this {
+    this.#core.use(handler as Middleware, options.on);
+    return this;
+  }
+
+  /** Offers all of another server's here: `add` becomes `prefix_add`, URIs stay. */
+  mount(prefix: string, other: AnyServer): this {
+    const place = `mount(${JSON.stringify(prefix)})`;
+    if (typeof prefix !== "string" || prefix === "") throw new TypeError(`${place}: the prefix must be a text that is not empty`);
+    const core = coreOf(other, place);
+    core.mountInto(this.#core, prefix);
+    this.#core.mounted.push(core);
+    return this;
+  }
+
+  /** Nobody can have subscribed to a resource over stdio, so there is nobody to tell. */
+  notifyUpdated(uri: string): void {
+    if (typeof uri !== "string") throw new TypeError("notifyUpdated(uri): the URI must be a text");
+  }
+
+  /** No page was sent to anybody, so there is nothing to tell. */
+  notifyUrlDone(elicitationId: string): void {
+    if (typeof elicitationId !== "string") throw new TypeError("notifyUrlDone(id): the id must be a text");
+  }
+
+  async run(at = "stdio", options: HttpOptions = {}): Promise<void> {
+    if (at !== "stdio") throw onlyStdio(`run(${JSON.stringify(at)})`);
+    await runStdio(this.#core, options.shutdownGraceMs);
+  }
+
+  async listen(at: string, _options: HttpOptions = {}): Promise<Listening> {
+    throw onlyStdio(`listen(${JSON.stringify(at)})`);
+  }
+
+  async serve(transport: Transport): Promise<void> {
+    await serveTransport(this.#core, transport);
+  }
+
+  async close(): Promise<void> {
+    await this.#core.lifespan.leave(true);
+  }
+
+  readonly fetch = async (_request: Request, _extra?: { principal?: Principal | undefined }): Promise<Response> => {
+    throw onlyStdio("fetch");
+  };
+
+  readonly node = (_request: IncomingMessage, _response: ServerResponse): void => {
+    throw onlyStdio("node");
+  };
+
+  #register(
+    kind: Kind | "completion" | "method" | "notification",
+    place: string,
+    key: string,
+    { declaration, steps }: { declaration: Wire; steps: Steps },
+  ): this {
+    this.#core.register({ place, kind, key, declaration, plan: makePlan(this.#core, steps), seen: steps });
+    return this;
+  }
+
+  /** The core checks arguments of tools; params of vendors' own methods are checked here. */
+  #checkedCall(place: string, schema: Schema, handler: Handle): Steps["call"] {
+    if (schema === undefined) throw new TypeError(`${place}: params must be a schema, as in { params: z.object({ … }) }`);
+    const { json, validate } = compileInput(schema, `${place}, params`, this.#core.options.schemaProfile);
+    const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
+    return (params: Wire, ctx: CallContext) => {
+      const wrong = compiled.violation(JSON.stringify(params));
+      if (wrong !== null) throw new ProtocolError(-32602, `Invalid params: ${wrong}`);
+      return then(validate ? validate(params) : params, (given) => handler(given, ctx));
+    };
+  }
+}
+
+brandClass("Server", Server);
+
+interface CommonOptions {
+  title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;
+  visible?: ((principal: Principal | undefined) => boolean) | undefined; enabled?: boolean | undefined;
+}
+
+/** Over stdio nobody has a principal, so who may see an offer is known when it is registered. */
+function common({ title, description, icons, meta, tags, timeoutMs, visible, enabled = true }: CommonOptions): Wire {
+  return { title, description, icons, _meta: meta, tags, timeoutMs, enabled: enabled && (visible?.(undefined) ?? true) };
+}
+
+function placeOf(kind: string, name: unknown, options: unknown, handler: unknown): string {
+  const place = `${kind} ${JSON.stringify(name)}`;
+  if (typeof name !== "string") throw new TypeError(`${place}: the name must be a text`);
+  if (typeof options === "function") throw new TypeError(`${place}: options come before the handler; where there are none write {}`);
+  if (typeof options !== "object" || options === null) throw new TypeError(`${place}: the options must be an object; where there are none write {}`);
+  if (typeof handler !== "function") throw new TypeError(`${place}: the handler must be a function`);
+  return place;
+}
+
+function onlyStdio(what: string): NotSupported {
+  return new NotSupported(`${what}: this version of gudgeon serves stdio only: call run() without an address`);
+}

@@ -1,0 +1,105 @@
+import { Socket } from "node:net";
+
+import { Connection } from "./connection.js";
+import type { ServerCore } from "./core.js";
+import type { Transport } from "./types.js";
+
+/** How long calls in flight have to finish when the server stops. */
+const GRACE_MS = 3_000;
+/** What the program may still do after `run()` before the process ends. */
+const LINGER_MS = 500;
+
+/** Serves standard input and output until the client is gone or a signal comes; then the process ends. */
+export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<void> {
+  const signals = new Signals();
+  try {
+    await serve(core, new Connection(core, (wake) => core.native.serveStdio(wake)), signals.came, graceMs);
+  } finally {
+    signals.release();
+  }
+  // Timers and threads that live on must not keep a server without a client.
+  setTimeout(() => process.exit(), LINGER_MS).unref();
+}
+
+/** Serves one peer in memory; `fd` is its end of the stream, `closed` resolves when the server has let go of it. */
+export function serveMemory(core: ServerCore): { fd: number; closed: Promise<void> } {
+  const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
+  const fd = connection.stream.takePeer();
+  if (fd === null) throw new Error("the stream's other end is gone");
+  return { fd, closed: serve(core, connection, NEVER, 0) };
+}
+
+/** Serves one peer over a wire of the user's own. */
+export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS): Promise<void> {
+  const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
+  const socket = new Socket({ fd: connection.stream.takePeer() ?? -1, readable: true, writable: true, allowHalfOpen: true });
+  const served = serve(core, connection, NEVER, graceMs);
+  const failed = (error: unknown) => void socket.destroy(error as Error);
+  const incoming = receiveInto(socket, transport).catch(failed);
+  try {
+    await sendFrom(socket, transport);
+  } finally {
+    socket.destroy();
+    await served;
+    await transport.close();
+  }
+  await incoming;
+}
+
+async function serve(core: ServerCore, connection: Connection, stop: Promise<void>, graceMs: number): Promise<void> {
+  let hasEntered = false;
+  try {
+    await core.enter();
+    hasEntered = true;
+    connection.start();
+    await Promise.race([connection.ended, stop]);
+  } finally {
+    await connection.stop(hasEntered ? graceMs : 0);
+    if (hasEntered) await core.leave();
+  }
+}
+
+const NEVER = new Promise<void>(() => {});
+
+async function receiveInto(socket: Socket, transport: Transport): Promise<void> {
+  for (let message = await transport.receive(); message !== undefined; message = await transport.receive()) {
+    // JSON may be spread over lines; a frame is one.
+    const isFlowing = socket.write(message.replace(/[\r\n]+/g, " ") + "\n");
+    if (!isFlowing) await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
+  }
+  socket.end();
+}
+
+async function sendFrom(socket: Socket, transport: Transport): Promise<void> {
+  let held = "";
+  for await (const chunk of socket.setEncoding("utf8")) {
+    const lines = (held + String(chunk)).split("\n");
+    held = lines.pop() ?? "";
+    for (const line of lines) await transport.send(line);
+  }
+}
+
+/** The first SIGINT or SIGTERM asks for an orderly end, the second ends at once. */
+class Signals {
+  readonly came: Promise<void>;
+  #stop!: () => void;
+  #count = 0;
+
+  constructor() {
+    this.came = new Promise((resolve) => (this.#stop = resolve));
+    for (const name of Object.keys(NUMBERS)) process.on(name, this.#hear);
+  }
+
+  release(): void {
+    // A second Ctrl-C counts until the process is gone.
+    if (this.#count > 0) return;
+    for (const name of Object.keys(NUMBERS)) process.off(name, this.#hear);
+  }
+
+  readonly #hear = (name: string): void => {
+    if (++this.#count > 1) process.exit(128 + (NUMBERS[name] ?? 0));
+    this.#stop();
+  };
+}
+
+const NUMBERS: Readonly<Record<string, number>> = { SIGINT: 2, SIGTERM: 15 };

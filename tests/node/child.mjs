@@ -1,0 +1,92 @@
+/** A server in a child process, spoken to frame by frame. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+export const MODERN = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+export class Child {
+  frames = [];
+  stderr = "";
+  #held = "";
+  #changed = () => {};
+
+  /** `source` is the body of a module in which `Server` and the rest of gudgeon are imported as `g`. */
+  constructor(source, { args = [], stdio = ["pipe", "pipe", "pipe"] } = {}) {
+    const code = `import * as g from "gudgeon"; const { Server } = g;\n${source}`;
+    this.process = spawn(process.execPath, ["--input-type=module", "-e", code, ...args], {
+      cwd: new URL("../..", import.meta.url),
+      stdio,
+    });
+    this.process.stdout.setEncoding("utf8").on("data", (text) => {
+      const lines = (this.#held + text).split("\n");
+      this.#held = lines.pop();
+      for (const line of lines) this.frames.push(JSON.parse(line));
+      this.#changed();
+    });
+    this.process.stderr.setEncoding("utf8").on("data", (text) => {
+      this.stderr += text;
+      this.#changed();
+    });
+    this.exited = once(this.process, "exit").then(([code, signal]) => {
+      this.#changed();
+      return { code, signal };
+    });
+  }
+
+  send(...messages) {
+    this.process.stdin.write(messages.map((it) => (typeof it === "string" ? it : JSON.stringify({ jsonrpc: "2.0", ...it })) + "\n").join(""));
+  }
+
+  call(id, name, args = {}, meta) {
+    this.send({ id, method: "tools/call", params: { name, arguments: args, ...(meta && { _meta: meta }) } });
+  }
+
+  async initialize(protocolVersion = "2025-11-25", capabilities = {}) {
+    this.send({ id: "init", method: "initialize", params: { protocolVersion, capabilities, clientInfo: { name: "test", version: "1" } } });
+    const reply = await this.reply("init");
+    this.send({ method: "notifications/initialized" });
+    return reply;
+  }
+
+  reply(id) {
+    return this.frame((it) => it.id === id && !("method" in it));
+  }
+
+  async frame(fits, milliseconds = 10_000) {
+    const end = Date.now() + milliseconds;
+    for (;;) {
+      const found = this.frames.find(fits);
+      if (found) return found;
+      if (Date.now() > end || this.process.exitCode !== null) {
+        throw new Error(`no such frame; there were ${JSON.stringify(this.frames)}; exit ${this.process.exitCode}; stderr: ${this.stderr}`);
+      }
+      await new Promise((resolve) => {
+        const timer = setTimeout(resolve, 200);
+        this.#changed = () => (clearTimeout(timer), resolve());
+      });
+    }
+  }
+
+  /** Ends its input and gives how it ended, and how long that took. */
+  async end() {
+    const start = Date.now();
+    this.process.stdin.end();
+    const exit = await Promise.race([this.exited, new Promise((resolve) => setTimeout(resolve, 8_000, undefined).unref())]);
+    if (!exit) this.process.kill("SIGKILL");
+    return { ...exit, took: Date.now() - start };
+  }
+}
+
+/** Runs a test with a server that is stopped in any case. */
+export async function withServer(source, test, options) {
+  const child = new Child(source, options);
+  try {
+    await test(child);
+  } finally {
+    child.process.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Child, MODERN, withServer } from "./child.mjs";
+
+const text = (reply) => reply.result?.content?.[0]?.text;
+const TOOL = `const app = new Server("t"); app.tool("ok", {}, () => "ok");`;
+
+test("nothing that the process or its children print reaches the wire", async () => {
+  const source = `
+    import { execSync, spawn } from "node:child_process";
+    import { writeSync } from "node:fs";
+    const app = new Server("t", { lifespan: () => (console.log("in lifespan"), { value: 1 }) });
+    app.tool("prints", {}, async () => {
+      console.log("logged");
+      process.stdout.write("written\\n");
+      writeSync(1, "by descriptor\\n");
+      execSync("echo from a child", { stdio: "inherit" });
+      const grandchild = spawn(process.execPath, ["-e", "console.log('spawned')"], { stdio: ["inherit", "inherit", "inherit"] });
+      await new Promise((resolve) => grandchild.on("exit", resolve));
+      return "clean";
+    });
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "prints");
+    assert.equal(text(await child.reply(1)), "clean");
+    assert.equal((await child.end()).code, 0);
+    assert.ok(child.frames.every((it) => it.jsonrpc === "2.0"));
+    for (const line of ["in lifespan", "logged", "written", "by descriptor", "from a child", "spawned"]) {
+      assert.ok(child.stderr.includes(line), `${line} is on stderr`);
+    }
+  });
+});
+
+test("a stdout that was opened before is diverted as well, and large replies still come whole", async () => {
+  const source = `
+    process.stdout; process.stdin;
+    const app = new Server("t");
+    app.tool("large", {}, () => { console.log("stray"); return "x".repeat(2_000_000); });
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "large");
+    assert.equal(text(await child.reply(1)).length, 2_000_000);
+    assert.match(child.stderr, /stray/);
+  });
+});
+
+test("a child of the server can't read from the wire", async () => {
+  const source = `
+    import { execSync } from "node:child_process";
+    ${TOOL}
+    app.tool("reads", {}, () => execSync("cat", { stdio: ["inherit", "pipe", "pipe"] }).toString());
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "reads");
+    child.call(2, "ok");
+    assert.equal(text(await child.reply(1)), "");
+    assert.equal(text(await child.reply(2)), "ok");
+  });
+});
+
+test("at the end of the input calls in flight finish, the lifespan closes, and the process ends in spite of timers", async () => {
+  const source = `
+    import { Worker } from "node:worker_threads";
+    setInterval(() => {}, 1000);
+    new Worker("setInterval(() => {}, 1000)", { eval: true });
+    const app = new Server("t", { lifespan: () => ({ value: 1, close: async () => console.error("closed") }) });
+    app.tool("slow", {}, () => new Promise((resolve) => setTimeout(resolve, 300, "finished")));
+    await app.run();
+    console.error("run has resolved");`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "slow");
+    const { code, signal, took } = await child.end();
+    assert.deepEqual([code, signal], [0, null]);
+    assert.ok(took < 3_000, `it took ${took} ms`);
+    assert.equal(text(await child.reply(1)), "finished");
+    assert.match(child.stderr, /closed\n[^]*run has resolved/);
+  });
+});
+
+test("without anything that lives on the process ends at once", async () => {
+  await withServer(`${TOOL} await app.run();`, async (child) => {
+    await child.initialize();
+    const { code, took } = await child.end();
+    assert.equal(code, 0);
+    assert.ok(took < 450, `it took ${took} ms`);
+  });
+});
+
+test("a handler that never ends is told to after the grace, and holds nothing up", async () => {
+  const source = `
+    ${TOOL}
+    app.tool("forever", {}, (_, ctx) => new Promise(() => ctx.signal.addEventListener("abort", () => console.error("aborted", ctx.signal.reason.name))));
+    await app.run("stdio", { shutdownGraceMs: 300 });`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "forever");
+    child.call(2, "ok");
+    await child.reply(2);
+    const { code, took } = await child.end();
+    assert.equal(code, 0);
+    assert.ok(took < 2_500, `it took ${took} ms`);
+    assert.match(child.stderr, /aborted Cancelled/);
+    assert.ok(!child.frames.some((it) => it.id === 1));
+  });
+});
+
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  test(`${signal} finishes what is in flight and ends with status 0`, async () => {
+    const source = `
+      setInterval(() => {}, 1000);
+      const app = new Server("t", { lifespan: () => ({ value: 1, close: () => console.error("closed") }) });
+      app.tool("slow", {}, () => new Promise((resolve) => setTimeout(resolve, 300, "finished")));
+      await app.run();`;
+    await withServer(source, async (child) => {
+      await child.initialize();
+      child.call(1, "slow");
+      child.call(2, "missing");
+      await child.reply(2);
+      child.process.kill(signal);
+      assert.equal(text(await child.reply(1)), "finished");
+      assert.deepEqual(await child.exited, { code: 0, signal: null });
+      assert.match(child.stderr, /closed/);
+      assert.doesNotMatch(child.stderr, /    at /);
+    });
+  });
+}
+
+test("a second SIGINT ends the process at once with 130", async () => {
+  const source = `${TOOL} app.tool("forever", {}, () => new Promise(() => {})); await app.run("stdio", { shutdownGraceMs: 30_000 });`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "forever");
+    child.call(2, "ok");
+    await child.reply(2);
+    child.process.kill("SIGINT");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    assert.equal(child.process.exitCode, null);
+    child.process.kill("SIGINT");
+    assert.deepEqual(await child.exited, { code: 130, signal: null });
+  });
+});
+
+test("a client's cancellation fires the signal, and no reply is sent", async () => {
+  const source = `
+    ${TOOL}
+    app.tool("wait", {}, async (_, ctx) => {
+      await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => { console.error("fired"); reject(ctx.signal.reason); }));
+    });
+    app.tool("late", {}, async (_, ctx) => {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      console.error("late sees", ctx.signal.aborted);
+      return "late";
+    });
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "wait");
+    child.call(2, "late");
+    child.call(3, "wait", {}, MODERN);
+    child.call(4, "ok");
+    await child.reply(4);
+    for (const requestId of [1, 2, 3]) child.send({ method: "notifications/cancelled", params: { requestId } });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    child.call(5, "ok");
+    await child.reply(5);
+    assert.deepEqual(child.frames.filter((it) => [1, 2, 3].includes(it.id)), []);
+    assert.equal(child.stderr.match(/fired/g)?.length, 2);
+    assert.match(child.stderr, /late sees true/);
+  });
+});
+
+test("a call that runs out of time is answered and its signal fires, also while nothing else happens", async () => {
+  const source = `
+    const app = new Server("t");
+    app.tool("slow", { timeoutMs: 150 }, (_, ctx) => new Promise(() => ctx.signal.addEventListener("abort", () => console.error("fired"))));
+    app.tool("queued", { timeoutMs: 150, concurrency: 1 }, (_, ctx) => new Promise(() => void ctx.signal));
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    const start = Date.now();
+    child.call(1, "slow");
+    const reply = await child.reply(1);
+    assert.equal(reply.result.isError, true);
+    assert.match(text(reply), /0\.15 s/);
+    assert.ok(Date.now() - start < 1_000);
+    await child.frame(() => child.stderr.includes("fired"));
+    child.call(2, "queued");
+    child.call(3, "queued");
+    assert.match(text(await child.reply(3)), /0\.15 s/);
+  });
+});
+
+test("requests that came before the lifespan was entered wait for it, and a lifespan that fails ends the server", async () => {
+  const source = `
+    const app = new Server("t", { lifespan: async () => { await new Promise((resolve) => setTimeout(resolve, 200)); return { value: "ready" }; } });
+    app.tool("life", {}, (_, ctx) => ctx.lifespan);
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.call(1, "life");
+    assert.equal(text(await child.reply(1)), "ready");
+  });
+  await withServer(`const app = new Server("t", { lifespan: () => { throw new Error("no database"); } }); await app.run();`, async (child) => {
+    assert.equal((await child.exited).code, 1);
+    assert.match(child.stderr, /no database/);
+  });
+});
+
+test("two servers on one stdio are refused with the reason", async () => {
+  await withServer(`${TOOL} const first = app.run(); await app.run().catch((error) => console.error(String(error))); await first;`, async (child) => {
+    await child.initialize();
+    await child.frame(() => child.stderr.includes("serves stdio already"));
+    child.call(1, "ok");
+    assert.equal(text(await child.reply(1)), "ok");
+  });
+});
+
+test("a peer that reads slowly stops neither handlers nor timers, and loses nothing", async () => {
+  const source = `
+    const app = new Server("t");
+    app.tool("large", {}, () => "x".repeat(100_000));
+    let ticks = 0;
+    setInterval(() => ticks++, 10);
+    app.tool("ticks", {}, () => ticks);
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize();
+    child.process.stdout.pause();
+    for (let id = 0; id < 500; id++) child.call(id, "large");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    child.process.stdout.resume();
+    for (let id = 0; id < 500; id++) assert.equal(text(await child.reply(id)).length, 100_000);
+    child.call("t", "ticks");
+    assert.ok(Number(text(await child.reply("t"))) > 20);
+  });
+});
+
+test("garbage on the wire is answered and nothing is lost", async () => {
+  await withServer(`const app = new Server("t", { maxMessage: 100_000 }); app.tool("ok", {}, () => "ok"); await app.run();`, async (child) => {
+    await child.initialize();
+    child.send("nonsense", "[".repeat(50_000), "x".repeat(200_000), '{"jsonrpc":"2.0","id":null,"method":"ping"}', "", "\r");
+    child.call(1, "ok", { a: JSON.parse('{"__proto__":{"x":1}}') });
+    child.send({ id: 2, method: "nope" });
+    child.call(3, "ok");
+    assert.equal((await child.reply(2)).error.code, -32601);
+    assert.equal(text(await child.reply(3)), "ok");
+    assert.deepEqual(child.frames.filter((it) => it.id === undefined || it.id === null).map((it) => it.error.code).sort(), [-32600, -32600, -32700, -32700].sort());
+  });
+});

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { NotSupported, Server, currentContext, middleware } from "gudgeon";
+
+/** A wire in memory: what is put in is received, what the server sends is kept. */
+class Wire {
+  sent = [];
+  isClosed = false;
+  #waiting = [];
+  #inbox = [];
+
+  put(message) {
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting(message);
+    else this.#inbox.push(message);
+  }
+
+  receive() {
+    return this.#inbox.length > 0 ? Promise.resolve(this.#inbox.shift()) : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async send(message) {
+    this.sent.push(JSON.parse(message));
+  }
+
+  async close() {
+    this.isClosed = true;
+  }
+
+  async reply(id) {
+    for (let tries = 0; tries < 500; tries++) {
+      const found = this.sent.find((it) => it.id === id);
+      if (found) return found;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error(`no reply to ${id}: ${JSON.stringify(this.sent)}`);
+  }
+}
+
+const INITIALIZE = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "w", version: "1" } };
+const request = (id, method, params) => JSON.stringify({ jsonrpc: "2.0", id, method, params }, null, 2);
+
+test("one server serves several wires of the user's own, each with a session of its own, under one lifespan", async () => {
+  const events = [];
+  const app = new Server("t", { lifespan: () => (events.push("enter"), { value: 1, close: () => void events.push("leave") }) });
+  app.tool("count", {}, (_, ctx) => {
+    ctx.session.set("n", (ctx.session.get("n") ?? 0) + 1);
+    return ctx.session.get("n");
+  });
+  const wires = [new Wire(), new Wire()];
+  const served = wires.map((wire) => app.serve(wire));
+  for (const wire of wires) {
+    wire.put(request(0, "initialize", INITIALIZE));
+    wire.put(request(1, "tools/call", { name: "count" }));
+    wire.put(request(2, "tools/call", { name: "count" }));
+    assert.equal((await wire.reply(2)).result.content[0].text, "2");
+  }
+  wires[0].put(undefined);
+  await served[0];
+  assert.deepEqual(events, ["enter"]);
+  wires[1].put(undefined);
+  await served[1];
+  assert.deepEqual(events, ["enter", "leave"]);
+  assert.ok(wires.every((wire) => wire.isClosed));
+});
+
+test("a wire that breaks ends its own serving only", async () => {
+  const app = new Server("t");
+  app.tool("ok", {}, () => "ok");
+  const broken = { receive: async () => { throw new Error("broken wire"); }, send: async () => {}, close: async () => {} };
+  await assert.rejects(app.serve(broken), /broken wire/);
+  const wire = new Wire();
+  const served = app.serve(wire);
+  wire.put(request(0, "initialize", INITIALIZE));
+  wire.put(request(1, "tools/call", { name: "ok" }));
+  assert.equal((await wire.reply(1)).result.content[0].text, "ok");
+  wire.put(undefined);
+  await served;
+});
+
+test("mistakes at registration are told at once, with the place and the mend", () => {
+  const app = new Server("t");
+  const ok = () => "ok";
+  app.tool("a", {}, ok).prompt("p", {}, ok);
+  const cases = [
+    [() => app.tool("a", {}, ok), /tool "a".*already registered/],
+    [() => app.tool("a b", {}, ok), /tool "a b".*letters/],
+    [() => app.tool("b", ok), /tool "b".*\{\}/],
+    [() => app.tool("b", {}), /tool "b".*function/],
+    [() => app.tool("b", { input: { type: "string" } }, ok), /tool "b", input.*object/],
+    [() => app.tool("b", { input: { type: "object", properties: { a: { type: "nope" } } } }, ok), /tool "b"/],
+    [() => app.resource("no uri", {}, ok), /resource "no uri".*scheme/],
+    [() => app.resource("a://{", {}, ok), /resource "a:\/\/\{"/],
+    [() => app.complete("nobody", "x", ok), /complete "nobody".*register it first/],
+    [() => app.complete("p", "x", ok), /complete "p".*no argument/],
+    [() => app.method("acme/x", {}, ok), /method "acme\/x".*schema/],
+    [() => app.mount("x", {}), /no Server/],
+    [() => app.mount("x", app), /into itself/],
+    [() => app.tools.remove("z"), /"z"/],
+    [() => app.tools.update("a", { name: "c" }), /can't be changed/],
+    [() => new Server(""), /name/],
+    [() => new Server("t", { revisions: ["2020-01-01"] }), /2025-11-25/],
+    [() => middleware.rateLimit(0), /perSecond/],
+    [() => middleware.rateLimit(1, { by: "moon" }), /client, principal/],
+    [() => currentContext(), /inside a handler/],
+  ];
+  for (const [act, message] of cases) assert.throws(act, message, String(message));
+  assert.deepEqual([...app.tools].map((it) => it.name), ["a"]);
+});
+
+test("what is not over stdio says so", async () => {
+  const app = new Server("t");
+  await assert.rejects(app.run("http://127.0.0.1:8000/mcp"), NotSupported);
+  await assert.rejects(app.listen("http://127.0.0.1:0/mcp"), /stdio/);
+  await assert.rejects(app.fetch(new Request("http://localhost/")), NotSupported);
+  assert.throws(() => app.node({}, {}), NotSupported);
+});
+
+test("an offer that nobody without a principal may see is neither listed nor called", async () => {
+  const app = new Server("t");
+  app.tool("open", {}, () => "ok");
+  app.tool("secret", { visible: (principal) => principal !== undefined }, () => "secret");
+  const wire = new Wire();
+  const served = app.serve(wire);
+  wire.put(request(0, "initialize", INITIALIZE));
+  wire.put(request(1, "tools/list"));
+  wire.put(request(2, "tools/call", { name: "secret" }));
+  assert.deepEqual((await wire.reply(1)).result.tools.map((it) => it.name), ["open"]);
+  assert.equal((await wire.reply(2)).error.code, -32602);
+  wire.put(undefined);
+  await served;
+});
