@@ -180,11 +180,18 @@ impl Process {
 
     /// Ends it: its input is closed already; then SIGTERM, then SIGKILL (stdio, "Shutdown").
     pub(crate) async fn shut_down(mut self) {
-        let exited = tokio::time::timeout(GRACE, self.child.wait()).await.is_ok();
-        if !exited {
-            self.signal(Signal::Terminate);
-            if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
-                self.signal(Signal::Kill);
+        let group = self.child.id();
+        if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
+            signal(group, Signal::Terminate);
+            let gone = async {
+                let _ = self.child.wait().await;
+                // What a wrapper started may need longer than the wrapper.
+                while is_there(group) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            if tokio::time::timeout(GRACE, gone).await.is_err() {
+                signal(group, Signal::Kill);
                 let _ = self.child.kill().await;
             }
         }
@@ -199,24 +206,37 @@ impl Process {
             follower.abort();
         }
     }
+}
 
-    #[cfg(unix)]
-    fn signal(&self, signal: Signal) {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        let id = self.child.id().and_then(|it| i32::try_from(it).ok());
-        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-            // It may be gone already.
-            let _ = rustix::process::kill_process_group(group, signal);
-        }
-    }
+#[cfg(unix)]
+fn group(id: Option<u32>) -> Option<rustix::process::Pid> {
+    id.and_then(|it| i32::try_from(it).ok()).and_then(rustix::process::Pid::from_raw)
+}
 
-    #[cfg(not(unix))]
-    fn signal(&mut self, _: Signal) {
-        let _ = self.child.start_kill();
+#[cfg(unix)]
+fn signal(id: Option<u32>, signal: Signal) {
+    let signal = match signal {
+        Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
+    };
+    if let Some(group) = group(id) {
+        // It may be gone already.
+        let _ = rustix::process::kill_process_group(group, signal);
     }
+}
+
+#[cfg(unix)]
+fn is_there(id: Option<u32>) -> bool {
+    group(id).is_some_and(|it| rustix::process::test_kill_process_group(it).is_ok())
+}
+
+/// Elsewhere there is but one way to end a process, and no group.
+#[cfg(not(unix))]
+fn signal(_: Option<u32>, _: Signal) {}
+
+#[cfg(not(unix))]
+fn is_there(_: Option<u32>) -> bool {
+    false
 }
 
 #[derive(Clone, Copy)]
