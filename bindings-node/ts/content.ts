@@ -59,6 +59,11 @@ export function embed(resource: ResourceContents): EmbeddedResource {
   return made<EmbeddedResource>({ type: "resource", resource });
 }
 
+/** A type of content that this package does not know, sent as it is. */
+export function other(raw: Readonly<Record<string, unknown>>): Other {
+  return made<Other>({ type: "other", raw });
+}
+
 export function user(content: string | Content | readonly (string | Content)[]): Message {
   return message("user", content);
 }
@@ -159,7 +164,7 @@ export function contentFromWire(raw: Wire): Content {
       }
       break;
   }
-  return made<Other>({ type: "other", raw });
+  return other(raw);
 }
 
 /** One piece or a list of them; what is neither is left out. */

@@ -100,12 +100,12 @@ fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: us
             Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
             Err(_) => break,
         }
-        stream.flush();
+        stream.try_flush();
         runner.schedule();
         stream.wait_for_room();
     }
     runner.perform(stream.end_of_input(&mut decoder));
-    stream.flush();
+    stream.try_flush();
     runner.schedule();
 }
 

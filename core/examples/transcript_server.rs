@@ -1,0 +1,167 @@
+//! The fixture server of the transcripts in Rust. `transcript_server 4096` serves with that `max_message`.
+
+use std::future;
+
+use gudgeon::{
+    Audio, Context, Image, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError,
+    error::Error,
+    protocol::{
+        ContentBlock, LoggingLevel, Resource as Link, ResourceContents, TextResourceContents,
+        json::to_raw,
+    },
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Deserialize, JsonSchema)]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Text {
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Id {
+    id: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Book {
+    id: i64,
+    title: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Message {
+    message: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Count {
+    steps: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Say {
+    level: String,
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Greet {
+    name: String,
+    #[serde(default = "warm")]
+    style: String,
+}
+
+fn warm() -> String {
+    "warm".into()
+}
+
+async fn content() -> Vec<ContentBlock> {
+    let about = TextResourceContents {
+        uri: "fixture://about".into(),
+        text: "About.".into(),
+        mime_type: Some("text/plain".into()),
+        ..TextResourceContents::default()
+    };
+    vec![
+        ContentBlock::text("Here"),
+        Image::png("PNG").into(),
+        Audio::wav("WAV").into(),
+        ContentBlock::resource(ResourceContents::Text(about)),
+        ContentBlock::ResourceLink(Link::new("fixture://about", "about")),
+    ]
+}
+
+async fn crash() -> Result<(), ToolError> {
+    "a secret".parse::<u8>()?;
+    Ok(())
+}
+
+async fn refuse() -> Result<(), ToolError> {
+    Err(ToolError::protocol(1234, "Refused.", Some(json!({"why": "because"}))))
+}
+
+async fn count(Count { steps }: Count, context: Context) -> &'static str {
+    #[expect(clippy::cast_precision_loss, reason = "a handful of steps")]
+    for step in 1..=steps {
+        context.progress(step as f64, Some(steps as f64), format!("step {step}").as_str());
+    }
+    "done"
+}
+
+async fn say(Say { level, text }: Say, context: Context) -> Result<&'static str, ToolError> {
+    let level = LoggingLevel::parse(&level).ok_or_else(|| ToolError::new("no such level"))?;
+    context.log_as(level, "fixture", text);
+    Ok("said")
+}
+
+async fn item(Id { id }: Id) -> Result<Json<Value>, ToolError> {
+    match id {
+        404 => Err(ResourceNotFound::new("fixture://items/404").into()),
+        _ => Ok(Json(json!({"id": id}))),
+    }
+}
+
+fn with_tools(server: Server) -> Server {
+    let custom =
+        || async { ContentBlock::Unknown(to_raw(&json!({"type": "acme/thing", "data": [1]}))) };
+    let book = |Id { id }: Id| async move { Json(Book { id, title: "Dune".into() }) };
+    let fail = |Message { message }: Message| async move { Err::<(), _>(ToolError::new(message)) };
+    server
+        .add(
+            Tool::new("add", |Add { a, b }: Add| async move { a.saturating_add(b) })
+                .description("Add two numbers."),
+        )
+        .add(
+            Tool::new("echo", |it: Text| async move { it.text })
+                .description("Say it again.")
+                .output(false),
+        )
+        .add(Tool::new("book", book).description("Find a book."))
+        .add(Tool::new("content", content).description("Every kind of content."))
+        .add(Tool::new("custom", custom).description("Content of its own kind."))
+        .add(Tool::new("fail", fail).description("Fail."))
+        .add(Tool::new("crash", crash).description("Crash."))
+        .add(Tool::new("refuse", refuse).description("Refuse."))
+        .add(Tool::new("count", count).description("Count.").output(false))
+        .add(Tool::new("say", say).description("Log.").output(false))
+        .add(Tool::new("wait", future::pending::<()>).description("Wait."))
+        .add(Tool::new("hidden", || async {}).description("Hidden.").enabled(false))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let about = Resource::new("fixture://about", || async { "About." })
+        .name("about")
+        .description("About the fixture.")
+        .mime_type("text/plain");
+    let bytes = Resource::new("fixture://bytes", || async { vec![0_u8, 1, 2] }).name("bytes");
+    let items =
+        Resource::template("fixture://items/{id}", item).name("items").description("An item.");
+    let greet = Prompt::new("greet", |Greet { name, style }: Greet| async move {
+        format!("Greet {name}, {style}.")
+    });
+    let names = |typed: String| async move {
+        ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
+    };
+    let mut server = with_tools(
+        Server::new("fixture").version("1.0").instructions("Ask the fixture.").page_size(100),
+    )
+    .add(about)
+    .add(bytes)
+    .add(items)
+    .add(greet.description("Greet somebody."))
+    .complete("greet", "name", names)
+    .method("acme/echo", |Text { text }: Text| async move { Json(json!({"echo": text})) });
+    if let Some(limit) = std::env::args().nth(1).and_then(|it| it.parse().ok()) {
+        server = server.max_message(limit);
+    }
+    server.run_stdio().await
+}

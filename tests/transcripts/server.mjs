@@ -1,0 +1,64 @@
+/** The fixture server of the transcripts in TypeScript's API. `server.mjs 4096` serves with that `maxMessage`. */
+import {
+  ProtocolError, ResourceNotFound, Server, ToolError, audio, embed, image, other, resourceLink,
+} from "gudgeon";
+
+const limit = process.argv[2];
+const app = new Server("fixture", {
+  version: "1.0",
+  instructions: "Ask the fixture.",
+  pageSize: 100,
+  ...(limit && { maxMessage: Number(limit) }),
+});
+
+const integer = { type: "integer" };
+const string = { type: "string" };
+const object = (properties) => ({ type: "object", properties, required: Object.keys(properties) });
+const book = object({ id: integer, title: string });
+
+app.tool("add", { description: "Add two numbers.", input: object({ a: integer, b: integer }), output: integer }, ({ a, b }) => a + b);
+app.tool("echo", { description: "Say it again.", input: object({ text: string }) }, ({ text }) => text);
+app.tool("book", { description: "Find a book.", input: object({ id: integer }), output: book }, ({ id }) => ({ id, title: "Dune" }));
+app.tool("content", { description: "Every kind of content." }, () => [
+  "Here",
+  image(Buffer.from("PNG"), "png"),
+  audio(Buffer.from("WAV"), "wav"),
+  embed({ uri: "fixture://about", text: "About.", mimeType: "text/plain" }),
+  resourceLink({ uri: "fixture://about", name: "about" }),
+]);
+app.tool("custom", { description: "Content of its own kind." }, () => other({ type: "acme/thing", data: [1] }));
+app.tool("fail", { description: "Fail.", input: object({ message: string }) }, ({ message }) => {
+  throw new ToolError(message);
+});
+app.tool("crash", { description: "Crash." }, () => {
+  throw new RangeError("a secret");
+});
+app.tool("refuse", { description: "Refuse." }, () => {
+  throw new ProtocolError(1234, "Refused.", { why: "because" });
+});
+app.tool("count", { description: "Count.", input: object({ steps: integer }) }, async ({ steps }, ctx) => {
+  for (let step = 1; step <= steps; step++) await ctx.progress(step, { total: steps, message: `step ${step}` });
+  return "done";
+});
+app.tool("say", { description: "Log.", input: object({ level: string, text: string }) }, async ({ level, text }, ctx) => {
+  await ctx.log(level, text, { logger: "fixture" });
+  return "said";
+});
+app.tool("wait", { description: "Wait." }, (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", resolve)));
+app.tool("hidden", { description: "Hidden.", enabled: false }, () => {});
+
+app.resource("fixture://about", { name: "about", description: "About the fixture.", mimeType: "text/plain" }, () => "About.");
+app.resource("fixture://bytes", { name: "bytes" }, () => Uint8Array.of(0, 1, 2));
+app.resource("fixture://items/{id}", { name: "items", description: "An item." }, ({ id }) => {
+  // Variables are texts here: what is no integer is refused by hand, as the type hint does it in Python.
+  if (!/^-?\d+$/.test(id)) throw new ProtocolError(-32602, "id: expected an integer");
+  if (id === "404") throw new ResourceNotFound("fixture://items/404");
+  return { id: Number(id) };
+});
+
+const greeting = { type: "object", properties: { name: string, style: string }, required: ["name"] };
+app.prompt("greet", { description: "Greet somebody.", args: greeting }, ({ name, style = "warm" }) => `Greet ${name}, ${style}.`);
+app.complete("greet", "name", (prefix) => ["Ada", "Alan"].filter((name) => name.startsWith(prefix)));
+app.method("acme/echo", { params: object({ text: string }) }, ({ text }) => ({ echo: text }));
+
+await app.run();

@@ -1,0 +1,145 @@
+"""The fixture server of the transcripts in Python. `server.py 4096` serves with that `max_message`."""
+
+import asyncio
+import sys
+from typing import Any, TypedDict
+
+from gudgeon import (
+    Audio,
+    Context,
+    EmbeddedResource,
+    Image,
+    Other,
+    ProtocolError,
+    ResourceLink,
+    ResourceNotFound,
+    Server,
+    SyncContext,
+    ToolError,
+)
+
+options: Any = {"max_message": int(sys.argv[1])} if len(sys.argv) > 1 else {}
+app = Server("fixture", version="1.0", instructions="Ask the fixture.", page_size=100, **options)
+
+
+class Book(TypedDict):
+    id: int
+    title: str
+
+
+@app.tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@app.tool
+def echo(text: str):
+    """Say it again."""
+    return text
+
+
+@app.tool
+def book(id: int) -> Book:
+    """Find a book."""
+    return {"id": id, "title": "Dune"}
+
+
+@app.tool
+def content():
+    """Every kind of content."""
+    return [
+        "Here",
+        Image(b"PNG", format="png"),
+        Audio(b"WAV", format="wav"),
+        EmbeddedResource("fixture://about", text="About.", mime_type="text/plain"),
+        ResourceLink("fixture://about", name="about"),
+    ]
+
+
+@app.tool
+def custom() -> Other:
+    """Content of its own kind."""
+    return Other({"type": "acme/thing", "data": [1]})
+
+
+@app.tool
+def fail(message: str):
+    """Fail."""
+    raise ToolError(message)
+
+
+@app.tool
+def crash():
+    """Crash."""
+    raise RuntimeError("a secret")
+
+
+@app.tool
+def refuse():
+    """Refuse."""
+    raise ProtocolError(1234, "Refused.", {"why": "because"})
+
+
+@app.tool
+def count(steps: int, ctx: SyncContext):
+    """Count."""
+    for step in range(1, steps + 1):
+        ctx.progress(step, steps, f"step {step}")
+    return "done"
+
+
+@app.tool
+async def say(level: str, text: str, ctx: Context):
+    """Log."""
+    await ctx.log(level, text, logger="fixture")
+    return "said"
+
+
+@app.tool
+async def wait():
+    """Wait."""
+    await asyncio.Event().wait()
+
+
+@app.tool(enabled=False)
+def hidden():
+    """Hidden."""
+
+
+@app.resource("fixture://about", mime_type="text/plain")
+def about() -> str:
+    """About the fixture."""
+    return "About."
+
+
+@app.resource("fixture://bytes", name="bytes")
+def three_bytes() -> bytes:
+    return bytes([0, 1, 2])
+
+
+@app.resource("fixture://items/{id}")
+def items(id: int) -> dict[str, int]:
+    """An item."""
+    if id == 404:
+        raise ResourceNotFound("fixture://items/404")
+    return {"id": id}
+
+
+@app.prompt
+def greet(name: str, style: str = "warm") -> str:
+    """Greet somebody."""
+    return f"Greet {name}, {style}."
+
+
+@app.complete("greet", "name")
+def names(prefix: str) -> list[str]:
+    return [name for name in ("Ada", "Alan") if name.startswith(prefix)]
+
+
+@app.method("acme/echo")
+def acme_echo(text: str) -> dict[str, str]:
+    return {"echo": text}
+
+
+app.run()
