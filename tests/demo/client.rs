@@ -6,13 +6,20 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gudgeon::{CallOptions, Client, ClientOptions, Command, McpError, Revision};
+use gudgeon::{
+    Client, Revision,
+    error::Error as McpError,
+    protocol::{CompletionTarget, ResourceContents},
+    transport::Command,
+};
 use serde_json::{Map, Value, json};
 
 /// Times one step and prints the facts that it gives; an error is a fact too, and the next step follows.
 async fn step(name: &str, calls: u64, work: impl Future<Output = Result<Value, McpError>>) {
     let start = Instant::now();
-    let facts = work.await.unwrap_or_else(|error| json!({ "error": error.to_string(), "code": error.code() }));
+    let facts = work
+        .await
+        .unwrap_or_else(|error| json!({ "error": error.to_string(), "code": error.code }));
     let mut line = Map::from_iter([
         ("step".to_owned(), json!(name)),
         ("calls".to_owned(), json!(calls)),
@@ -42,21 +49,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [_, revision, _, program, rest @ ..] = &args[..] else {
         return Err("usage: demo-client --revision R -- <server command…>".into());
     };
-    let options = ClientOptions {
-        revision: Some(revision.parse::<Revision>()?),
-        timeout: Some(Duration::from_secs(30)),
-        ..ClientOptions::default()
-    };
+    let known = Revision::parse(revision).ok_or("--revision takes the date of a revision")?;
     let start = Instant::now();
-    let client = Client::connect_with(Command::new(program).args(rest), options).await?;
-    let facts =
-        json!({ "revision": client.revision().to_string(), "server": client.server().name });
+    let client = Client::builder(Command::new(program).args(rest))
+        .revision(known)
+        .timeout(Duration::from_secs(30))
+        .connect()
+        .await?;
+    let facts = json!({ "revision": client.server().revision.as_str(), "server": client.server().info.name });
     println!(
         "{}",
         with(json!({ "step": "connect", "calls": 0, "ms": milliseconds(start) }), facts)
     );
     run(&client).await?;
-    client.close().await?;
+    client.close().await;
     Ok(())
 }
 
@@ -75,13 +81,14 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
     step("reindex", 1, async {
         let progress = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&progress);
-        let note = move |report: gudgeon::Progress| {
+        let note = move |report: gudgeon::client::Progress| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(report.progress);
         };
-        let options = CallOptions::default().on_progress(note);
+        let mut options = client.options();
+        options.on_progress = Some(Arc::new(note));
         let result = client.call_tool_with("reindex", json!({}), options).await?;
         let progress = progress.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(with(result.data(), json!({ "progress": progress })))
+        Ok(with(result.data()?, json!({ "progress": progress })))
     })
     .await;
 
@@ -89,46 +96,55 @@ async fn run(client: &Client) -> Result<(), Box<dyn Error>> {
         step("search", 1, async {
             let query = &search["query"];
             let result = client.call_tool("search", json!({ "query": query, "limit": 5 })).await?;
-            Ok(with(result.data(), json!({ "query": query })))
+            Ok(with(result.data()?, json!({ "query": query })))
         })
         .await;
     }
 
     step("outline", 1, async {
-        Ok(client.call_tool("outline", json!({ "path": path })).await?.data())
+        client.call_tool("outline", json!({ "path": path })).await?.data()
     })
     .await;
 
     step("unknown", 1, async {
-        let options = CallOptions::default().raise_on_error(false);
+        let mut options = client.options();
+        options.raise_on_error = false;
         let result =
             client.call_tool_with("outline", json!({ "path": "nowhere.md" }), options).await?;
-        Ok(json!({ "is_error": result.is_error, "text": result.text() }))
+        Ok(json!({ "is_error": result.is_error(), "text": result.text() }))
     })
     .await;
 
     step("read", 1, async {
         let result = client.read_resource(&format!("docs://{path}")).await?;
-        let contents = &result.contents[0];
-        Ok(json!({ "mime_type": contents.mime_type, "text": contents.text }))
+        match result.contents.into_iter().next() {
+            Some(ResourceContents::Text(contents)) => {
+                Ok(json!({ "mime_type": contents.mime_type, "text": contents.text }))
+            }
+            _ => Ok(json!({})),
+        }
     })
     .await;
 
     // Has to fail: run.py wants the error.
     step("outside", 1, async {
         let outside = plan["outside"].as_str().unwrap_or_default();
-        Ok(json!({ "text": client.read_resource(outside).await?.text() }))
+        Ok(json!({ "text": client.read_resource(outside).await?.contents }))
     })
     .await;
 
     step("prompt", 1, async {
         let result = client.get_prompt("summarize", json!({ "path": path })).await?;
         let message = &result.messages[0];
-        Ok(json!({ "role": message.role, "text": message.text() }))
+        Ok(json!({ "role": message.role, "text": message.content.as_text() }))
     })
     .await;
 
-    for target in ["summarize", "docs://{+path}"] {
+    let targets = [
+        CompletionTarget::Prompt("summarize".into()),
+        CompletionTarget::Resource("docs://{+path}".into()),
+    ];
+    for target in targets {
         step("complete", 1, async {
             let typed = plan["typed"].as_str().unwrap_or_default();
             Ok(json!({ "values": client.complete(target, "path", typed).await?.values }))

@@ -1,0 +1,174 @@
+//! Our Rust `Client` against one server: `<era> <steps.json> <command…>`, a JSON line a step.
+#![allow(clippy::print_stdout)] // its output is what it is for
+
+use std::{
+    error::Error as StdError,
+    fs,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gudgeon::{
+    Client, Revision,
+    client::ToolResult,
+    error::Error,
+    protocol::{CompletionTarget, ContentBlock, LoggingLevel, ResourceContents},
+    transport::Command,
+};
+use serde_json::{Value, json};
+
+type Notes = Arc<Mutex<Vec<Value>>>;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn StdError>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [era, steps, program, rest @ ..] = &args[..] else {
+        return Err("usage: interop-client <era> <steps.json> <command…>".into());
+    };
+    let steps: Vec<Value> = serde_json::from_str(&fs::read_to_string(steps)?)?;
+    let logs = Notes::default();
+    let seen = Arc::clone(&logs);
+    let mut builder = Client::builder(Command::new(program).args(rest)).on_log(move |message| {
+        note(&seen, json!([message.level, message.data]));
+    });
+    if era == "legacy" {
+        builder = builder.revision(Revision::LATEST_LEGACY);
+    }
+    let client = builder.connect().await?;
+    for step in steps {
+        let got = perform(&client, &step, &logs).await;
+        let got =
+            got.unwrap_or_else(|error| json!({"code": error.code, "error": error.to_string()}));
+        println!("{}", json!({"check": step["check"], "got": got}));
+    }
+    client.close().await;
+    Ok(())
+}
+
+async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Error> {
+    match text(step, "do") {
+        "connect" => {
+            let server = client.server();
+            Ok(json!({"revision": server.revision.as_str(), "server": server.info.name}))
+        }
+        "list_tools" => Ok(sorted(client.list_tools().await?, |it| it.name)),
+        "list_prompts" => Ok(sorted(client.list_prompts().await?, |it| it.name)),
+        "list_resources" => Ok(sorted(client.list_resources().await?, |it| it.uri)),
+        "list_templates" => {
+            Ok(sorted(client.list_resource_templates().await?, |it| it.uri_template))
+        }
+        "call" => call(client, step, logs).await,
+        "cancel" => cancel(client, step).await,
+        "read" => {
+            let result = client.read_resource(text(step, "uri")).await?;
+            let texts: Vec<_> = result
+                .contents
+                .into_iter()
+                .filter_map(|it| match it {
+                    ResourceContents::Text(contents) => Some(contents.text),
+                    ResourceContents::Blob(_) => None,
+                })
+                .collect();
+            Ok(json!({"text": texts.join("\n")}))
+        }
+        "prompt" => {
+            let result = client.get_prompt(text(step, "name"), arguments(step)).await?;
+            let messages = result.messages.iter();
+            Ok(messages.map(|it| json!([it.role, it.content.as_text()])).collect())
+        }
+        "complete" => {
+            let target = CompletionTarget::Prompt(text(step, "prompt").to_owned());
+            let (argument, value) = (text(step, "argument"), text(step, "value"));
+            Ok(json!(client.complete(target, argument, value).await?.values))
+        }
+        "ping" => client.ping().await.map(|_| json!(true)),
+        unknown => Err(Error::misuse(format!("no step is called {unknown:?}"))),
+    }
+}
+
+async fn call(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Error> {
+    take(logs);
+    if let Some(level) = step["logs"].as_str().and_then(LoggingLevel::parse) {
+        client.set_log_level(level).await?;
+    }
+    let progress = Notes::default();
+    let seen = Arc::clone(&progress);
+    let mut options = client.options();
+    options.raise_on_error = false;
+    options.on_progress = Some(Arc::new(move |at| note(&seen, json!([at.progress, at.total]))));
+    let result = client.call_tool_with(text(step, "name"), arguments(step), options).await?;
+    let mut got = described(&result);
+    got["progress"] = Value::Array(take(&progress));
+    got["logs"] = Value::Array(take(logs));
+    Ok(got)
+}
+
+fn described(result: &ToolResult) -> Value {
+    let kinds = json!(result.content);
+    let types: Vec<_> = kinds.as_array().into_iter().flatten().map(|it| &it["type"]).collect();
+    let image = result.content.iter().find_map(|it| match it {
+        ContentBlock::Image(image) => {
+            let bytes = STANDARD.decode(&image.data).map_or(0, |it| it.len());
+            Some(json!([image.mime_type, bytes]))
+        }
+        _ => None,
+    });
+    let links: Vec<_> = result
+        .content
+        .iter()
+        .filter_map(|it| match it {
+            ContentBlock::ResourceLink(link) => Some(&link.uri),
+            _ => None,
+        })
+        .collect();
+    json!({
+        "is_error": result.is_error(),
+        "structured": result.structured_content,
+        "data": result.raw_data(),
+        "types": types,
+        "text": result.text(),
+        "image": image,
+        "links": links,
+    })
+}
+
+/// Dropping a call's future is how Rust cancels it.
+async fn cancel(client: &Client, step: &Value) -> Result<Value, Error> {
+    let call = client.call_tool(text(step, "name"), arguments(step));
+    if tokio::time::timeout(Duration::from_millis(300), call).await.is_ok() {
+        return Err(Error::misuse("the call ended before it was cancelled"));
+    }
+    let Some(witness) = step["witness"].as_str() else { return Ok(json!({"cancelled": null})) };
+    let mut count = 0;
+    for _ in 0..60 {
+        count = client.call_tool(witness, json!({})).await?.text().parse().unwrap_or(0);
+        if count > 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(json!({"cancelled": count}))
+}
+
+fn text<'a>(step: &'a Value, name: &str) -> &'a str {
+    step[name].as_str().unwrap_or_default()
+}
+
+fn arguments(step: &Value) -> Value {
+    step.get("arguments").cloned().unwrap_or_else(|| json!({}))
+}
+
+fn sorted<T>(list: Vec<T>, name: impl Fn(T) -> String) -> Value {
+    let mut names: Vec<_> = list.into_iter().map(name).collect();
+    names.sort_unstable();
+    json!(names)
+}
+
+fn note(notes: &Notes, value: Value) {
+    notes.lock().unwrap_or_else(PoisonError::into_inner).push(value);
+}
+
+fn take(notes: &Notes) -> Vec<Value> {
+    std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner))
+}
