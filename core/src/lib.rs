@@ -25,9 +25,9 @@ pub mod server;
 #[cfg(feature = "runtime")]
 pub mod client;
 
-pub use protocol::{Completion, Revision};
 #[cfg(feature = "runtime")]
 pub use client::Client;
+pub use protocol::{Completion, Revision};
 #[cfg(feature = "runtime")]
 pub use server::{
     Audio, CompletionInput, Context, Image, Json, List, Prompt, Registry, Resource,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
 use std::{
+    fmt::Write as _,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -35,6 +36,15 @@ fn ping(id: &str) -> String {
     String::from_utf8(reply).unwrap()
 }
 
+/// A JSON string in which every character is escaped.
+fn escape(text: &str) -> String {
+    let mut json = String::from("\"");
+    for unit in text.encode_utf16() {
+        write!(json, "\\u{unit:04x}").unwrap();
+    }
+    json + "\""
+}
+
 proptest! {
     #[test]
     fn integers_of_any_size_come_back(id in "-?(0|[1-9][0-9]{0,60})") {
@@ -44,7 +54,7 @@ proptest! {
     #[test]
     fn any_string_comes_back(text in any::<String>(), escaped in any::<bool>()) {
         let id = match escaped {
-            true => format!("\"{}\"", text.encode_utf16().map(|it| format!("\\u{it:04x}")).collect::<String>()),
+            true => escape(&text),
             false => serde_json::to_string(&text).unwrap(),
         };
         prop_assert_eq!(ping(&id), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));

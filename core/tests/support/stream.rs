@@ -43,10 +43,9 @@ fn opening(revision: &str, message: &Value) -> Option<Vec<Value>> {
         json!({"tools": {}, "prompts": {}, "resources": {}, "logging": {}, "completions": {}});
     let is_modern = revision == "2026-07-28";
     let reply = match message["method"].as_str()? {
-        "server/discover" if is_modern => result(
-            message,
-            &json!({"supportedVersions": [revision], "capabilities": capabilities}),
-        ),
+        "server/discover" if is_modern => {
+            result(message, &json!({"supportedVersions": [revision], "capabilities": capabilities}))
+        }
         "server/discover" => error(message, -32601),
         "initialize" => result(
             message,
