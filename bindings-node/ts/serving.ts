@@ -1,7 +1,8 @@
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
 
 import { Connection } from "./connection.js";
 import type { ServerCore } from "./core.js";
+import type { NativeStream } from "./native.js";
 import type { Transport } from "./types.js";
 
 /** How long calls in flight have to finish when the server stops. */
@@ -21,29 +22,39 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
-/** Serves one peer in memory; `fd` is its end of the stream, `closed` resolves when the server has let go of it. */
-export function serveMemory(core: ServerCore): { fd: number; closed: Promise<void> } {
+/** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
+export function serveMemory(core: ServerCore): { stream: NativeStream; closed: Promise<void> } {
   const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
-  const fd = connection.stream.takePeer();
-  if (fd === null) throw new Error("the stream's other end is gone");
-  return { fd, closed: serve(core, connection, NEVER, 0) };
+  return { stream: connection.stream, closed: serve(core, connection, NEVER, 0) };
 }
 
 /** Serves one peer over a wire of the user's own. */
 export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS): Promise<void> {
   const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
-  const socket = new Socket({ fd: connection.stream.takePeer() ?? -1, readable: true, writable: true, allowHalfOpen: true });
   const served = serve(core, connection, NEVER, graceMs);
+  // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
+  served.catch(() => {});
+  try {
+    await pump(connection.stream.takePeer() ?? -1, transport);
+  } finally {
+    await served;
+  }
+}
+
+/** Moves messages between a stream of ours, which it owns, and a wire of the user's own, until either ends. */
+export async function pump(fd: number, transport: Transport): Promise<void> {
+  // Servers over stdio start without it.
+  const { Socket } = await import("node:net");
+  const { Socket } = await import("node:net");
+  const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
   const failed = (error: unknown) => void socket.destroy(error as Error);
-  const incoming = receiveInto(socket, transport).catch(failed);
+  receiveInto(socket, transport).catch(failed);
   try {
     await sendFrom(socket, transport);
   } finally {
     socket.destroy();
-    await served;
     await transport.close();
   }
-  await incoming;
 }
 
 async function serve(core: ServerCore, connection: Connection, stop: Promise<void>, graceMs: number): Promise<void> {

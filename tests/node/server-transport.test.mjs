@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Worker } from "node:worker_threads";
 
 import { NotSupported, Server, currentContext, middleware } from "gudgeon";
 
@@ -130,4 +131,26 @@ test("an offer that nobody without a principal may see is neither listed nor cal
   assert.equal((await wire.reply(2)).error.code, -32602);
   wire.put(undefined);
   await served;
+});
+
+test("a worker thread that ends while it serves takes nothing down", async () => {
+  const source = `
+    import("gudgeon").then(({ Server }) => {
+      const app = new Server("t");
+      app.tool("ok", {}, () => "ok");
+      app.serve({ receive: () => new Promise(() => {}), send: async () => {}, close: async () => {} });
+      require("node:worker_threads").parentPort.postMessage("serves");
+    });`;
+  for (let round = 0; round < 20; round++) {
+    const worker = new Worker(source, { eval: true });
+    await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
+    await worker.terminate();
+  }
+});
+
+test("a lifespan that fails is the error of serve, and the wire is closed", async () => {
+  const app = new Server("t", { lifespan: async () => { throw new Error("no database"); } });
+  const wire = new Wire();
+  await assert.rejects(app.serve(wire), /no database/);
+  assert.ok(wire.isClosed);
 });
