@@ -67,8 +67,18 @@ export class ConnectFailed extends McpError {
 
 /** The server went away while a call was in flight. */
 export class ConnectionLost extends McpError {
-  constructor(message?: string, details?: ErrorDetails) {
+  /** Of the command, where it has ended. */
+  readonly exitStatus: number | undefined;
+  /** The last lines that the command wrote to stderr. */
+  readonly stderr: string;
+
+  constructor(
+    message?: string,
+    details: ErrorDetails & { exitStatus?: number | undefined; stderr?: string | undefined } = {},
+  ) {
     super(message, { ...details, kind: "lost" });
+    this.exitStatus = details.exitStatus;
+    this.stderr = details.stderr ?? "";
   }
 }
 

@@ -1,7 +1,7 @@
 import type * as Addon from "../native.js";
 import { loadAddon } from "./loader.cjs";
 
-export type { NativeSchema, NativeServer, NativeStream } from "../native.js";
+export type { NativeClient, NativeSchema, NativeServer, NativeStream } from "../native.js";
 
 /** The native half, loaded when it is first needed. */
 export function native(): typeof Addon {

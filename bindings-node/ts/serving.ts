@@ -45,7 +45,6 @@ export async function serveTransport(core: ServerCore, transport: Transport, gra
 export async function pump(fd: number, transport: Transport): Promise<void> {
   // Servers over stdio start without it.
   const { Socket } = await import("node:net");
-  const { Socket } = await import("node:net");
   const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
   const failed = (error: unknown) => void socket.destroy(error as Error);
   receiveInto(socket, transport).catch(failed);

@@ -1,0 +1,62 @@
+import { isObject } from "./content.js";
+import {
+  AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
+  ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired,
+} from "./errors.js";
+import { elicitRequestFromWire } from "./client-questions.js";
+import { toolResultFromWire } from "./results.js";
+
+/** What the native half says of an error. */
+export interface Told {
+  readonly kind: ErrorKind | "misuse";
+  readonly message: string;
+  readonly hint?: string;
+  readonly target?: string;
+  readonly phase?: string;
+  readonly code?: number;
+  readonly data?: unknown;
+  readonly exitStatus?: number;
+  readonly stderr?: string;
+}
+
+const URL_ELICITATION_REQUIRED = -32042;
+
+export function errorOf(told: Told): Error {
+  const { kind, message, data, ...details } = told;
+  switch (kind) {
+    case "misuse":
+      return new TypeError(details.hint === undefined ? message : `${message}: ${details.hint}`);
+    case "connect":
+      return new ConnectFailed(message, { ...details, data });
+    case "lost":
+      return new ConnectionLost(message, { ...details, data });
+    case "timeout":
+      return new CallTimeout(message, { ...details, data });
+    case "auth":
+      return new AuthError(message, { ...details, data });
+    case "unsupported":
+      return new NotSupported(message, { ...details, data });
+    case "tool": {
+      const result = toolResultFromWire(isObject(data) ? data : {});
+      return new ToolError(message, undefined, { ...details, result });
+    }
+    case "notFound": {
+      const uri = isObject(data) && typeof data["uri"] === "string" ? data["uri"] : "";
+      return new ResourceNotFound(uri, message, details);
+    }
+    case "declined":
+      return new Declined(message, { ...details, data });
+    case "cancelled":
+      return new Cancelled(message, { ...details, data });
+    default:
+      return protocolError(message, data, details);
+  }
+}
+
+function protocolError(message: string, data: unknown, details: Omit<Told, "kind" | "message" | "data">): McpError {
+  const { code } = details;
+  if (code === undefined) return new McpError(message, { ...details, data, kind: "protocol" });
+  if (code !== URL_ELICITATION_REQUIRED) return new ProtocolError(code, message, data, details);
+  const asked = isObject(data) && Array.isArray(data["elicitations"]) ? data["elicitations"].filter(isObject) : [];
+  return new UrlElicitationRequired(message, { ...details, data, elicitations: asked.map(elicitRequestFromWire) });
+}

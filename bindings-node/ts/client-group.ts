@@ -1,0 +1,140 @@
+import { brandClass } from "./brand.js";
+import { Client } from "./client.js";
+import { isObject } from "./content.js";
+import { McpError, NotSupported, ResourceNotFound } from "./errors.js";
+import type { PromptResult, ResourceResult, ToolResult } from "./results.js";
+import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Target, Tool } from "./types.js";
+
+type Targets = Readonly<Record<string, Target>>;
+
+/** Clients of several servers under one roof: tools and prompts carry their server's name before their own. */
+export class ClientGroup implements AsyncDisposable {
+  readonly clients: ReadonlyMap<string, Client>;
+  /** Why some servers could not be reached. */
+  readonly errors: ReadonlyMap<string, McpError>;
+
+  private constructor(clients: ReadonlyMap<string, Client>, errors: ReadonlyMap<string, McpError>) {
+    this.clients = clients;
+    this.errors = errors;
+  }
+
+  /** Connects to all at once; one that fails is in `errors`, and the others work. */
+  static async connect(targets: Targets | { mcpServers: Targets }, options: ClientOptions = {}): Promise<ClientGroup> {
+    const entries = Object.entries(targetsOf(targets));
+    const clients = new Map<string, Client>();
+    const errors = new Map<string, McpError>();
+    const settled = await Promise.allSettled(entries.map(([, target]) => Client.connect(target, options)));
+    let misuse: unknown;
+    for (const [at, outcome] of settled.entries()) {
+      const name = entries[at]?.[0] ?? "";
+      if (outcome.status === "fulfilled") clients.set(name, outcome.value);
+      else if (outcome.reason instanceof McpError) errors.set(name, outcome.reason);
+      else misuse ??= outcome.reason;
+    }
+    const group = new ClientGroup(clients, errors);
+    if (misuse === undefined) return group;
+    await group.close();
+    throw misuse;
+  }
+
+  async listTools(): Promise<Tool[]> {
+    return this.#all("tools", (client) => client.listTools(), prefixed);
+  }
+
+  async listResources(): Promise<Resource[]> {
+    return this.#all("resources", (client) => client.listResources());
+  }
+
+  async listResourceTemplates(): Promise<ResourceTemplate[]> {
+    return this.#all("resources", (client) => client.listResourceTemplates());
+  }
+
+  async listPrompts(): Promise<Prompt[]> {
+    return this.#all("prompts", (client) => client.listPrompts(), prefixed);
+  }
+
+  /** `name` is `<server>_<tool>`. */
+  async callTool(name: string, args?: object, options?: CallOptions): Promise<ToolResult> {
+    const [client, own] = this.#find(name, "tool");
+    return client.callTool(own, args, options);
+  }
+
+  /** Without `server`, the one that lists the URI; where none does, the first that knows it. */
+  async readResource(uri: string, { server }: { server?: string | undefined } = {}): Promise<ResourceResult> {
+    if (server !== undefined) return this.#client(server).readResource(uri);
+    const candidates = [...this.clients.values()].filter((client) => client.capabilities["resources"] !== undefined);
+    if (candidates.length > 1) {
+      const lists = await Promise.allSettled(candidates.map((client) => client.listResources()));
+      const at = lists.findIndex((list) => list.status === "fulfilled" && list.value.some((one) => one.uri === uri));
+      if (at >= 0) return (candidates[at] as Client).readResource(uri);
+    }
+    for (const client of candidates) {
+      try {
+        return await client.readResource(uri);
+      } catch (error) {
+        if (!(error instanceof ResourceNotFound)) throw error;
+      }
+    }
+    throw new ResourceNotFound(uri, `no server of this group knows the resource ${uri}${this.#missing()}`);
+  }
+
+  /** `name` is `<server>_<prompt>`. */
+  async getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptResult> {
+    const [client, own] = this.#find(name, "prompt");
+    return client.getPrompt(own, args);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.clients.values()].map((client) => client.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** A server that has none of these does not count. */
+  async #all<T>(capability: string, list: (client: Client) => Promise<T[]>, name?: (one: T, server: string) => T): Promise<T[]> {
+    const asked = [...this.clients].filter(([, client]) => client.capabilities[capability] !== undefined);
+    const lists = await Promise.all(
+      asked.map(async ([server, client]) => {
+        const items = await list(client);
+        return name ? items.map((one) => name(one, server)) : items;
+      }),
+    );
+    return lists.flat();
+  }
+
+  /** The server with the longest name that fits: names may hold underscores. */
+  #find(name: string, what: string): [client: Client, own: string] {
+    const fitting = [...this.clients.keys()].filter((server) => name.startsWith(`${server}_`));
+    const server = fitting.sort((one, other) => other.length - one.length)[0];
+    if (server !== undefined) return [this.#client(server), name.slice(server.length + 1)];
+    const failed = [...this.errors].find(([failed]) => name.startsWith(`${failed}_`));
+    if (failed) throw failed[1];
+    const known = [...this.clients.keys()].join(", ");
+    throw new NotSupported(`no server of this group has the ${what} ${JSON.stringify(name)}`, {
+      hint: `names are <server>_<${what}>, and the servers are ${known}${this.#missing()}`,
+    });
+  }
+
+  #client(server: string): Client {
+    const client = this.clients.get(server);
+    if (client) return client;
+    throw this.errors.get(server) ?? new TypeError(`this group has no server ${JSON.stringify(server)}: there are ${[...this.clients.keys()].join(", ")}`);
+  }
+
+  #missing(): string {
+    return this.errors.size === 0 ? "" : ` (not reached: ${[...this.errors.keys()].join(", ")})`;
+  }
+}
+brandClass("ClientGroup", ClientGroup as never);
+
+function targetsOf(given: Targets | { mcpServers: Targets }): Targets {
+  const targets = isObject(given) && isObject(given["mcpServers"]) ? (given["mcpServers"] as Targets) : (given as Targets);
+  if (isObject(targets) && typeof (targets as { command?: unknown }).command !== "string") return targets;
+  throw new TypeError("ClientGroup.connect() takes targets by name, as in { shelf: app, time: { command: \"uvx\", args: [\"mcp-server-time\"] } }");
+}
+
+function prefixed<T extends { readonly name: string }>(one: T, server: string): T {
+  return { ...one, name: `${server}_${one.name}` };
+}

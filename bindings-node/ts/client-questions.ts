@@ -1,0 +1,98 @@
+import { pathToFileURL } from "node:url";
+
+import { isObject } from "./content.js";
+import { Cancelled, Declined } from "./errors.js";
+import { toJson } from "./json.js";
+import { cancelled, declined } from "./questions.js";
+import { sampleRequestFromWire, sampleResultToWire } from "./sampling.js";
+import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root } from "./types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** What the native half asks for. */
+export type Asked = "elicit" | "sample" | "roots";
+
+/** The JSON of what the user's callback gives; throws what it throws. */
+export async function answer(options: ClientOptions, what: Asked, params: Wire): Promise<string> {
+  switch (what) {
+    case "elicit": {
+      const request = elicitRequestFromWire(params);
+      return toJson(elicitResult(request, await elicited(options, request)), "what onElicit gave");
+    }
+    case "sample": {
+      const result = await options.onSample?.(sampleRequestFromWire(params));
+      if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must give a text or a SampleResult");
+      return toJson(sampleResultToWire(result), "what onSample gave");
+    }
+    case "roots": {
+      const { roots } = options;
+      return toJson({ roots: rootsToWire(typeof roots === "function" ? await roots() : (roots ?? [])) }, "the roots");
+    }
+  }
+}
+
+async function elicited(options: ClientOptions, request: ElicitRequest): Promise<unknown> {
+  try {
+    return await options.onElicit?.(request);
+  } catch (error) {
+    if (error instanceof Declined) return declined;
+    if (error instanceof Cancelled) return cancelled;
+    throw error;
+  }
+}
+
+/** The result of an elicitation; a form with one property takes the bare value as well. */
+export function elicitResult(request: ElicitRequest, given: unknown): Wire {
+  if (given === declined || given instanceof Declined) return { action: "decline" };
+  if (given === cancelled || given instanceof Cancelled) return { action: "cancel" };
+  if (request.mode === "url") return { action: given === false ? "decline" : "accept" };
+  if (isObject(given)) return { action: "accept", content: given };
+  const names = Object.keys(request.schema?.properties ?? {});
+  if (names.length === 0) return { action: "accept", content: {} };
+  const [only] = names;
+  if (names.length === 1 && only !== undefined && given !== undefined) return { action: "accept", content: { [only]: given } };
+  const found = given === undefined ? "nothing" : JSON.stringify(given);
+  throw new TypeError(
+    `onElicit gave ${found} to ${JSON.stringify(request.message)}, which asks for ${names.join(", ")}: ` +
+      "give an object with these, declined, or cancelled",
+  );
+}
+
+export function elicitRequestFromWire(params: Wire): ElicitRequest {
+  const { mode, message, requestedSchema, url, elicitationId } = params;
+  return {
+    id: typeof elicitationId === "string" ? elicitationId : undefined,
+    mode: mode === "url" ? "url" : "form",
+    message: typeof message === "string" ? message : "",
+    schema: isObject(requestedSchema) ? (requestedSchema as JsonSchema) : undefined,
+    url: typeof url === "string" ? url : undefined,
+  };
+}
+
+/** A result that asks for input, as `callToolRound` gives it. */
+export function inputRequiredFromWire(raw: Wire): InputRequired {
+  const asked = isObject(raw["inputRequests"]) ? raw["inputRequests"] : {};
+  const questions: Record<string, InputRequired["questions"][string]> = {};
+  for (const [key, question] of Object.entries(asked)) {
+    if (!isObject(question)) continue;
+    const params = isObject(question["params"]) ? question["params"] : {};
+    questions[key] =
+      question["method"] === "elicitation/create"
+        ? { kind: "elicit", ...elicitRequestFromWire(params) }
+        : question["method"] === "sampling/createMessage"
+          ? { kind: "sample", ...sampleRequestFromWire(params) }
+          : { kind: "roots" };
+  }
+  return { questions, state: typeof raw["requestState"] === "string" ? raw["requestState"] : undefined };
+}
+
+/** A text is a `file:` URI or a path. */
+export function rootsToWire(roots: readonly (string | Root)[]): Root[] {
+  return roots.map((root, index) => {
+    const given = typeof root === "string" ? { uri: root } : root;
+    if (!isObject(given) || typeof given.uri !== "string") {
+      throw new TypeError(`roots[${index}] must be a file: URI, a path, or { uri, name }`);
+    }
+    return /^[a-z][a-z0-9+.-]*:\/\//i.test(given.uri) ? given : { ...given, uri: pathToFileURL(given.uri).href };
+  });
+}

@@ -1,0 +1,67 @@
+import { McpError } from "./errors.js";
+import { checked, native } from "./native.js";
+import { toolResultFromWire, withData, type ToolResult } from "./results.js";
+import { compileSchema, SchemaMismatch, type Validate, validatorOf } from "./schema.js";
+import type { Reply } from "./client-wire.js";
+
+/** What a tool answered, with its data in the type of the schema where one is given. */
+export function toolResult(name: string, reply: Reply, output: unknown): ToolResult | Promise<ToolResult> {
+  const [data] = reply.data;
+  const result = reply.data.length > 0 ? toolResultFromWire(reply.result, data) : toolResultFromWire(reply.result);
+  if (output === undefined || result.isError) return result;
+  return typed(result, name, checkOf(output, `callTool(${JSON.stringify(name)}), output`));
+}
+
+async function typed(result: ToolResult, name: string, check: Validate): Promise<ToolResult> {
+  const place = `tool ${JSON.stringify(name)}`;
+  try {
+    // Revisions before 2025-06-18 have structured values as text only.
+    const parsed = result.structuredContent === undefined ? parsedText(result.text) : undefined;
+    if (parsed !== undefined) {
+      try {
+        return withData(result, await check(parsed.value));
+      } catch (error) {
+        if (!(error instanceof SchemaMismatch)) throw error;
+      }
+    }
+    return withData(result, await check(result.data));
+  } catch (error) {
+    if (!(error instanceof SchemaMismatch)) throw error;
+    throw new McpError(`${place} answered what the given output schema refuses: ${error.message}`, {
+      kind: "protocol",
+      phase: "call",
+      data: result.data,
+      cause: error,
+    });
+  }
+}
+
+function parsedText(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+const known = new WeakMap<object, Validate>();
+
+/** The library's own check, or that of a plain JSON Schema. */
+function checkOf(schema: unknown, place: string): Validate {
+  const cached = known.get(schema as object);
+  if (cached) return cached;
+  const check = validatorOf(schema, "output") ?? plainCheck(schema, place);
+  known.set(schema as object, check);
+  return check;
+}
+
+function plainCheck(schema: unknown, place: string): Validate {
+  const { json } = compileSchema(schema, place, "full", "output");
+  const compiled = checked(place, () => new (native().NativeSchema)(JSON.stringify(json)));
+  return (value) => {
+    const wrong = compiled.violation(JSON.stringify(value));
+    if (wrong !== null) throw new SchemaMismatch(wrong, "output");
+    return value;
+  };
+}
+

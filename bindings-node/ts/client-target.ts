@@ -1,0 +1,97 @@
+import { isObject } from "./content.js";
+import { coreOf } from "./core.js";
+import { NotSupported } from "./errors.js";
+import { checked, native, type NativeClient } from "./native.js";
+import { pump, serveMemory } from "./serving.js";
+import type { Command, Target, Transport } from "./types.js";
+
+const SCHEMES = ["http:", "https:", "ws:", "wss:", "tcp:", "unix:"];
+const REACHED = "a command ({ command, args }), a Server in this process, or a Transport of one's own";
+
+/** A server that can be reached, and how errors call it. */
+export interface Reached {
+  readonly name: string;
+  open(settings: string, wake: () => void): NativeClient;
+  /** Resolves when what serves in this process has let go; rejects with why it could not serve. */
+  readonly served?: Promise<void>;
+}
+
+/** Does no input or output yet, but for a server in this process, which begins to serve. */
+export function reach(target: Target, place: string): Reached {
+  if (typeof target === "string" || target instanceof URL) throw unreachable(String(target), place);
+  if (Array.isArray(target)) {
+    const [command, ...args] = (target as unknown[]).map((word) => JSON.stringify(word));
+    throw new TypeError(`${place}: a command is an object: { command: ${command}, args: [${args.join(", ")}] }`);
+  }
+  if (!isObject(target)) throw new TypeError(`${place}: ${String(target)} is nothing to connect to. Give ${REACHED}.`);
+  if (isTransport(target)) return transport(target, place);
+  if ("command" in target) return command(target as unknown as Command, place);
+  if ("url" in target) throw unreachable(String(target["url"]), place);
+  if ("mcpServers" in target) throw new TypeError(`${place}: this is a whole configuration: ClientGroup.connect() takes it`);
+  return server(target, place);
+}
+
+function command(given: Command, place: string): Reached {
+  const { command, args = [], env = {}, cwd, restart } = given;
+  if (given.type !== undefined && given.type !== "stdio") {
+    throw new TypeError(`${place}: a command is of type "stdio", not ${JSON.stringify(given.type)}; a URL is { url }`);
+  }
+  if (typeof command !== "string" || command === "") throw new TypeError(`${place}: command must be a program's name or path`);
+  const wrong = Array.isArray(args) ? args.findIndex((one) => typeof one !== "string") : 0;
+  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of texts, and args[${wrong}] is none`);
+  const named = Object.entries(env).find(([, value]) => typeof value !== "string");
+  if (named) throw new TypeError(`${place}: env.${named[0]} must be a text`);
+  if (restart) {
+    throw new NotSupported(`${place}: this version of gudgeon does not start a server anew that has ended`, {
+      hint: "leave restart out, and connect again after ConnectionLost",
+    });
+  }
+  const json = JSON.stringify({ command, args, env: Object.entries(env), cwd });
+  return {
+    name: [command, ...args].join(" "),
+    open: (settings, wake) => checked(place, () => native().NativeClient.startCommand(json, settings, wake)),
+  };
+}
+
+function server(target: object, place: string): Reached {
+  const core = coreOf(target, place);
+  const name = `the server ${JSON.stringify(core.server.name)} in memory`;
+  const { stream, closed } = serveMemory(core);
+  return {
+    name,
+    open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(stream, name, settings, wake)),
+    served: closed,
+  };
+}
+
+function transport(target: Transport, place: string): Reached {
+  let end!: (result: Promise<void>) => void;
+  const served = new Promise<void>((resolve) => (end = resolve));
+  return {
+    name: "transport",
+    open(settings, wake) {
+      const client = checked(place, () => native().NativeClient.openStream("transport", settings, wake));
+      end(pump(client.takePeer() ?? -1, target));
+      return client;
+    },
+    served,
+  };
+}
+
+function isTransport(target: object): target is Transport {
+  return ["receive", "send", "close"].every((name) => typeof (target as Record<string, unknown>)[name] === "function");
+}
+
+function unreachable(text: string, place: string): Error {
+  const scheme = /^[a-z][a-z0-9+.-]*:(?=\/)/i.exec(text)?.[0].toLowerCase();
+  if (scheme !== undefined && SCHEMES.includes(scheme)) {
+    return new NotSupported(`${place}: this version of gudgeon can't connect to ${scheme}// URLs`, {
+      hint: `it connects to ${REACHED}`,
+      target: text,
+      phase: "connect",
+    });
+  }
+  const [command = "", ...args] = text.split(/\s+/);
+  const mend = JSON.stringify({ command, args }).replaceAll(/"(command|args)":/g, " $1: ").replace(/,\s+args/, ", args").replace(/}$/, " }");
+  return new TypeError(`${place}: ${JSON.stringify(text)} must be a URL (http, https, ws, wss, tcp, unix). A command is an object: ${mend}`);
+}

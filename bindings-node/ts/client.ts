@@ -1,0 +1,244 @@
+import { brandClass } from "./brand.js";
+import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
+import { toolResult } from "./client-result.js";
+import { reach, type Reached } from "./client-target.js";
+import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
+import { isObject } from "./content.js";
+import { NotSupported } from "./errors.js";
+import { toJson } from "./json.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
+import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
+import type {
+  CallOptions, Change, ClientOptions, Completion, Implementation, InputRequired, LogLevel, Meta, Output, Page, Prompt,
+  Resource, ResourceTemplate, Revision, Root, Schema, Target, Tool,
+} from "./types.js";
+
+type Wire = Record<string, unknown>;
+
+/** A client that is connected to one server. While it is, the process lives on; `close()` ends that. */
+export class Client implements AsyncDisposable {
+  /** What the server calls itself; one that gives no name has "". */
+  readonly server: Implementation;
+  readonly revision: Revision | "0.7" | "bare";
+  /** What the server declared. */
+  readonly capabilities: Meta;
+  readonly instructions: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly #wire: ClientWire;
+  readonly #served: Promise<void> | undefined;
+
+  private constructor(wire: ClientWire, facts: Facts, served: Promise<void> | undefined) {
+    this.#wire = wire;
+    this.#served = served;
+    this.server = facts.server;
+    this.revision = facts.revision as Revision;
+    this.capabilities = facts.capabilities;
+    this.instructions = facts.instructions;
+    this.sessionId = undefined;
+  }
+
+  /** Starts or reaches the server and agrees on a revision with it. */
+  static async connect(target: Target, options: ClientOptions = {}): Promise<Client> {
+    const place = "Client.connect()";
+    const settings = settingsOf(options, place);
+    const reached = reach(target, place);
+    const wire = new ClientWire(options, reached.name, (wake) => reached.open(settings, wake));
+    const failure = failureOf(reached);
+    try {
+      return new Client(wire, await wire.connect(), reached.served);
+    } catch (error) {
+      throw (await failure()) ?? error;
+    }
+  }
+
+  /** All pages. */
+  async listTools(): Promise<Tool[]> {
+    return listed(await this.#wire.request("listTools", {}), toolFromWire);
+  }
+
+  async listToolsPage(cursor?: string): Promise<Page<Tool>> {
+    return page(await this.#wire.request("listToolsPage", { cursor }), toolFromWire);
+  }
+
+  /** All pages. */
+  async listResources(): Promise<Resource[]> {
+    return listed(await this.#wire.request("listResources", {}), resourceFromWire);
+  }
+
+  async listResourcesPage(cursor?: string): Promise<Page<Resource>> {
+    return page(await this.#wire.request("listResourcesPage", { cursor }), resourceFromWire);
+  }
+
+  /** All pages. */
+  async listResourceTemplates(): Promise<ResourceTemplate[]> {
+    return listed(await this.#wire.request("listResourceTemplates", {}), resourceTemplateFromWire);
+  }
+
+  async listResourceTemplatesPage(cursor?: string): Promise<Page<ResourceTemplate>> {
+    return page(await this.#wire.request("listResourceTemplatesPage", { cursor }), resourceTemplateFromWire);
+  }
+
+  /** All pages. */
+  async listPrompts(): Promise<Prompt[]> {
+    return listed(await this.#wire.request("listPrompts", {}), promptFromWire);
+  }
+
+  async listPromptsPage(cursor?: string): Promise<Page<Prompt>> {
+    return page(await this.#wire.request("listPromptsPage", { cursor }), promptFromWire);
+  }
+
+  /** Throws `ToolError` when the tool fails, unless `throwOnError` is false. Questions of the server's go to the callbacks. */
+  async callTool<const O extends Schema | undefined = undefined>(
+    name: string,
+    args?: object,
+    options: CallOptions<O> = {},
+  ): Promise<ToolResult<[O] extends [undefined] ? unknown : Output<O>>> {
+    const reply = await this.#wire.request("callTool", { name, arguments: object(args, argumentsOf(name)) }, options);
+    return (await toolResult(name, reply, options.output)) as ToolResult<[O] extends [undefined] ? unknown : Output<O>>;
+  }
+
+  /** One round by hand: answers may come from another process, days later. */
+  async callToolRound(
+    name: string,
+    args: object,
+    options: CallOptions & { answers?: Readonly<Record<string, unknown>> | undefined; state?: string | undefined } = {},
+  ): Promise<ToolResult | InputRequired> {
+    const { answers, state } = options;
+    const params = { name, arguments: object(args, argumentsOf(name)), answers: object(answers, "the answers"), state };
+    const reply = await this.#wire.request("callToolRound", params, options);
+    return reply.isInputRequired ? inputRequiredFromWire(reply.result) : toolResult(name, reply, options.output);
+  }
+
+  /** Variables expand a template: `readResource("shelf://books/{id}", { variables: { id: 1 } })`. */
+  async readResource(
+    uri: string,
+    options: CallOptions & { variables?: Readonly<Record<string, string | number | readonly string[]>> | undefined } = {},
+  ): Promise<ResourceResult> {
+    const params = { uri: String(uri), variables: object(options.variables, "the variables") };
+    return resourceResultFromWire((await this.#wire.request("readResource", params, options)).result);
+  }
+
+  async getPrompt(name: string, args?: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<PromptResult> {
+    const params = { name, arguments: object(args, `the arguments of prompt ${JSON.stringify(name)}`) };
+    return promptResultFromWire((await this.#wire.request("getPrompt", params, options)).result);
+  }
+
+  /** Suggestions for a prompt's argument (`target` is its name) or a template's variable (its URI template). */
+  async complete(
+    target: string,
+    argument: string,
+    value: string,
+    options: { arguments?: Readonly<Record<string, string>> | undefined } = {},
+  ): Promise<Completion> {
+    const params = { target, argument, value, arguments: object(options.arguments, "the arguments so far") };
+    const { completion } = (await this.#wire.request("complete", params)).result;
+    const given = isObject(completion) ? completion : {};
+    const { values, total, hasMore } = given;
+    return {
+      values: Array.isArray(values) ? values.filter((one) => typeof one === "string") : [],
+      ...(typeof total === "number" && { total }),
+      ...(typeof hasMore === "boolean" && { hasMore }),
+    };
+  }
+
+  /** Tells the server that they changed, where the revision has a word for it. */
+  setRoots(roots: readonly (string | Root)[]): void {
+    this.#wire.setRoots(toJson(rootsToWire(roots), "the roots"));
+  }
+
+  subscribe(
+    _what: { uris?: readonly string[] | undefined; tools?: boolean | undefined; resources?: boolean | undefined; prompts?: boolean | undefined },
+  ): AsyncIterableIterator<Change> & AsyncDisposable {
+    throw new NotSupported("subscribe(): this version of gudgeon has no subscriptions", {
+      hint: "onListChanged hears of changed lists; read a resource again to see whether it changed",
+    });
+  }
+
+  async setLogLevel(level: LogLevel): Promise<void> {
+    await this.#wire.request("setLogLevel", { level });
+  }
+
+  /** Milliseconds until the server answered. */
+  async ping(): Promise<number> {
+    const start = performance.now();
+    await this.#wire.request("ping", {});
+    return performance.now() - start;
+  }
+
+  /** Any request, a vendor's own for one. */
+  async request(method: string, params?: object, options: CallOptions = {}): Promise<unknown> {
+    const given = { method, params: object(params, `the params of ${method}`) };
+    return (await this.#wire.request("request", given, options)).result;
+  }
+
+  /** Any notification; one of the specification's that the revision lacks is not sent. */
+  async notify(method: string, params: object = {}): Promise<void> {
+    this.#wire.notify(method, object(params, `the params of ${method}`) as Wire);
+  }
+
+  /** Ends the connection, and a process that was started for it; twice is fine. */
+  async close(): Promise<void> {
+    await this.#wire.close();
+    // Why a server in this process or a wire failed was told where it mattered.
+    await this.#served?.catch(() => undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+brandClass("Client", Client as never);
+
+/** Why what serves in this process could not: better than that the connection was closed. */
+function failureOf({ served }: Reached): () => Promise<unknown> {
+  let failure: unknown;
+  const settled = served?.catch((error: unknown) => (failure = error));
+  return async () => {
+    await settled;
+    return failure;
+  };
+}
+
+function settingsOf(options: ClientOptions, place: string): string {
+  const { revision = "auto", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
+  const asked = revision === "auto" ? undefined : typeof revision === "string" ? [revision] : revision;
+  const dialect = asked?.find((one) => one === "0.7" || one === "bare");
+  if (dialect !== undefined) throw new NotSupported(`${place}, revision: this version of gudgeon does not speak the dialect "${dialect}"`);
+  const settings = {
+    revisions: asked,
+    timeoutMs: milliseconds("timeoutMs", timeoutMs),
+    maxTimeoutMs: milliseconds("maxTimeoutMs", maxTimeoutMs),
+    clientInfo,
+    maxMessage,
+    maxRounds,
+    validate,
+    logs: options.onLog !== undefined,
+    elicits: options.onElicit !== undefined,
+    samples: options.onSample !== undefined,
+    asksRoots: typeof roots === "function",
+    roots: roots === undefined || typeof roots === "function" ? undefined : rootsToWire(roots),
+  };
+  return toJson(settings, `${place}, the options`);
+}
+
+function argumentsOf(name: string): string {
+  return `the arguments of tool ${JSON.stringify(name)}`;
+}
+
+function object(value: object | undefined, place: string): object | undefined {
+  if (value === undefined || isObject(value)) return value;
+  throw new TypeError(`${place} must be an object`);
+}
+
+function listed<T>({ result }: Reply, read: (raw: Wire) => T): T[] {
+  return Array.isArray(result) ? result.filter(isObject).map(read) : [];
+}
+
+function page<T>({ result }: Reply, read: (raw: Wire) => T): Page<T> {
+  const { items, nextCursor } = result;
+  return {
+    items: Array.isArray(items) ? items.filter(isObject).map(read) : [],
+    nextCursor: typeof nextCursor === "string" ? nextCursor : undefined,
+  };
+}
+
