@@ -1,0 +1,75 @@
+"""The Model Context Protocol: servers and clients, every revision, on one Rust core.
+
+Nothing is imported before it is used: `import gudgeon` costs next to nothing.
+"""
+
+_HOMES = {
+    "server": ("Server",),
+    "context": ("Context", "SyncContext", "current_context", "current_sync_context"),
+    "_chain": ("Request",),
+    "_registry": ("Registry",),
+    "_markers": ("Depends", "Header"),
+    "middleware": ("Next",),
+    "errors": (
+        "Cancelled",
+        "Declined",
+        "McpError",
+        "ProtocolError",
+        "ResourceNotFound",
+        "ToolError",
+        "UrlElicitationRequired",
+    ),
+    "client": (
+        "Client",
+        "ClientGroup",
+        "Command",
+        "Retry",
+        "Subscription",
+        "SyncClient",
+        "SyncClientGroup",
+        "SyncSubscription",
+    ),
+    "_names": (
+        "CallOptions",
+        "ClientOptions",
+        "HttpOptions",
+        "Listening",
+        "LogLevel",
+        "PromptOptions",
+        "ResourceOptions",
+        "Revision",
+        "ServerOptions",
+        "Target",
+        "ToolOptions",
+        "Transport",
+    ),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("ask", "auth", "errors", "middleware", "testing", "types", "context", "server", "client")
+
+
+def __getattr__(name):
+    from importlib import import_module
+
+    home = _HOME.get(name)
+    if home is not None:
+        value = getattr(import_module(f"{__name__}.{home}"), name)
+    elif name in _MODULES:
+        value = import_module(f"{__name__}.{name}")
+    elif name.startswith("_"):
+        raise AttributeError(f"module 'gudgeon' has no attribute {name!r}")
+    else:
+        types = import_module(f"{__name__}.types")
+        if name not in types.__all__ or name.startswith("_"):
+            from ._foreign import foreign_attribute
+
+            raise foreign_attribute("module", "gudgeon", name)
+        value = getattr(types, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    from .types import __all__ as types
+
+    return sorted({*globals(), *_HOME, *_MODULES, *(name for name in types if not name.startswith("_"))})

@@ -1,0 +1,73 @@
+"""What the native half calls: how a handler is entered, and what becomes of what it raised."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from contextvars import ContextVar
+from typing import Any
+
+from ._failures import describe_error
+from .errors import NotSupported
+
+current: ContextVar[Any] = ContextVar("gudgeon.call")
+
+
+GRACE = 2.0  # seconds for handlers that run when the interpreter exits
+
+
+@atexit.register
+def stop() -> None:
+    """No thread of ours may be inside a handler when the interpreter is finalised: the process would abort."""
+    native = sys.modules.get("gudgeon._native")
+    if native is not None and not native.shut_down(GRACE):
+        from ._run import leave_now
+
+        leave_now()
+
+
+def enter(invoke: Any, raw: bytes, call: Any) -> Any:
+    """Runs a `def` handler; whoever calls this made a context for it."""
+    current.set(call)
+    return invoke(raw, call)
+
+
+async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
+    """Runs an `async def` handler in a task of its own. Nothing leaves it, not even SystemExit."""
+    current.set(call)
+    try:
+        reply = await invoke(raw, call)
+    except BaseException as error:
+        slot.fail(error)
+    else:
+        slot.reply(reply)
+
+
+def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:
+    """What a handler died of, as JSON."""
+    if isinstance(error, NotSupported):
+        from ._json import encode
+
+        if error.code is None:
+            return encode({"kind": "exposed", "message": str(error)})
+        return encode({"kind": "protocol", "code": error.code, "message": str(error), "data": error.data})
+    return describe_error(error, expose)
+
+
+def unfit(reply: Any) -> BaseException:
+    """Why a reply is none: questions that this connection can't carry, or what no plan makes."""
+    questions = getattr(reply, "questions", None)
+    if questions:
+        from ._asking import cannot_ask
+
+        return cannot_ask(questions[0], current.get(None))
+    return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")
+
+
+def report(text: str) -> None:
+    """A line for the log; where nobody set up logging, for standard error."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger("gudgeon").error(text)
+    else:
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,85 @@
+"""`lifespan=`: entered when the first stream is served, left when the last is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Lifespan:
+    """The context manager around a server's life, and those of the servers mounted into it."""
+
+    def __init__(self, server: Any, make: Callable[[Any], Any] | None) -> None:
+        self._server = server
+        self._make = make
+        self._manager: Any = None
+        self._users = 0
+        self.value: Any = None
+
+    @property
+    def is_async(self) -> bool:
+        """Whether an event loop is needed to enter it."""
+        return hasattr(self._prepared(), "__aenter__") or any(it.is_async for it in self._mounted())
+
+    def enter(self) -> None:
+        self._users += 1
+        if self._users > 1:
+            return
+        manager = self._prepared()
+        if manager is not None:
+            self.value = manager.__enter__()
+        for mounted in self._mounted():
+            mounted.enter()
+
+    def exit(self) -> None:
+        if self._left():
+            for mounted in reversed(self._mounted()):
+                mounted.exit()
+            manager, self._manager, self.value = self._manager, None, None
+            if manager is not None:
+                manager.__exit__(None, None, None)
+
+    async def aenter(self) -> None:
+        self._users += 1
+        if self._users > 1:
+            return
+        manager = self._prepared()
+        if hasattr(manager, "__aenter__"):
+            self.value = await manager.__aenter__()
+        elif manager is not None:
+            self.value = manager.__enter__()
+        for mounted in self._mounted():
+            await mounted.aenter()
+
+    async def aexit(self) -> None:
+        if self._left():
+            for mounted in reversed(self._mounted()):
+                await mounted.aexit()
+            manager, self._manager, self.value = self._manager, None, None
+            if hasattr(manager, "__aexit__"):
+                await manager.__aexit__(None, None, None)
+            elif manager is not None:
+                manager.__exit__(None, None, None)
+
+    async def aclose(self) -> None:
+        if self._users:
+            self._users = 1
+            await self.aexit()
+
+    def _left(self) -> bool:
+        self._users = max(0, self._users - 1)
+        return self._users == 0
+
+    def _mounted(self) -> list[Lifespan]:
+        return [server._lifespan for _, server in self._server._mounted]
+
+    def _prepared(self) -> Any:
+        if self._manager is None and self._make is not None:
+            self._manager = self._make(self._server)
+            if not hasattr(self._manager, "__enter__") and not hasattr(self._manager, "__aenter__"):
+                raise TypeError(
+                    f"lifespan= of {self._server.name!r} gives a {type(self._manager).__name__}, "
+                    "not a context manager: "
+                    "decorate the function with @contextlib.asynccontextmanager or @contextlib.contextmanager"
+                )
+        return self._manager

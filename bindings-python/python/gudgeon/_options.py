@@ -1,0 +1,92 @@
+"""Options of servers, tools, resources and prompts → the JSON that the native half reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ._value import camel  # type: ignore[attr-defined]
+
+_OFFER = {"title", "description", "icons", "meta", "tags", "timeout", "thread", "scopes", "visible", "enabled"}
+KNOWN = {
+    "tool": _OFFER | {"annotations", "concurrency", "replay", "output", "expose_errors"},
+    "resource": _OFFER | {"name", "mime_type", "annotations", "size", "ttl", "cache_scope", "cache"},
+    "prompt": _OFFER,
+    "server": {
+        "auth", "debug", "dialects", "expose_errors", "icons", "instructions", "io_threads", "list_ttl", "max_message",
+        "max_request_state", "page_size", "park_limit", "park_threads", "park_ttl", "request_state_keys", "revisions",
+        "schema_profile", "state_ttl", "store", "threads", "title", "version", "website_url",
+    },
+}  # fmt: skip
+# What is said to the native half as it is given.
+_SAID = (
+    "title",
+    "description",
+    "icons",
+    "tags",
+    "concurrency",
+    "enabled",
+    "mime_type",
+    "size",
+    "cache_scope",
+    "annotations",
+)
+_CHOICES = {"replay": ("allow", "forbid"), "cache_scope": ("public", "private"), "schema_profile": ("portable", "full")}
+
+
+def check(kind: str, options: Mapping[str, Any], place: str) -> None:
+    """Refuses what no such thing has, and values that can't be meant."""
+    known = KNOWN[kind]
+    for name, value in options.items():
+        if name not in known:
+            raise TypeError(f"{place} has no option {name!r}: a {kind} takes {', '.join(sorted(known))}")
+        choices = _CHOICES.get(name)
+        if choices and value not in choices:
+            raise ValueError(f"{place}: {name}= is one of {', '.join(map(repr, choices))}, not {value!r}")
+    for name in ("tags", "scopes"):
+        if isinstance(options.get(name), str):
+            raise TypeError(f"{place}: {name}= takes a list of texts: [{options[name]!r}]")
+    for name in ("timeout", "ttl", "cache", "list_ttl"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, (int, float)) and value >= 0):
+            raise ValueError(f"{place}: {name}= is a number of seconds, not {value!r}")
+    for name in ("concurrency", "page_size", "threads", "max_message"):
+        value = options.get(name)
+        if value is not None and not (isinstance(value, int) and value > 0):
+            raise ValueError(f"{place}: {name}= is a whole number above 0, not {value!r}")
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else max(1, round(seconds * 1000))
+
+
+def spec(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What all kinds of offers have in common."""
+    out = {camel(name): options[name] for name in _SAID if options.get(name) is not None}
+    if options.get("meta"):
+        out["_meta"] = options["meta"]
+    if options.get("timeout") is not None:
+        out["timeoutMs"] = milliseconds(options["timeout"])
+    if options.get("ttl") is not None:
+        out["ttlMs"] = round(options["ttl"] * 1000)
+    return out
+
+
+def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server says of itself."""
+    said = (
+        "version",
+        "title",
+        "instructions",
+        "website_url",
+        "icons",
+        "page_size",
+        "debug",
+        "revisions",
+        "max_message",
+        "threads",
+    )
+    out = {camel(key): options[key] for key in said if options.get(key) is not None}
+    if options.get("list_ttl") is not None:
+        out["listTtlMs"] = round(options["list_ttl"] * 1000)
+    return {"name": name, "version": "", **out}

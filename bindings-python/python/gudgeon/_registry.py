@@ -1,0 +1,94 @@
+"""What a server offers of one kind, as its users see and change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from ._value import camel  # type: ignore[attr-defined]
+
+_T = TypeVar("_T")
+
+
+class Registry(Generic[_T]):
+    """What a server offers of one kind, in order. Every change sends its list_changed by itself."""
+
+    def __init__(self, server: Any, kind: str, type_name: str) -> None:
+        self._server = server
+        self._kind = kind
+        self._type_name = type_name
+
+    def __iter__(self) -> Iterator[_T]:
+        for key in self._keys():
+            if key in self:
+                yield self[key]
+
+    def __len__(self) -> int:
+        return len(self._keys())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._server._native.get(self._kind, name) is not None
+
+    def __getitem__(self, name: str) -> _T:
+        text = self._server._native.get(self._kind, name)
+        if text is None:
+            raise KeyError(f"{self._server.name!r} has no {self._kind[:-1]} {name!r}: {self._known()}")
+        from msgspec.json import decode
+
+        from . import types
+
+        value: _T = getattr(types, self._type_name).from_dict(decode(text))
+        return value
+
+    def __repr__(self) -> str:
+        return f"<Registry of {self._server.name!r}: {', '.join(self._keys()) or 'empty'}>"
+
+    def remove(self, name: str, /) -> None:
+        """Takes one away."""
+        self._change(lambda server, prefix: server._native.remove(self._kind, prefix + name))
+        self._server._registrations.pop((self._kind, name), None)
+
+    def update(self, name: str, /, **changes: Any) -> None:
+        """Changes what clients see of one: title, description, …; None takes a member away."""
+        from ._json import encode
+
+        said = encode({_WIRE.get(member) or camel(member): value for member, value in changes.items()})
+        self._change(lambda server, prefix: server._native.update(self._kind, prefix + name, said))
+
+    def enable(self, *names: str, tags: Sequence[str] = ()) -> None:
+        """Shows these again, and all that carry one of the tags."""
+        self._set_enabled(names, tags, True)
+
+    def disable(self, *names: str, tags: Sequence[str] = ()) -> None:
+        """Hides these, and all that carry one of the tags, until they are enabled."""
+        self._set_enabled(names, tags, False)
+
+    def _set_enabled(self, names: Sequence[str], tags: Sequence[str], enabled: bool) -> None:
+        if isinstance(tags, str):
+            raise TypeError(f"tags= takes a list of tags: [{tags!r}]")
+        self._server._check_visible(self._kind, names, tags, enabled)
+
+        def change(server: Any, prefix: str) -> None:
+            native = server._native
+            own = server is self._server
+            native.set_enabled(self._kind, [prefix + name for name in names], list(tags) if own else [], enabled)
+
+        self._change(change)
+
+    def _change(self, change: Any) -> None:
+        try:
+            for server, prefix in self._server._everywhere(self._kind):
+                change(server, prefix)
+        except ValueError as error:
+            known = f": {self._known()}" if "registered" in str(error) else ""
+            raise ValueError(f"{error}{known}") from None
+
+    def _keys(self) -> list[str]:
+        keys: list[str] = self._server._native.keys(self._kind)
+        return keys
+
+    def _known(self) -> str:
+        return f"it has {', '.join(map(repr, self._keys())) or 'none'}"
+
+
+_WIRE = {"meta": "_meta"}

@@ -1,0 +1,109 @@
+"""`app.run()`: a process that serves standard input and output, from its signals to its exit."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from ._serving import serve_blocking
+
+
+def run_stdio(app: Any) -> None:
+    """Returns when the client is gone or a signal came; threads that live on don't keep the process alive then."""
+    from ._native import take_stdio
+
+    fd_in, fd_out = take_stdio()
+    # What is printed goes to standard error from here on, where people expect it at once.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=True)
+    with Signals() as signals:
+        serve_blocking(app, fd_in, fd_out, signals=signals)
+    os.close(fd_in)
+    os.close(fd_out)
+    _leave_in_the_end()
+
+
+class Signals:
+    """SIGTERM and Ctrl-C ask for the end; the second one forces it."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: dict[int, Any] = {}
+        self._pipe: tuple[int, int] | None = None
+
+    def __enter__(self) -> Signals:
+        import signal
+        import threading
+
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        self._pipe = os.pipe()
+        os.set_blocking(self._pipe[0], False)
+        os.set_blocking(self._pipe[1], False)
+        # A signal may reach any thread; the byte in the pipe wakes the one that waits.
+        self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        import signal
+
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._pipe is not None:
+            signal.set_wakeup_fd(self._wakeup)
+            for fd in self._pipe:
+                os.close(fd)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self._asked:
+            os._exit(128 + number)
+        self._asked = True
+
+    def fileno(self) -> int:
+        return -1 if self._pipe is None else self._pipe[0]
+
+    def came(self) -> bool:
+        """Whether a signal asked for the end."""
+        if self._pipe is not None:
+            try:
+                os.read(self._pipe[0], 64)
+            except BlockingIOError:
+                pass
+        return self._asked
+
+
+def _leave_in_the_end() -> None:
+    """When the program is over, threads that are not daemons, and timers, no longer keep it from ending."""
+    import threading
+
+    try:
+        # The one hook that runs before the interpreter waits for these threads.
+        threading._register_atexit(_leave)  # type: ignore[attr-defined]
+    except (AttributeError, RuntimeError):
+        _leave()
+
+
+def _leave() -> None:
+    import threading
+
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread() and not thread.daemon]
+    if others:
+        import atexit
+
+        atexit._run_exitfuncs()
+        leave_now()
+
+
+def leave_now() -> None:
+    """Ends the process at once, with all output written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+    failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    os._exit(1 if failed is not None else 0)

@@ -1,0 +1,196 @@
+"""Serving one stream: until its input ends; then the calls in flight get some time, then the rest is cancelled."""
+
+from __future__ import annotations
+
+import time
+from contextvars import copy_context
+from typing import Any
+
+GRACE = 3.0  # seconds for calls in flight when the input has ended
+CLEANUP = 1.0  # seconds for cancelled handlers to clean up
+
+
+def serve_blocking(app: Any, fd_in: int, fd_out: int, *, signals: Any = None, opened: Any = None) -> None:
+    """Serves on this thread's time: an event loop is made where a handler needs one, also when it comes later."""
+    if app._native.has_async or app._lifespan.is_async:
+        _run_loop(_serve(app, fd_in, fd_out, signals, opened))
+        return
+    app._lifespan.enter()
+    try:
+        serving = app._native.serve(fd_in, fd_out, app, copy_context())
+        try:
+            if opened is not None:
+                opened(serving)
+            if not _wait(serving, signals):
+                _run_loop(_on_loop(serving, signals))
+        finally:
+            serving.cancel()
+            serving.stop(CLEANUP)
+    finally:
+        app._lifespan.exit()
+
+
+def _run_loop(coroutine: Any) -> None:
+    import asyncio
+
+    asyncio.run(coroutine)
+
+
+def _wait(serving: Any, signals: Any) -> bool:
+    """Waits for the end and for the calls in flight; False when an event loop is wanted instead."""
+    deadline = None
+    other = None if signals is None else signals.fileno()
+    while True:
+        if serving.wants_loop:
+            return False
+        if serving.ended:
+            now = time.monotonic()
+            deadline = deadline or now + GRACE
+            if not serving.in_flight or now >= deadline:
+                return True
+        serving.wait(None if deadline is None else deadline - time.monotonic(), other)
+        if signals is not None and signals.came():
+            serving.end()
+
+
+async def serve_stdio(app: Any) -> None:
+    """Serves standard input and output on the running loop."""
+    import os
+
+    from ._native import take_stdio
+
+    fd_in, fd_out = take_stdio()
+    try:
+        await _serve(app, fd_in, fd_out)
+    finally:
+        os.close(fd_in)
+        os.close(fd_out)
+
+
+async def _serve(app: Any, fd_in: int, fd_out: int, signals: Any = None, opened: Any = None) -> None:
+    await app._lifespan.aenter()
+    try:
+        serving = app._native.serve(fd_in, fd_out, app, copy_context())
+        try:
+            if opened is not None:
+                opened(serving)
+            await _on_loop(serving, signals)
+        finally:
+            serving.cancel()
+            # The rest is written by a thread of its own; a handler that does not come back is not waited for.
+            serving.stop(0.1)
+    finally:
+        await app._lifespan.aexit()
+
+
+async def _on_loop(serving: Any, signals: Any = None) -> None:
+    """Runs `async def` handlers on this loop until the stream is over."""
+    import asyncio
+    import sys
+    from functools import partial
+
+    loop = asyncio.get_running_loop()
+    changed = asyncio.Event()
+
+    def on_status() -> None:
+        serving.clear()
+        changed.set()
+
+    def on_signal() -> None:
+        if signals.came():
+            serving.end()
+
+    async def wait(timeout: float | None) -> None:
+        try:
+            await asyncio.wait_for(changed.wait(), timeout)
+        except (asyncio.TimeoutError, TimeoutError):
+            pass
+        changed.clear()
+
+    eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
+    task: Any = asyncio.Task  # `eager_start` came with Python 3.12
+    spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
+    loop.add_reader(serving.fileno(), on_status)
+    loop.add_reader(serving.lane_fileno(), serving.drain)
+    if signals is not None:
+        loop.add_reader(signals.fileno(), on_signal)
+    serving.attach(spawn, partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle))
+    try:
+        while not serving.ended:
+            await wait(None)
+        deadline = loop.time() + GRACE
+        while serving.in_flight and loop.time() < deadline:
+            await wait(deadline - loop.time())
+    finally:
+        loop.remove_reader(serving.fileno())
+        serving.drain()
+        tasks = serving.tasks()
+        serving.cancel()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLEANUP)
+        loop.remove_reader(serving.lane_fileno())
+        if signals is not None:
+            loop.remove_reader(signals.fileno())
+        serving.flush()
+        serving.detach()
+
+
+class Served:
+    """A server in memory, on one end of a pair of sockets. Close it when its client is gone."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        self._serving: Any = None
+        self._runner: Any = None
+
+    async def start(self, fd: int) -> Served:
+        """Serves this descriptor on the running loop; it is duplicated, the caller keeps its own."""
+        import asyncio
+
+        opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._runner = asyncio.ensure_future(_serve(self._app, fd, fd, None, opened.set_result))
+        await asyncio.wait([opened, self._runner], return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            await self._runner
+        self._serving = opened.result()
+        return self
+
+    async def aclose(self) -> None:
+        if self._serving is not None:
+            self._serving.end()
+        if self._runner is not None:
+            await self._runner
+
+    def start_thread(self, fd: int) -> Served:
+        """Serves this descriptor from a thread; it is duplicated, the caller keeps its own."""
+        import threading
+
+        ready = threading.Event()
+        failed: list[BaseException] = []
+
+        def opened(serving: Any) -> None:
+            self._serving = serving
+            ready.set()
+
+        def run() -> None:
+            try:
+                serve_blocking(self._app, fd, fd, opened=opened)
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                ready.set()
+
+        self._runner = threading.Thread(target=copy_context().run, args=(run,), name="gudgeon-server", daemon=True)
+        self._runner.start()
+        ready.wait()
+        if failed:
+            raise failed[0]
+        return self
+
+    def close(self) -> None:
+        if self._serving is not None:
+            self._serving.end()
+        if self._runner is not None:
+            self._runner.join()

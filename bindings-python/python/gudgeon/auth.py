@@ -1,0 +1,5 @@
+"""Who may call, and as whom."""
+
+from typing import Any
+
+Auth = ClientAuth = Any

@@ -1,0 +1,6 @@
+"""Who may call, and as whom."""
+
+from typing import Any, TypeAlias
+
+Auth: TypeAlias = Any
+ClientAuth: TypeAlias = Any

@@ -1,0 +1,113 @@
+"""Ready-made middleware: `app.middleware(RateLimit(100), on="tools/call")`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ._chain import Request
+from .errors import ProtocolError, ToolError
+
+Next = Callable[[Request], Awaitable[Any]]
+_BUSY = -32000
+_KEPT = 10_000
+
+
+def _logger() -> Any:
+    import logging
+
+    return logging.getLogger("gudgeon")
+
+
+def _subject(request: Request) -> str:
+    name = request.params.get("name") or request.params.get("uri")
+    return f"{request.method} {name}" if name else request.method
+
+
+class Timing:
+    """Logs how long each request took."""
+
+    async def __call__(self, request: Request, next: Next) -> Any:
+        start = time.perf_counter()
+        try:
+            return await next(request)
+        finally:
+            _logger().info("%s took %.1f ms", _subject(request), (time.perf_counter() - start) * 1e3)
+
+
+class Logging:
+    """Logs each request and how it ended; with `params`, what was asked as well."""
+
+    def __init__(self, *, params: bool = False) -> None:
+        self.params = params
+
+    async def __call__(self, request: Request, next: Next) -> Any:
+        log = _logger()
+        said = f" {dict(request.params)!r}" if self.params else ""
+        log.info("%s%s", _subject(request), said)
+        try:
+            result = await next(request)
+        except BaseException as error:
+            log.info("%s failed: %s: %s", _subject(request), type(error).__name__, error)
+            raise
+        log.info("%s is done", _subject(request))
+        return result
+
+
+class RateLimit:
+    """Refuses what comes faster than so many a second, counted by principal or client."""
+
+    def __init__(self, per_second: float, *, burst: int = 1, by: str = "principal") -> None:
+        if not per_second > 0:
+            raise ValueError(f"RateLimit takes a number of requests a second above 0, not {per_second!r}")
+        if burst < 1:
+            raise ValueError(f"RateLimit: burst= is at least 1, not {burst!r}")
+        if by not in ("principal", "client", "server"):
+            raise ValueError(f"RateLimit: by= is 'principal', 'client' or 'server', not {by!r}")
+        self.per_second = per_second
+        self.burst = burst
+        self.by = by
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    async def __call__(self, request: Request, next: Next) -> Any:
+        now = time.monotonic()
+        who = self._who(request)
+        left, then = self._buckets.pop(who, (float(self.burst), now))
+        left = min(float(self.burst), left + (now - then) * self.per_second)
+        granted = left >= 1
+        self._buckets[who] = (left - granted, now)
+        if len(self._buckets) > _KEPT:
+            del self._buckets[min(self._buckets, key=lambda key: self._buckets[key][1])]
+        if granted:
+            return await next(request)
+        wait = (1 - left) / self.per_second
+        text = f"too many requests: at most {self.per_second:g} a second, try again in {wait:.1f} s"
+        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_BUSY, text)
+
+    def _who(self, request: Request) -> str:
+        if self.by == "server":
+            return ""
+        principal = request.ctx.principal
+        if self.by == "principal" and principal is not None:
+            return str(principal.subject)
+        return f"client {request.ctx.client.name}"
+
+
+class ResponseLimit:
+    """Refuses results over so many bytes of JSON."""
+
+    def __init__(self, max_bytes: int) -> None:
+        if max_bytes < 1:
+            raise ValueError(f"ResponseLimit takes a number of bytes above 0, not {max_bytes!r}")
+        self.max_bytes = max_bytes
+
+    async def __call__(self, request: Request, next: Next) -> Any:
+        from ._replies import json_reply
+
+        result = await next(request)
+        size = len(json_reply(result))
+        if size <= self.max_bytes:
+            return result
+        text = f"the result of {_subject(request)} has {size} bytes, more than {self.max_bytes}: ask for less"
+        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_BUSY, text)

@@ -1,0 +1,232 @@
+//! What a handler is given of its call, and the slot that its answer goes into.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use gudgeon::{
+    protocol::{LoggingLevel, Raw},
+    router::Failure,
+    session::{
+        CallId,
+        server::{CallContext, Progress},
+    },
+};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyInt, PyString},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    convert,
+    handler::PyHandler,
+    lane::Key,
+    stream::{Job, Stream},
+};
+
+/// The circumstances of one call.
+#[pyclass(frozen)]
+pub(crate) struct Call {
+    stream: Arc<Stream>,
+    context: CallContext,
+    cancelled: Arc<AtomicBool>,
+    is_async: bool,
+    state: PyOnceLock<Py<PyDict>>,
+}
+
+impl Call {
+    pub(crate) fn new(stream: &Arc<Stream>, job: &Job) -> Self {
+        Self {
+            stream: Arc::clone(stream),
+            context: job.context.clone(),
+            cancelled: Arc::clone(&job.cancelled),
+            is_async: job.handler.is_async(),
+            state: PyOnceLock::new(),
+        }
+    }
+
+    /// Whoever may block writes until all is written; an event loop's thread as far as there is room.
+    fn flush(&self, py: Python<'_>) {
+        match self.is_async {
+            true => self.stream.server.try_flush(),
+            false => py.detach(|| self.stream.server.flush()),
+        }
+    }
+}
+
+#[pymethods]
+impl Call {
+    /// The Python server.
+    #[getter]
+    fn app(&self, py: Python<'_>) -> Py<PyAny> {
+        self.stream.app.clone_ref(py)
+    }
+
+    /// `None` for a notification.
+    #[getter]
+    fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(id) = &self.context.request_id else { return Ok(None) };
+        let text = id.as_json();
+        if text.starts_with('"') {
+            let id: String =
+                serde_json::from_str(text).map_err(|it| PyValueError::new_err(it.to_string()))?;
+            return Ok(Some(PyString::new(py, &id).into_any()));
+        }
+        py.get_type::<PyInt>().call1((text,)).map(Some)
+    }
+
+    #[getter]
+    fn revision(&self) -> &'static str {
+        self.context.revision.as_str()
+    }
+
+    /// The request's `_meta`, as JSON.
+    #[getter]
+    fn meta(&self) -> Option<&str> {
+        self.context.meta.as_deref().map(RawValue::get)
+    }
+
+    /// The client's `Implementation`, as JSON.
+    #[getter]
+    fn client_info(&self) -> Option<&str> {
+        self.context.client.info.as_deref().map(RawValue::get)
+    }
+
+    /// What the client declared, as JSON.
+    #[getter]
+    fn client_capabilities(&self) -> Option<&str> {
+        self.context.client.capabilities.as_deref().map(RawValue::get)
+    }
+
+    #[getter]
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    #[getter]
+    fn is_async(&self) -> bool {
+        self.is_async
+    }
+
+    /// A dictionary that lives as long as this call.
+    #[getter]
+    fn state(&self, py: Python<'_>) -> Py<PyDict> {
+        self.state.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
+    }
+
+    /// A dictionary that lives as long as this stream of frames.
+    #[getter]
+    fn session(&self, py: Python<'_>) -> Py<PyDict> {
+        self.stream.session.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
+    }
+
+    /// Whether the peer reads fast enough for more to be sent.
+    #[getter]
+    fn has_room(&self) -> bool {
+        !self.stream.server.is_full() || self.stream.server.is_broken()
+    }
+
+    #[pyo3(signature = (progress, total, message))]
+    fn progress(&self, py: Python<'_>, progress: f64, total: Option<f64>, message: Option<String>) {
+        if self.context.wants_progress && !self.cancelled() {
+            self.stream.server.progress(self.context.call, Progress { progress, total, message });
+            self.flush(py);
+        }
+    }
+
+    /// `data` is JSON.
+    #[pyo3(signature = (level, logger, data))]
+    fn log(
+        &self,
+        py: Python<'_>,
+        level: &str,
+        logger: Option<String>,
+        data: &[u8],
+    ) -> PyResult<()> {
+        let level = LoggingLevel::parse(level).ok_or_else(|| {
+            let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
+            PyValueError::new_err(format!("{level:?} is no log level: there are {known}"))
+        })?;
+        let data: Raw =
+            serde_json::from_slice(data).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        if !self.cancelled() {
+            self.stream.server.log(self.context.call, level, logger, data);
+            self.flush(py);
+        }
+        Ok(())
+    }
+}
+
+/// Where the answer of an `async def` handler goes: exactly one, also when its coroutine is dropped without a word.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Slot {
+    stream: Arc<Stream>,
+    handler: Arc<PyHandler>,
+    call: CallId,
+    key: Key,
+    answered: AtomicBool,
+}
+
+impl Slot {
+    pub(crate) fn new(stream: &Arc<Stream>, job: &Job, key: Key) -> Self {
+        Self {
+            stream: Arc::clone(stream),
+            handler: Arc::clone(&job.handler),
+            call: job.context.call,
+            key,
+            answered: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    fn answer(&self, py: Python<'_>, result: PyResult<Bound<'_, PyAny>>) {
+        if !self.answered.swap(true, Ordering::AcqRel) {
+            let outcome = convert::outcome(py, result, &self.handler.expose);
+            self.stream.lane.finished(self.key);
+            self.stream.done(self.call, matches!(self.key, Key::Notification(_)), outcome);
+            self.stream.lane.flush_soon(py, &self.stream);
+        }
+    }
+}
+
+#[pymethods]
+impl Slot {
+    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
+    fn reply(&self, result: Bound<'_, PyAny>) {
+        self.answer(result.py(), Ok(result.clone()));
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
+    fn fail(&self, error: Bound<'_, PyAny>) {
+        self.answer(error.py(), Err(PyErr::from_value(error.clone())));
+    }
+}
+
+impl Slot {
+    /// The handler ended without a word.
+    pub(crate) fn give_up(&self) {
+        if !self.answered.swap(true, Ordering::AcqRel) {
+            self.stream.lane.finished(self.key);
+            self.stream.done(
+                self.call,
+                matches!(self.key, Key::Notification(_)),
+                Err(Failure::Cancelled),
+            );
+            self.stream.server.try_flush();
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}

@@ -1,0 +1,363 @@
+//! Python's clients: requests go in with a ticket, what comes of them arrives in a mailbox.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use gudgeon::{
+    client::{Answerer, BoxFuture, CallOptions, Client, Event, Operation},
+    error::{Error, ErrorKind},
+    protocol::{Method, MethodName, Raw, Root, json},
+    session::client::ListKind,
+};
+use pyo3::{exceptions::PyValueError, prelude::*};
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::{sync::oneshot, task::AbortHandle};
+
+use crate::{
+    client_error::refusal,
+    client_mailbox::{Content, Letters, Mailbox},
+    client_options::{How, Options, Order, Place, duplicate},
+    client_runtime::{remember, runtime},
+    error::raise,
+    stream::lock,
+};
+
+/// Tickets, clients and questions are numbered alike.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// One client. It does nothing before `connect`.
+#[pyclass(frozen, name = "Client")]
+#[derive(Debug)]
+pub(crate) struct NativeClient {
+    shared: Arc<Connected>,
+    options: Options,
+    process: u32,
+}
+
+/// What outlives a request: shared with the tasks of the runtime.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    number: u64,
+    client: Mutex<Option<Client>>,
+    /// Where goes what is for nobody in particular.
+    home: Mutex<Option<Arc<Letters>>>,
+    calls: Mutex<HashMap<u64, AbortHandle>>,
+    questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Error>>>>,
+}
+
+#[pymethods]
+impl NativeClient {
+    #[new]
+    fn new(options: &[u8]) -> PyResult<Self> {
+        let options: Options = read(options)?;
+        let shared = Connected {
+            number: next(),
+            client: Mutex::default(),
+            home: Mutex::default(),
+            calls: Mutex::default(),
+            questions: Mutex::default(),
+        };
+        Ok(Self { shared: Arc::new(shared), options, process: std::process::id() })
+    }
+
+    /// Its number in letters that are for nobody in particular.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.shared.number
+    }
+
+    /// Reaches the server. `stream` is one end of a pair of sockets, which is duplicated. The ticket.
+    #[pyo3(signature = (mailbox, place, stream = None))]
+    fn connect(&self, mailbox: &Mailbox, place: &[u8], stream: Option<i32>) -> PyResult<u64> {
+        self.check_process()?;
+        let place: Place = read(place)?;
+        let stream = stream.map(duplicate).transpose()?;
+        let runtime = runtime()?;
+        let target = {
+            let _inside = runtime.enter();
+            place.target(stream).map_err(|it| raise(&it))?
+        };
+        let builder = self.options.builder(target).map_err(|it| raise(&it))?;
+        let builder = self.shared.listen(builder, &self.options);
+        *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
+        remember(&self.shared);
+        let shared = Arc::clone(&self.shared);
+        self.start(&mailbox.0, async move {
+            let client = builder.connect().await?;
+            let identity = describe(&client);
+            *lock(&shared.client) = Some(client);
+            Ok(identity.into())
+        })
+    }
+
+    /// Starts one thing, as JSON, and how to do it. The ticket.
+    #[pyo3(signature = (mailbox, order, how = None, wants_progress = false))]
+    fn call(
+        &self,
+        mailbox: &Mailbox,
+        order: &[u8],
+        how: Option<&[u8]>,
+        wants_progress: bool,
+    ) -> PyResult<u64> {
+        let client = self.client()?;
+        let operation: Operation = read::<Order>(order)?.try_into().map_err(|it| raise(&it))?;
+        let mut options = client.options();
+        if let Some(how) = how {
+            read::<How>(how)?.apply(&mut options);
+        }
+        let ticket = next();
+        if wants_progress {
+            let letters = Arc::clone(&mailbox.0);
+            options.on_progress =
+                Some(Arc::new(move |step| letters.push(ticket, Content::Progress(step))));
+        }
+        self.start_as(ticket, &mailbox.0, do_it(client, operation, options))
+    }
+
+    /// Nobody waits for this ticket any more: the server is told, nothing more arrives.
+    fn cancel(&self, mailbox: &Mailbox, ticket: u64) {
+        let mut calls = lock(&self.shared.calls);
+        if let Some(call) = calls.remove(&ticket) {
+            call.abort();
+        }
+        mailbox.0.forget(ticket);
+    }
+
+    fn notify(&self, method: &str, params: &[u8]) -> PyResult<()> {
+        let params: Raw = read(params)?;
+        self.client()?.notify(method, params).map_err(|it| raise(&it))
+    }
+
+    fn set_roots(&self, roots: &[u8]) -> PyResult<()> {
+        let roots: Vec<Root> = read(roots)?;
+        self.client()?.set_roots(roots).map_err(|it| raise(&it))
+    }
+
+    /// What is for nobody in particular goes there from now on.
+    fn move_to(&self, mailbox: &Mailbox) {
+        *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
+    }
+
+    /// The answer to a question of the server's, as on the wire.
+    fn answer(&self, number: u64, result: &[u8]) -> PyResult<()> {
+        let result: Raw = read(result)?;
+        self.shared.answer(number, Ok(result));
+        Ok(())
+    }
+
+    /// Why a question is not answered, as JSON.
+    fn refuse(&self, number: u64, why: &[u8]) -> PyResult<()> {
+        self.shared.answer(number, Err(refusal(why)?));
+        Ok(())
+    }
+
+    /// Ends the connection. The ticket.
+    fn close(&self, mailbox: &Mailbox) -> PyResult<u64> {
+        self.check_process()?;
+        let client = lock(&self.shared.client).take();
+        self.start(&mailbox.0, async move {
+            if let Some(client) = client {
+                client.close().await;
+            }
+            Ok(json::raw("{}".into()).into())
+        })
+    }
+}
+
+async fn do_it(
+    client: Client,
+    operation: Operation,
+    options: CallOptions,
+) -> Result<gudgeon::client::Reply, Error> {
+    client.call(operation, options).await
+}
+
+impl NativeClient {
+    fn client(&self) -> PyResult<Client> {
+        self.check_process()?;
+        let client = lock(&self.shared.client).clone();
+        client.ok_or_else(|| PyValueError::new_err("this client is not connected"))
+    }
+
+    /// The thread that moves the bytes does not live on in a forked process.
+    fn check_process(&self) -> PyResult<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(
+            "this client was made before the process was forked: make one in each process",
+        ))
+    }
+
+    fn start(
+        &self,
+        letters: &Arc<Letters>,
+        doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
+    ) -> PyResult<u64> {
+        self.start_as(next(), letters, doing)
+    }
+
+    fn start_as(
+        &self,
+        ticket: u64,
+        letters: &Arc<Letters>,
+        doing: impl Future<Output = Result<gudgeon::client::Reply, Error>> + Send + 'static,
+    ) -> PyResult<u64> {
+        let (shared, letters) = (Arc::clone(&self.shared), Arc::clone(letters));
+        let runtime = runtime()?;
+        let mut calls = lock(&self.shared.calls);
+        let task = runtime.spawn(async move {
+            let outcome = doing.await;
+            // Under the lock, so that what was cancelled leaves nothing behind.
+            let mut calls = lock(&shared.calls);
+            if calls.remove(&ticket).is_some() {
+                let content = match outcome {
+                    Ok(reply) => Content::Done(reply),
+                    Err(error) => Content::Failed(error),
+                };
+                letters.push(ticket, content);
+            }
+        });
+        calls.insert(ticket, task.abort_handle());
+        Ok(ticket)
+    }
+}
+
+impl Drop for NativeClient {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Its other half lives in another process.
+            std::mem::forget(Arc::clone(&self.shared));
+        }
+    }
+}
+
+impl Connected {
+    /// The client, for who closes it.
+    pub(crate) fn take(&self) -> Option<Client> {
+        lock(&self.client).take()
+    }
+
+    fn listen(
+        self: &Arc<Self>,
+        builder: gudgeon::client::ClientBuilder,
+        options: &Options,
+    ) -> gudgeon::client::ClientBuilder {
+        let mut builder = builder;
+        if options.has("elicit") {
+            builder = builder.on_elicit_raw(self.asker("elicit"));
+        }
+        if options.has("sample") {
+            builder = builder.on_sample_raw(self.asker("sample"));
+        }
+        if options.has("roots") {
+            builder = builder.on_roots_raw(self.asker("roots"));
+        }
+        if options.has("log") {
+            let shared = Arc::downgrade(self);
+            builder = builder.on_log(move |message| {
+                let Some(shared) = shared.upgrade() else { return };
+                let mut out = json::ObjectWriter::with_capacity(message.data.get().len() + 64);
+                out.member("level", &message.level).member("logger", &message.logger);
+                out.raw("data", message.data.get());
+                shared.tell(Content::Log(json::raw(out.finish())));
+            });
+        }
+        let shared = Arc::downgrade(self);
+        builder.on_event(move |event| {
+            if let (Some(shared), Some(content)) = (shared.upgrade(), told(event)) {
+                shared.tell(content);
+            }
+        })
+    }
+
+    fn tell(&self, content: Content) {
+        if let Some(home) = &*lock(&self.home) {
+            home.push(self.number, content);
+        }
+    }
+
+    /// Hands questions of one kind to Python and waits for the answer.
+    fn asker(self: &Arc<Self>, kind: &'static str) -> Answerer {
+        let shared = Arc::downgrade(self);
+        Arc::new(move |params| -> BoxFuture<Result<Raw, Error>> {
+            let shared = shared.clone();
+            Box::pin(async move {
+                let gone = || Error::new(ErrorKind::Cancelled, "the client was closed");
+                let shared = shared.upgrade().ok_or_else(gone)?;
+                let number = next();
+                let (sender, answer) = oneshot::channel();
+                lock(&shared.questions).insert(number, sender);
+                let asked = Asked { shared, number };
+                asked.shared.tell(Content::Question { number, kind, params });
+                answer.await.map_err(|_| gone())?
+            })
+        })
+    }
+
+    fn answer(&self, number: u64, answer: Result<Raw, Error>) {
+        if let Some(question) = lock(&self.questions).remove(&number) {
+            // The server may have withdrawn it this moment.
+            let _ = question.send(answer);
+        }
+    }
+}
+
+/// A question that waits for its answer; dropped before, it is withdrawn.
+struct Asked {
+    shared: Arc<Connected>,
+    number: u64,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if lock(&self.shared.questions).remove(&self.number).is_some() {
+            self.shared.tell(Content::Withdrawn(self.number));
+        }
+    }
+}
+
+fn told(event: Event) -> Option<Content> {
+    match event {
+        Event::ListChanged(list) => Some(Content::Changed(match list {
+            ListKind::Tools => "tools",
+            ListKind::Resources => "resources",
+            ListKind::Prompts => "prompts",
+        })),
+        Event::ResourceUpdated(uri) => Some(Content::Updated(uri)),
+        Event::Notified { method: MethodName::Standard(Method::ElicitationComplete), params } => {
+            #[derive(Deserialize)]
+            #[serde(rename_all = "camelCase")]
+            struct Complete {
+                elicitation_id: String,
+            }
+            let complete: Complete = serde_json::from_str(params.get()).ok()?;
+            Some(Content::UrlDone(complete.elicitation_id))
+        }
+        Event::Closed(reason) => Some(Content::Lost(reason)),
+        _ => None,
+    }
+}
+
+fn describe(client: &Client) -> Raw {
+    let server = client.server();
+    let mut out = json::ObjectWriter::with_capacity(256);
+    out.member("info", &server.info)
+        .member("revision", server.revision.as_str())
+        .raw("capabilities", server.capabilities.get())
+        .member("instructions", &server.instructions);
+    json::raw(out.finish())
+}
+
+fn next() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn read<T: DeserializeOwned>(json: &[u8]) -> PyResult<T> {
+    serde_json::from_slice(json).map_err(|it| PyValueError::new_err(it.to_string()))
+}

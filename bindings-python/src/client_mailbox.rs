@@ -1,0 +1,222 @@
+//! What arrives for Python's clients: taken by the event loop many at a time, or by the thread that waits for it.
+
+use std::{
+    collections::VecDeque,
+    os::fd::{AsFd, AsRawFd},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    client::{Progress, Reply},
+    error::Error,
+    protocol::Raw,
+};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+
+use crate::{client_error::error_json, waker::Waker};
+
+/// What is only told, not asked for, is thrown away when nobody has taken this much of it: bytes.
+const MAX_UNREAD: usize = 16 * 1024 * 1024;
+/// What a letter costs beside its text.
+const ENVELOPE: usize = 256;
+/// How long a signal may go unnoticed.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// For one request, by its ticket, or for one client, by its number: both are drawn from one counter.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) to: u64,
+    pub(crate) content: Content,
+}
+
+#[derive(Debug)]
+pub(crate) enum Content {
+    Done(Reply),
+    Failed(Error),
+    Progress(Progress),
+    /// A log message, as JSON.
+    Log(Raw),
+    /// The name of the list.
+    Changed(&'static str),
+    /// A resource's URI.
+    Updated(String),
+    /// An elicitation's id.
+    UrlDone(String),
+    /// Why the connection is gone.
+    Lost(String),
+    /// Wants an answer by this number.
+    Question {
+        number: u64,
+        kind: &'static str,
+        params: Raw,
+    },
+    /// That question wants no answer any more.
+    Withdrawn(u64),
+}
+
+#[derive(Debug)]
+pub(crate) struct Letters {
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+    waker: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    letters: VecDeque<Letter>,
+    unread: usize,
+}
+
+/// Where letters are kept until they are taken.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Mailbox(pub(crate) Arc<Letters>);
+
+#[pymethods]
+impl Mailbox {
+    #[new]
+    fn new() -> PyResult<Self> {
+        let waker = Waker::new()?;
+        Ok(Self(Arc::new(Letters { queue: Mutex::default(), arrived: Condvar::new(), waker })))
+    }
+
+    /// Readable when there is something to take.
+    fn fileno(&self) -> i32 {
+        self.0.waker.as_fd().as_raw_fd()
+    }
+
+    /// All that has arrived.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.0.waker.clear();
+        let letters = self.0.collect(None);
+        letters.into_iter().map(|it| it.into_tuple(py)).collect()
+    }
+
+    /// Blocks until something has arrived for this ticket, or for a client as a whole, or the time (seconds) is over;
+    /// signals are handled meanwhile.
+    #[pyo3(signature = (ticket, timeout = None))]
+    fn wait<'py>(
+        &self,
+        py: Python<'py>,
+        ticket: u64,
+        timeout: Option<f64>,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let limit = timeout.and_then(|it| Duration::try_from_secs_f64(it.max(0.0)).ok());
+        let deadline = limit.and_then(|it| Instant::now().checked_add(it));
+        loop {
+            let letters = py.detach(|| self.0.wait(ticket, deadline));
+            if !letters.is_empty() {
+                return letters.into_iter().map(|it| it.into_tuple(py)).collect();
+            }
+            py.check_signals()?;
+            if deadline.is_some_and(|it| it <= Instant::now()) {
+                return Ok(Vec::new());
+            }
+        }
+    }
+}
+
+impl Letters {
+    pub(crate) fn push(&self, to: u64, content: Content) {
+        let mut queue = self.lock();
+        let letter = Letter { to, content };
+        let weight = letter.weight();
+        if weight > 0 && queue.unread + weight > MAX_UNREAD {
+            return;
+        }
+        queue.unread += weight;
+        queue.letters.push_back(letter);
+        drop(queue);
+        self.arrived.notify_all();
+        self.waker.wake();
+    }
+
+    /// Nobody waits for this request any more.
+    pub(crate) fn forget(&self, ticket: u64) {
+        let mut queue = self.lock();
+        queue.letters.retain(|it| it.to != ticket);
+        queue.unread = queue.letters.iter().map(Letter::weight).sum();
+    }
+
+    /// All letters, or those for this ticket and for clients as a whole, in order.
+    fn collect(&self, ticket: Option<u64>) -> Vec<Letter> {
+        collect(&mut self.lock(), ticket)
+    }
+
+    /// Once, for a while.
+    fn wait(&self, ticket: u64, deadline: Option<Instant>) -> Vec<Letter> {
+        let rest = deadline.map_or(PATIENCE, |it| it.saturating_duration_since(Instant::now()));
+        let mut queue = self.lock();
+        let letters = collect(&mut queue, Some(ticket));
+        if !letters.is_empty() {
+            return letters;
+        }
+        let waited = self.arrived.wait_timeout(queue, rest.min(PATIENCE));
+        let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        collect(&mut queue, Some(ticket))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn collect(queue: &mut Queue, ticket: Option<u64>) -> Vec<Letter> {
+    let is_mine = |it: &Letter| ticket.is_none_or(|ticket| it.to == ticket || !it.is_for_request());
+    let taken: Vec<_> = if queue.letters.iter().all(is_mine) {
+        queue.letters.drain(..).collect()
+    } else {
+        let (mine, others) = std::mem::take(&mut queue.letters).into_iter().partition(is_mine);
+        queue.letters = others;
+        mine.into()
+    };
+    queue.unread -= taken.iter().map(Letter::weight).sum::<usize>();
+    taken
+}
+
+impl Letter {
+    fn is_for_request(&self) -> bool {
+        matches!(self.content, Content::Done(_) | Content::Failed(_) | Content::Progress(_))
+    }
+
+    /// 0 for what must arrive; there is no more of that than was asked for.
+    fn weight(&self) -> usize {
+        let text = match &self.content {
+            Content::Progress(step) => step.message.as_ref().map_or(0, String::len),
+            Content::Log(message) => message.get().len(),
+            Content::Changed(_) => 0,
+            Content::Updated(text) | Content::UrlDone(text) => text.len(),
+            _ => return 0,
+        };
+        text + ENVELOPE
+    }
+
+    /// `(what, to whom, …)`
+    fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+        let bytes = |it: &Raw| PyBytes::new(py, it.get().as_bytes());
+        let to = self.to;
+        match self.content {
+            Content::Done(reply) => {
+                let data = reply.data.as_ref().map(bytes);
+                ("done", to, bytes(&reply.result), data, reply.is_input_required).into_pyobject(py)
+            }
+            Content::Failed(error) => ("failed", to, bytes(&error_json(&error))).into_pyobject(py),
+            Content::Progress(it) => {
+                ("progress", to, it.progress, it.total, it.message).into_pyobject(py)
+            }
+            Content::Log(message) => ("log", to, bytes(&message)).into_pyobject(py),
+            Content::Changed(list) => ("changed", to, list).into_pyobject(py),
+            Content::Updated(uri) => ("updated", to, uri).into_pyobject(py),
+            Content::UrlDone(id) => ("url_done", to, id).into_pyobject(py),
+            Content::Lost(reason) => ("lost", to, reason).into_pyobject(py),
+            Content::Question { number, kind, params } => {
+                ("question", to, number, kind, bytes(&params)).into_pyobject(py)
+            }
+            Content::Withdrawn(number) => ("withdrawn", to, number).into_pyobject(py),
+        }
+    }
+}

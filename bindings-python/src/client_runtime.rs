@@ -1,0 +1,73 @@
+//! The thread that moves the bytes of every client of this process. It starts with the first connection and never enters
+//! the interpreter.
+
+use std::{
+    sync::{Arc, Mutex, Weak},
+    time::Duration,
+};
+
+use gudgeon::client::Client;
+use pyo3::{PyResult, Python, pyfunction};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{client::Connected, stream::lock};
+
+/// Only ever locked by a thread that holds the GIL, where there is one: so that no fork finds it locked.
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+struct Running {
+    process: u32,
+    runtime: Arc<Runtime>,
+    clients: Vec<Weak<Connected>>,
+}
+
+/// The runtime of this process; after a fork a fresh one.
+pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
+    let mut running = lock(&RUNNING);
+    let process = std::process::id();
+    if let Some(running) = running.as_ref().filter(|it| it.process == process) {
+        return Ok(Arc::clone(&running.runtime));
+    }
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).thread_name("gudgeon-client").enable_all().build()?;
+    let runtime = Arc::new(runtime);
+    let fresh = Running { process, runtime: Arc::clone(&runtime), clients: Vec::new() };
+    // Its threads did not survive the fork: nothing of it can be waited for.
+    std::mem::forget(running.replace(fresh));
+    Ok(runtime)
+}
+
+/// Remembers a client that must be closed before the process ends.
+pub(crate) fn remember(client: &Arc<Connected>) {
+    if let Some(running) = lock(&RUNNING).as_mut() {
+        running.clients.retain(|it| it.strong_count() > 0);
+        running.clients.push(Arc::downgrade(client));
+    }
+}
+
+/// Closes what is still open and ends the thread; takes about as long as it may (seconds) at most.
+#[pyfunction]
+pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
+    let process = std::process::id();
+    let Some(running) = lock(&RUNNING).take_if(|it| it.process == process) else { return };
+    let limit = Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or_default();
+    py.detach(move || {
+        let Running { runtime, clients, .. } = running;
+        let open: Vec<Client> =
+            clients.iter().filter_map(Weak::upgrade).filter_map(|it| it.take()).collect();
+        runtime.block_on(async {
+            let closing = open.into_iter().map(|it| tokio::spawn(async move { it.close().await }));
+            let closing: Vec<_> = closing.collect();
+            let all = async {
+                for client in closing {
+                    let _ = client.await;
+                }
+            };
+            let _ = tokio::time::timeout(limit, all).await;
+        });
+        // Processes that stay are killed when their tasks are dropped.
+        if let Ok(runtime) = Arc::try_unwrap(runtime) {
+            runtime.shutdown_timeout(Duration::from_millis(500));
+        }
+    });
+}

@@ -1,0 +1,119 @@
+//! The one place where Python's values become the core's: replies and failures.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gudgeon::{
+    protocol::Raw,
+    router::{Failure, Reply},
+};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyString, PyTuple},
+};
+use serde::Deserialize;
+
+use crate::hooks::hooks;
+
+const BLOB: u8 = 1;
+const PARTS: u8 = 2;
+const RESULT: u8 = 3;
+
+/// What a handler came to: its reply, or the failure that its exception is.
+pub(crate) fn outcome(
+    py: Python<'_>,
+    outcome: PyResult<Bound<'_, PyAny>>,
+    expose: &Py<PyAny>,
+) -> Result<Reply, Failure> {
+    outcome.and_then(|it| reply(&it)).map_err(|it| failure(py, &it, expose))
+}
+
+/// The reply that a handler's value is.
+pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Reply::Text(text.to_str()?.to_owned()));
+    }
+    if value.is_none() {
+        return Ok(Reply::Nothing);
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return json(bytes).map(Reply::Json);
+    }
+    if let Ok(pair) = value.cast::<PyTuple>()
+        && let Ok((kind, bytes)) = pair.extract::<(u8, Bound<'_, PyBytes>)>()
+    {
+        match kind {
+            BLOB => return Ok(Reply::Blob(STANDARD.encode(bytes.as_bytes()))),
+            PARTS => return json(&bytes).map(Reply::Parts),
+            RESULT => return json(&bytes).map(Reply::Result),
+            _ => {}
+        }
+    }
+    let py = value.py();
+    Err(PyErr::from_value(hooks(py)?.unfit.bind(py).call1((value,))?))
+}
+
+/// JSON on one line: what a handler smuggled past the encoder must not break the stream.
+fn json(bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
+    let bytes = bytes.as_bytes();
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|it| {
+        pyo3::exceptions::PyValueError::new_err(format!("the handler's result is not JSON: {it}"))
+    })?;
+    let mut text = String::from_utf8(bytes.to_vec())?;
+    if text.contains(['\n', '\r']) {
+        text = text.replace(['\n', '\r'], " ");
+    }
+    Ok(text)
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+enum Described {
+    Tool { message: String, meta: Option<serde_json::Value> },
+    Protocol { code: i64, message: String, data: Option<serde_json::Value> },
+    NotFound { uri: String, message: Option<String> },
+    Exposed { message: String },
+    Cancelled,
+    Declined { message: String },
+    Invalid { message: String },
+    Exception { r#type: String, message: String, traceback: String },
+}
+
+/// Never fails: an exception that can't be described is described as that.
+pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Failure {
+    describe(py, error, expose).unwrap_or_else(|problem| Failure::Exception {
+        kind: error
+            .get_type(py)
+            .name()
+            .map_or_else(|_| "exception".into(), |it| it.to_string_lossy().into_owned()),
+        message: format!("it can't be described: {problem}"),
+        traceback: String::new(),
+    })
+}
+
+fn describe(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> PyResult<Failure> {
+    let said = hooks(py)?.describe.bind(py).call1((error.value(py), expose))?;
+    let said: Described = serde_json::from_slice(said.cast::<PyBytes>()?.as_bytes())
+        .map_err(|it| pyo3::exceptions::PyValueError::new_err(it.to_string()))?;
+    Ok(match said {
+        Described::Tool { message, meta } => Failure::Tool { message, meta: meta.map(raw) },
+        Described::Protocol { code, message, data } => {
+            Failure::Protocol { code, message, data: data.map(raw) }
+        }
+        Described::NotFound { uri, message } => Failure::NotFound { uri, message },
+        Described::Exposed { message } => Failure::Exposed(message),
+        Described::Cancelled => Failure::Cancelled,
+        Described::Declined { message } => {
+            // The core says that the user declined; what is wanted of us is the question.
+            let question = message.strip_prefix("The user declined").unwrap_or(&message);
+            Failure::Declined(question.trim_start_matches(": ").to_owned())
+        }
+        Described::Invalid { message } => Failure::Invalid(message),
+        Described::Exception { r#type, message, traceback } => {
+            Failure::Exception { kind: r#type, message, traceback }
+        }
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps over options")]
+fn raw(value: serde_json::Value) -> Raw {
+    gudgeon::protocol::json::to_raw(&value)
+}

@@ -1,0 +1,46 @@
+//! What the Python half of the package lends to this one.
+
+use pyo3::{prelude::*, sync::PyOnceLock};
+
+/// Functions of `gudgeon._calls`.
+#[derive(Debug)]
+pub(crate) struct Hooks {
+    /// `enter(invoke, raw, call)`: runs a `def` handler inside its own context.
+    pub(crate) enter: Py<PyAny>,
+    /// `answer(invoke, raw, call, slot)`: the coroutine that runs an `async def` handler.
+    pub(crate) answer: Py<PyAny>,
+    /// `describe(error, expose)` → JSON.
+    pub(crate) describe: Py<PyAny>,
+    /// `unfit(reply)` → the exception that a reply of no known kind stands for.
+    pub(crate) unfit: Py<PyAny>,
+    /// `report(text)`: a line for the log.
+    pub(crate) report: Py<PyAny>,
+}
+
+static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
+
+/// Imported when the first server is made.
+pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
+    HOOKS.get_or_try_init(py, || {
+        let module = py.import("gudgeon._calls")?;
+        let get = |name: &str| module.getattr(name).map(Bound::unbind);
+        Ok(Hooks {
+            enter: get("enter")?,
+            answer: get("answer")?,
+            describe: get("describe")?,
+            unfit: get("unfit")?,
+            report: get("report")?,
+        })
+    })
+}
+
+/// Tells the log what callers are not told.
+pub(crate) fn report(py: Python<'_>, texts: &[String]) {
+    for text in texts {
+        if let Ok(hooks) = hooks(py)
+            && let Err(error) = hooks.report.call1(py, (text,))
+        {
+            error.write_unraisable(py, None);
+        }
+    }
+}

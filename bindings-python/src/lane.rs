@@ -1,0 +1,212 @@
+//! The way to the event loop: a queue and a file descriptor that the loop watches, many handlers a wake-up.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use gudgeon::session::CallId;
+use pyo3::{prelude::*, types::PyBytes};
+
+use crate::{
+    call::{Call, Slot},
+    hooks,
+    stream::{Job, Stream, lock},
+    waker::Waker,
+};
+
+#[derive(Debug)]
+pub(crate) struct Lane {
+    queue: Mutex<Vec<Item>>,
+    /// What the loop watches.
+    pub(crate) waker: Waker,
+    attached: Mutex<Option<Attached>>,
+    is_attached: AtomicBool,
+    is_wanted: AtomicBool,
+    flush_is_due: AtomicBool,
+    notifications: AtomicU64,
+    /// The event loop itself keeps but weak references to its tasks.
+    tasks: Mutex<HashMap<Key, Py<PyAny>>>,
+    /// Tasks that have not had their first step.
+    fresh: Mutex<Vec<(Py<PyAny>, Py<Slot>)>>,
+}
+
+/// A task under way: of a call, or of a notification by a number of our own.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Key {
+    Call(CallId),
+    Notification(u64),
+}
+
+#[derive(Debug)]
+enum Item {
+    Start(Job),
+    Cancel(CallId),
+}
+
+/// The loop, and what is called on it.
+#[derive(Debug)]
+struct Attached {
+    /// `spawn(coroutine)` → its task.
+    spawn: Py<PyAny>,
+    /// `flush_soon()`: has `flush` called when the loop's turn ends.
+    flush_soon: Py<PyAny>,
+    /// `settle_soon()`: has `settle` called when the tasks of this turn have had their first step.
+    settle_soon: Py<PyAny>,
+}
+
+impl Lane {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            queue: Mutex::default(),
+            waker: Waker::new()?,
+            attached: Mutex::default(),
+            is_attached: AtomicBool::new(false),
+            is_wanted: AtomicBool::new(false),
+            flush_is_due: AtomicBool::new(false),
+            notifications: AtomicU64::new(0),
+            tasks: Mutex::default(),
+            fresh: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn start(&self, stream: &Stream, job: Job) {
+        self.push(stream, Item::Start(job));
+    }
+
+    pub(crate) fn cancel(&self, stream: &Stream, call: CallId) {
+        self.push(stream, Item::Cancel(call));
+    }
+
+    /// Whether something waits for an event loop that is not there.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Acquire) && !self.is_attached.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn attach(&self, spawn: Py<PyAny>, flush_soon: Py<PyAny>, settle_soon: Py<PyAny>) {
+        *lock(&self.attached) = Some(Attached { spawn, flush_soon, settle_soon });
+        self.is_attached.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    pub(crate) fn detach(&self) {
+        self.is_attached.store(false, Ordering::Release);
+        // Dropped outside the lock: that may run Python.
+        let attached = lock(&self.attached).take();
+        drop(attached);
+        let left = std::mem::take(&mut *lock(&self.queue));
+        drop(left);
+        let tasks = std::mem::take(&mut *lock(&self.tasks));
+        drop(tasks);
+        let fresh = std::mem::take(&mut *lock(&self.fresh));
+        drop(fresh);
+    }
+
+    pub(crate) fn tasks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        lock(&self.tasks).values().map(|it| it.clone_ref(py)).collect()
+    }
+
+    /// Starts and cancels all that is queued. Called by the loop when the descriptor is readable.
+    pub(crate) fn drain(&self, py: Python<'_>, stream: &Arc<Stream>) -> PyResult<()> {
+        self.waker.clear();
+        let items = std::mem::take(&mut *lock(&self.queue));
+        let attached = lock(&self.attached)
+            .as_ref()
+            .map(|it| (it.spawn.clone_ref(py), it.settle_soon.clone_ref(py)));
+        let Some((spawn, settle_soon)) = attached else { return Ok(()) };
+        for item in items {
+            match item {
+                Item::Start(job) => self.spawn(py, stream, &job, spawn.bind(py))?,
+                Item::Cancel(call) => {
+                    let task = lock(&self.tasks).remove(&Key::Call(call));
+                    if let Some(task) = task {
+                        task.call_method0(py, pyo3::intern!(py, "cancel"))?;
+                    }
+                }
+            }
+        }
+        settle_soon.call0(py)?;
+        Ok(())
+    }
+
+    /// Answers for tasks that ended before their first step, when nothing of the handler ran; then flushes.
+    pub(crate) fn settle(&self, py: Python<'_>, stream: &Stream) -> PyResult<()> {
+        let fresh = std::mem::take(&mut *lock(&self.fresh));
+        for (task, slot) in fresh {
+            if !slot.get().is_answered()
+                && task.call_method0(py, pyo3::intern!(py, "done"))?.is_truthy(py)?
+            {
+                slot.get().give_up();
+            }
+        }
+        self.flush(stream);
+        Ok(())
+    }
+
+    /// Flushes once when the loop's turn ends, however many answers there are until then.
+    pub(crate) fn flush_soon(&self, py: Python<'_>, stream: &Stream) {
+        if self.flush_is_due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let hook = lock(&self.attached).as_ref().map(|it| it.flush_soon.clone_ref(py));
+        let scheduled = hook.is_some_and(|it| it.call0(py).is_ok());
+        if !scheduled {
+            self.flush(stream);
+        }
+    }
+
+    pub(crate) fn flush(&self, stream: &Stream) {
+        self.flush_is_due.store(false, Ordering::Release);
+        stream.server.try_flush();
+    }
+
+    pub(crate) fn finished(&self, key: Key) {
+        let task = lock(&self.tasks).remove(&key);
+        drop(task);
+    }
+
+    fn push(&self, stream: &Stream, item: Item) {
+        lock(&self.queue).push(item);
+        if self.is_attached.load(Ordering::Acquire) {
+            self.waker.wake();
+        } else {
+            self.is_wanted.store(true, Ordering::Release);
+            stream.status.wake();
+            // It may have been attached in between.
+            self.waker.wake();
+        }
+    }
+
+    fn spawn(
+        &self,
+        py: Python<'_>,
+        stream: &Arc<Stream>,
+        job: &Job,
+        spawn: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        if job.cancelled.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let raw = PyBytes::new(py, job.input.as_bytes());
+        let call = Bound::new(py, Call::new(stream, job))?;
+        let key = match job.is_notification {
+            false => Key::Call(job.context.call),
+            true => Key::Notification(self.notifications.fetch_add(1, Ordering::Relaxed)),
+        };
+        let slot = Bound::new(py, Slot::new(stream, job, key))?;
+        let answer = &hooks::hooks(py)?.answer;
+        let (invoke, _) = job.handler.target(py);
+        let coroutine = answer.bind(py).call1((invoke, raw, call, &slot))?;
+        let task = spawn.call1((coroutine,))?;
+        if !slot.get().is_answered() {
+            let task = task.unbind();
+            lock(&self.fresh).push((task.clone_ref(py), slot.unbind()));
+            lock(&self.tasks).insert(key, task);
+        }
+        Ok(())
+    }
+}

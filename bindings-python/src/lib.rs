@@ -1,0 +1,36 @@
+//! Python's face of the core: converts and schedules, decides nothing about the protocol.
+//!
+//! Reading order: `server` is what gets registered, `stream` one stream of frames being served, `pool` the threads that
+//! read it and run `def` handlers, `lane` the way to the event loop that runs `async def` handlers.
+
+mod call;
+mod client;
+mod client_error;
+mod client_mailbox;
+mod client_options;
+mod client_runtime;
+mod convert;
+mod error;
+mod handler;
+mod hooks;
+mod lane;
+mod pool;
+mod registration;
+mod server;
+mod serving;
+mod stream;
+mod waker;
+
+#[pyo3::pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use super::{
+        call::{Call, Slot},
+        client::NativeClient,
+        client_mailbox::Mailbox,
+        client_runtime::shut_down_clients,
+        handler::Registered,
+        server::{NativeServer, Read, expand, variables},
+        serving::{Serving, shut_down, take_stdio},
+    };
+}

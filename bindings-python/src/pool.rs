@@ -1,0 +1,366 @@
+//! The threads of a stream: one leads, which is to read and to run quick handlers in place; the others run what may
+//! stall. A monitor hands the lead on when a handler stalls.
+//!
+//! No lock of ours is held while a thread waits for the interpreter.
+
+use std::{
+    io,
+    os::fd::AsFd,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use gudgeon::{driver::Work, framing::LineDecoder};
+use pyo3::{ffi, prelude::*, types::PyBytes};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::{
+    call::Call,
+    convert, hooks,
+    stream::{Job, Pool, Stream, lock},
+};
+
+const CHUNK: usize = 64 * 1024;
+/// What is run in place stalls when it is still the same after two of these.
+const MONITOR_TICK: Duration = Duration::from_millis(1);
+/// So many ticks without a handler, and the monitor goes to sleep.
+const MONITOR_PATIENCE: u32 = 25;
+/// A thread without work for so long ends.
+const IDLE: Duration = Duration::from_secs(10);
+/// Replies of finished calls wait for the rest of the batch no longer than this, and no more than so many bytes.
+const FLUSH_AFTER: Duration = Duration::from_millis(1);
+const FLUSH_BYTES: usize = 256 * 1024;
+/// So many unwritten bytes hold up who would add to them.
+const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
+/// How often a leader that may not read looks whether it may again.
+const ROOM_TICK: Duration = Duration::from_millis(10);
+
+/// What the leader does next.
+enum Next {
+    Run(Job),
+    Read,
+    /// Somebody else leads by now.
+    Lost,
+}
+
+impl Stream {
+    /// Starts the first thread and the monitor.
+    pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
+        let monitor = Arc::clone(self);
+        std::thread::Builder::new()
+            .name("gudgeon-monitor".into())
+            .spawn(move || monitor.watch())?;
+        self.spawn(&mut self.pool())
+    }
+
+    /// Every thread leaves as soon as it is out of its handler.
+    pub(crate) fn stop_threads(&self) {
+        self.pool().stopped = true;
+        self.pool_changed.notify_all();
+        self.monitor.notify_all();
+        self.leader.wake();
+    }
+
+    /// Waits until all threads are gone; whether they are.
+    pub(crate) fn join_threads(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        let mut pool = self.pool();
+        while pool.threads > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            pool = self
+                .pool_changed
+                .wait_timeout(pool, left)
+                .map_or_else(|it| it.into_inner().0, |it| it.0);
+        }
+        true
+    }
+
+    /// Somebody is to look at the jobs for workers.
+    pub(crate) fn call_worker(self: &Arc<Self>, pool: &mut Pool) {
+        // A thread that was called and has not come yet still counts as idle, and its job as waiting.
+        if pool.idle >= pool.handed.len() + usize::from(pool.lead_is_vacant) {
+            self.pool_changed.notify_one();
+        } else if pool.threads <= self.limits.threads {
+            // Without another thread the job waits for one of those that are there.
+            drop(self.spawn(pool));
+        }
+    }
+
+    fn spawn(self: &Arc<Self>, pool: &mut Pool) -> io::Result<()> {
+        let stream = Arc::clone(self);
+        pool.threads += 1;
+        let spawned = std::thread::Builder::new().name("gudgeon".into()).spawn(move || {
+            let pin = Pin::new();
+            stream.serve();
+            drop(pin);
+            stream.pool().threads -= 1;
+            stream.pool_changed.notify_all();
+        });
+        if spawned.is_err() {
+            pool.threads -= 1;
+        }
+        spawned.map(drop)
+    }
+
+    /// The life of a thread.
+    fn serve(self: &Arc<Self>) {
+        let mut pool = self.pool();
+        loop {
+            if pool.stopped {
+                return;
+            }
+            if pool.lead_is_vacant {
+                pool.lead_is_vacant = false;
+                let epoch = pool.epoch;
+                drop(pool);
+                self.lead(epoch);
+                pool = self.pool();
+            } else if let Some(job) = pool.handed.pop_front() {
+                drop(pool);
+                self.work(&job);
+                pool = self.pool();
+            } else {
+                pool.idle += 1;
+                let (again, waited) = self
+                    .pool_changed
+                    .wait_timeout(pool, IDLE)
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                pool = again;
+                pool.idle -= 1;
+                if waited.timed_out() && pool.handed.is_empty() && !pool.lead_is_vacant {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn work(self: &Arc<Self>, job: &Job) {
+        Python::attach(|py| self.run(py, job));
+        self.flush();
+    }
+
+    /// Writes what is queued. Where another thread writes already, waits until the peer has read enough of it.
+    fn flush(&self) {
+        self.server.flush();
+        while self.server.unwritten() > MAX_UNWRITTEN && !self.pool().stopped {
+            std::thread::sleep(MONITOR_TICK);
+        }
+    }
+
+    fn lead(self: &Arc<Self>, epoch: u64) {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            if !self.run_inline(epoch) {
+                self.server.flush();
+                return;
+            }
+            self.server.flush();
+            if self.server.is_broken() && !self.has_ended() {
+                self.end();
+            }
+            let reads = !self.has_ended() && !self.server.is_full();
+            let readable = self.wait(reads);
+            self.leader.clear();
+            if self.pool().stopped {
+                return;
+            }
+            if self.server.deadline().is_some_and(|it| it <= Instant::now()) {
+                let work = self.server.tick();
+                self.distribute(work, true);
+            }
+            if readable
+                && !self.has_ended()
+                && let Some(work) = self.read(&mut chunk)
+            {
+                self.distribute(work, true);
+            }
+        }
+    }
+
+    /// Sleeps until there is something to read, to tick or to run; whether there is something to read.
+    fn wait(&self, reads: bool) -> bool {
+        let mut left =
+            self.server.deadline().map(|it| it.saturating_duration_since(Instant::now()));
+        if !reads && !self.has_ended() {
+            // The peer leaves too much unread or unanswered: nobody tells when that is over.
+            left = Some(left.map_or(ROOM_TICK, |it| it.min(ROOM_TICK)));
+        }
+        let timeout = left.map(|it| Timespec {
+            tv_sec: i64::try_from(it.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: it.subsec_nanos().into(),
+        });
+        let mut fds =
+            [PollFd::new(&self.leader, PollFlags::IN), PollFd::new(&self.input, PollFlags::IN)];
+        let fds = if reads { &mut fds[..] } else { &mut fds[..1] };
+        // An interruption is for the main thread to look at.
+        poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0)
+            && fds.get(1).is_some_and(|it| !it.revents().is_empty())
+    }
+
+    fn read(&self, chunk: &mut [u8]) -> Option<Work> {
+        let mut decoder = lock(&self.decoder);
+        match rustix::io::read(self.input.as_fd(), &mut *chunk) {
+            Ok(0) => Some(self.read_end(&mut decoder)),
+            Ok(count) => Some(self.server.feed(&mut decoder, &chunk[..count])),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => None,
+            Err(_) => Some(self.read_end(&mut decoder)),
+        }
+    }
+
+    fn read_end(&self, decoder: &mut LineDecoder) -> Work {
+        let work = self.server.end_of_input(decoder);
+        self.end();
+        work
+    }
+
+    /// Runs what is to be run in place; `false` when the lead was lost over it.
+    fn run_inline(self: &Arc<Self>, epoch: u64) -> bool {
+        let mut next = self.next_inline(epoch);
+        if matches!(next, Next::Run(_)) {
+            next = Python::attach(|py| {
+                let mut since = Instant::now();
+                while let Next::Run(job) = next {
+                    let flushes = !job.handler.is_quick() || since.elapsed() > FLUSH_AFTER;
+                    let unwritten = self.server.unwritten();
+                    if unwritten > FLUSH_BYTES || (flushes && unwritten > 0) {
+                        py.detach(|| self.flush());
+                        since = Instant::now();
+                    }
+                    self.run(py, &job);
+                    next = self.next_inline(epoch);
+                    if matches!(next, Next::Lost) {
+                        job.handler.came_back();
+                    }
+                }
+                next
+            });
+        }
+        matches!(next, Next::Read)
+    }
+
+    fn next_inline(&self, epoch: u64) -> Next {
+        let mut pool = self.pool();
+        if pool.epoch != epoch {
+            return Next::Lost;
+        }
+        pool.serial += 1;
+        let job = if pool.stopped { None } else { pool.inline.pop_front() };
+        pool.running = job.as_ref().map(|it| Arc::clone(&it.handler));
+        match job {
+            None => Next::Read,
+            Some(job) => {
+                if pool.monitor_sleeps {
+                    pool.monitor_sleeps = false;
+                    self.monitor.notify_one();
+                }
+                Next::Run(job)
+            }
+        }
+    }
+
+    /// Calls a `def` handler and reports.
+    fn run(self: &Arc<Self>, py: Python<'_>, job: &Job) {
+        // Cancelled while it waited in line: nobody wants it any more.
+        if job.cancelled.load(Ordering::Acquire) {
+            return;
+        }
+        let start = Instant::now();
+        let result = self.enter(py, job);
+        job.handler.took(start.elapsed());
+        let outcome = convert::outcome(py, result, &job.handler.expose);
+        self.done(job.context.call, job.is_notification, outcome);
+    }
+
+    fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {
+        let raw = PyBytes::new(py, job.input.as_bytes());
+        let call = Bound::new(py, Call::new(self, job))?;
+        let context = self.context.bind(py).call_method0(pyo3::intern!(py, "copy"))?;
+        let enter = &hooks::hooks(py)?.enter;
+        let (invoke, _) = job.handler.target(py);
+        context.call_method1(pyo3::intern!(py, "run"), (enter, invoke, raw, call))
+    }
+
+    /// The life of the monitor.
+    fn watch(self: &Arc<Self>) {
+        let mut pool = self.pool();
+        let (mut last, mut quiet) = (0, 0);
+        while !pool.stopped {
+            match &pool.running {
+                Some(handler) if pool.serial == last && handler.may_be_left_alone() => {
+                    handler.stalled();
+                    self.hand_over(&mut pool);
+                    drop(pool);
+                    self.server.try_flush();
+                    pool = self.pool();
+                    continue;
+                }
+                Some(_) => (last, quiet) = (pool.serial, 0),
+                None => quiet += 1,
+            }
+            pool = if quiet > MONITOR_PATIENCE {
+                quiet = 0;
+                pool.monitor_sleeps = true;
+                self.monitor.wait(pool).unwrap_or_else(std::sync::PoisonError::into_inner)
+            } else {
+                self.monitor
+                    .wait_timeout(pool, MONITOR_TICK)
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .0
+            };
+        }
+    }
+
+    /// The leader is stuck in a handler: another goes on with the rest of its batch.
+    fn hand_over(self: &Arc<Self>, pool: &mut Pool) {
+        pool.epoch += 1;
+        pool.running = None;
+        pool.lead_is_vacant = true;
+        // The rest of a batch may hold more calls of what stalls.
+        let (handed, inline) =
+            pool.inline.drain(..).partition(|job: &Job| job.handler.wants_worker());
+        pool.inline = inline;
+        if pool.idle > pool.handed.len() {
+            self.pool_changed.notify_one();
+        } else {
+            // Without a thread the stalled one leads on when it comes back.
+            drop(self.spawn(pool));
+        }
+        let handed: std::collections::VecDeque<Job> = handed;
+        for job in handed {
+            pool.handed.push_back(job);
+            self.call_worker(pool);
+        }
+    }
+}
+
+/// A thread's own interpreter state, kept for its whole life: entering the interpreter is then cheap.
+struct Pin {
+    held: ffi::PyGILState_STATE,
+    state: *mut ffi::PyThreadState,
+}
+
+impl Pin {
+    #[expect(unsafe_code, reason = "PyO3 offers no thread state that outlives an attach")]
+    fn new() -> Self {
+        // SAFETY: the pair is undone in reverse order on this same thread, and threads are joined before the
+        // interpreter is finalised.
+        unsafe {
+            let held = ffi::PyGILState_Ensure();
+            Self { held, state: ffi::PyEval_SaveThread() }
+        }
+    }
+}
+
+impl Drop for Pin {
+    #[expect(unsafe_code, reason = "see Pin::new")]
+    fn drop(&mut self) {
+        // SAFETY: see `new`.
+        unsafe {
+            ffi::PyEval_RestoreThread(self.state);
+            ffi::PyGILState_Release(self.held);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What Python describes as JSON, made into the core's offers.
+
+use std::{sync::Arc, time::Duration};
+
+use gudgeon::{
+    error::Error,
+    protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
+    router::{
+        Changes, Handler, Offer, Offers, PromptOffer, Registry, ResourceOffer, ServerFacts,
+        TemplateOffer, ToolOffer,
+    },
+    session::server::ListKind,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+
+/// The four registries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+/// What is ours in an offer's JSON, beside what the protocol says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Options {
+    tags: Vec<String>,
+    enabled: Option<bool>,
+    timeout_ms: Option<u64>,
+    concurrency: Option<usize>,
+    ttl_ms: u64,
+    cache_scope: Option<String>,
+}
+
+/// A server's own facts.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Facts {
+    instructions: Option<String>,
+    revisions: Option<Vec<String>>,
+    page_size: Option<usize>,
+    list_ttl_ms: Option<u64>,
+    #[serde(default)]
+    debug: bool,
+    pub(crate) max_message: Option<usize>,
+    pub(crate) threads: Option<usize>,
+}
+
+/// Entries on one page of a list, unless the user says otherwise.
+const PAGE_SIZE: usize = 100;
+
+pub(crate) fn facts(text: &[u8]) -> Result<(ServerFacts, Facts), Error> {
+    let info: Implementation = parse(text)?;
+    let mut facts: Facts = parse(text)?;
+    let mut revisions = match &facts.revisions {
+        None => Revision::ALL.to_vec(),
+        Some(dates) => dates
+            .iter()
+            .map(|it| {
+                Revision::parse(it).ok_or_else(|| {
+                    let known = Revision::ALL.map(Revision::as_str).join(", ");
+                    Error::misuse(format!("{it:?} is no revision: there are {known}"))
+                })
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    revisions.sort_unstable();
+    revisions.dedup();
+    revisions.reverse();
+    if revisions.is_empty() {
+        return Err(Error::misuse("a server speaks at least one revision: leave out revisions="));
+    }
+    let server = ServerFacts {
+        info,
+        instructions: facts.instructions.take(),
+        revisions,
+        page_size: facts.page_size.unwrap_or(PAGE_SIZE).max(1),
+        list_ttl: Duration::from_millis(facts.list_ttl_ms.unwrap_or(0)),
+        debug: facts.debug,
+    };
+    Ok((server, facts))
+}
+
+impl Kind {
+    pub(crate) fn parse(name: &str) -> Result<Self, Error> {
+        Ok(match name {
+            "tools" => Self::Tools,
+            "resources" => Self::Resources,
+            "templates" => Self::Templates,
+            "prompts" => Self::Prompts,
+            _ => return Err(Error::misuse(format!("{name:?} is no kind of offer"))),
+        })
+    }
+
+    /// The list that a client sees change.
+    pub(crate) fn list(self) -> ListKind {
+        match self {
+            Self::Tools => ListKind::Tools,
+            Self::Resources | Self::Templates => ListKind::Resources,
+            Self::Prompts => ListKind::Prompts,
+        }
+    }
+
+    pub(crate) fn add(self, to: &mut Offers, text: &[u8], handler: Handler) -> Result<(), Error> {
+        let options: Options = parse(text)?;
+        let enabled = options.enabled.unwrap_or(true);
+        let timeout = options.timeout_ms.map(Duration::from_millis);
+        let cache = CacheHint {
+            ttl_ms: options.ttl_ms,
+            private: options.cache_scope.as_deref() == Some("private"),
+        };
+        match self {
+            Self::Tools => {
+                let mut offer = ToolOffer::new(parse::<Tool>(text)?, handler)?;
+                offer.tags = options.tags;
+                offer.timeout = timeout;
+                offer.concurrency = options.concurrency;
+                to.tools.add(offer, enabled)
+            }
+            Self::Resources => {
+                let mut offer = ResourceOffer::new(parse::<Resource>(text)?, handler)?;
+                (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
+                to.resources.add(offer, enabled)
+            }
+            Self::Templates => {
+                let mut offer = TemplateOffer::new(parse::<ResourceTemplate>(text)?, handler)?;
+                (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
+                to.templates.add(offer, enabled)
+            }
+            Self::Prompts => {
+                let mut offer = PromptOffer::new(parse::<Prompt>(text)?, handler)?;
+                (offer.tags, offer.timeout) = (options.tags, timeout);
+                to.prompts.add(offer, enabled)
+            }
+        }
+    }
+
+    pub(crate) fn remove(self, from: &mut Offers, key: &str) -> Result<(), Error> {
+        match self {
+            Self::Tools => from.tools.remove(key),
+            Self::Resources => from.resources.remove(key),
+            Self::Templates => from.templates.remove(key),
+            Self::Prompts => from.prompts.remove(key),
+        }
+    }
+
+    pub(crate) fn update(self, of: &mut Offers, key: &str, changes: &[u8]) -> Result<(), Error> {
+        let changes: Changes = parse(changes)?;
+        match self {
+            Self::Tools => of.tools.update(key, &changes),
+            Self::Resources => of.resources.update(key, &changes),
+            Self::Templates => of.templates.update(key, &changes),
+            Self::Prompts => of.prompts.update(key, &changes),
+        }
+    }
+
+    pub(crate) fn set_enabled(
+        self,
+        of: &mut Offers,
+        keys: &[String],
+        tags: &[String],
+        enabled: bool,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Tools => of.tools.set_enabled(keys, tags, enabled),
+            Self::Resources => of.resources.set_enabled(keys, tags, enabled),
+            Self::Templates => of.templates.set_enabled(keys, tags, enabled),
+            Self::Prompts => of.prompts.set_enabled(keys, tags, enabled),
+        }
+    }
+
+    pub(crate) fn keys(self, of: &Offers) -> Vec<String> {
+        match self {
+            Self::Tools => keys(&of.tools),
+            Self::Resources => keys(&of.resources),
+            Self::Templates => keys(&of.templates),
+            Self::Prompts => keys(&of.prompts),
+        }
+    }
+
+    /// What clients see of one offer, as JSON.
+    pub(crate) fn listed(self, of: &Offers, key: &str) -> Option<String> {
+        match self {
+            Self::Tools => listed(&of.tools, key),
+            Self::Resources => listed(&of.resources, key),
+            Self::Templates => listed(&of.templates, key),
+            Self::Prompts => listed(&of.prompts, key),
+        }
+    }
+}
+
+fn keys<T: Offer>(registry: &Registry<T>) -> Vec<String> {
+    registry.all().map(|(offer, _)| offer.key().to_owned()).collect()
+}
+
+fn listed<T: Offer>(registry: &Registry<T>, key: &str) -> Option<String>
+where
+    T::Listed: serde::Serialize,
+{
+    let offer: &Arc<T> = registry.find(key)?;
+    serde_json::to_string(&**offer.listed()).ok()
+}
+
+fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(text).map_err(|it| Error::misuse(it.to_string()))
+}

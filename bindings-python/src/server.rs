@@ -1,0 +1,266 @@
+//! What Python registers, and the streams that are told when it changes.
+
+use std::{
+    os::fd::BorrowedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use gudgeon::{
+    error::Error,
+    protocol::{Inputs, Request, Response},
+    router::{Dispatch, Failure, Finish, Offers, dispatch, uri_template::UriTemplate},
+    session::server::ListKind,
+};
+use pyo3::prelude::*;
+
+use crate::{
+    convert,
+    error::raise,
+    handler::{PyHandler, Registered},
+    hooks,
+    registration::{self, Kind},
+    serving::Serving,
+    stream::{Limits, Stream},
+};
+
+/// The offers of one server. A change makes the next snapshot and tells every stream.
+#[pyclass(frozen, name = "Server")]
+#[derive(Debug)]
+pub(crate) struct NativeServer {
+    shared: Mutex<Shared>,
+    limits: Limits,
+}
+
+#[derive(Debug)]
+struct Shared {
+    offers: Arc<Offers>,
+    streams: Vec<Weak<Stream>>,
+    has_async: bool,
+}
+
+#[pymethods]
+impl NativeServer {
+    /// `facts`: what the server says of itself, as JSON.
+    #[new]
+    fn new(py: Python<'_>, facts: &[u8]) -> PyResult<Self> {
+        hooks::hooks(py)?;
+        let (server, facts) = registration::facts(facts).map_err(|it| raise(&it))?;
+        let limits = Limits::new(facts.max_message, facts.threads);
+        let offers = Arc::new(Offers::new(server));
+        let shared = Mutex::new(Shared { offers, streams: Vec::new(), has_async: false });
+        Ok(Self { shared, limits })
+    }
+
+    /// Whether a handler needs an event loop.
+    #[getter]
+    fn has_async(&self) -> bool {
+        self.lock().has_async
+    }
+
+    #[pyo3(signature = (kind, spec, invoke, is_async, expose, thread))]
+    #[expect(clippy::too_many_arguments, reason = "one call a registration")]
+    fn add(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        spec: &[u8],
+        invoke: Py<PyAny>,
+        is_async: bool,
+        expose: Py<PyAny>,
+        thread: Option<bool>,
+    ) -> PyResult<Registered> {
+        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
+        let given = Arc::clone(&handler);
+        self.change(py, Some(kind.list()), is_async, |offers| kind.add(offers, spec, given))?;
+        Ok(Registered(handler))
+    }
+
+    fn add_completion(
+        &self,
+        py: Python<'_>,
+        target: &str,
+        argument: &str,
+        invoke: Py<PyAny>,
+        is_async: bool,
+        expose: Py<PyAny>,
+    ) -> PyResult<Registered> {
+        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
+        let given = Arc::clone(&handler);
+        self.change(py, None, is_async, |it| it.add_completion(target, argument, given))?;
+        Ok(Registered(handler))
+    }
+
+    fn add_method(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        invoke: Py<PyAny>,
+        is_async: bool,
+        expose: Py<PyAny>,
+    ) -> PyResult<Registered> {
+        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
+        let given = Arc::clone(&handler);
+        self.change(py, None, is_async, |it| it.add_method(name, given))?;
+        Ok(Registered(handler))
+    }
+
+    fn add_notification(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        invoke: Py<PyAny>,
+        is_async: bool,
+        expose: Py<PyAny>,
+    ) -> PyResult<Registered> {
+        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
+        let given = Arc::clone(&handler);
+        self.change(py, None, is_async, |it| it.add_notification(name, given))?;
+        Ok(Registered(handler))
+    }
+
+    fn remove(&self, py: Python<'_>, kind: &str, key: &str) -> PyResult<()> {
+        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        self.change(py, Some(kind.list()), false, |it| kind.remove(it, key))
+    }
+
+    /// `changes`: new values by their JSON names; null takes a member away.
+    fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
+        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        self.change(py, Some(kind.list()), false, |it| kind.update(it, key, changes))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
+    fn set_enabled(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        keys: Vec<String>,
+        tags: Vec<String>,
+        enabled: bool,
+    ) -> PyResult<()> {
+        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        self.change(py, Some(kind.list()), false, |it| kind.set_enabled(it, &keys, &tags, enabled))
+    }
+
+    fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
+        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        Ok(kind.keys(&self.lock().offers))
+    }
+
+    /// What clients see of one offer, as JSON; `None` where it is not registered.
+    fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
+        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        Ok(kind.listed(&self.lock().offers, key))
+    }
+
+    /// Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
+    /// nobody does.
+    fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
+        let offers = Arc::clone(&self.lock().offers);
+        let request = Request::ReadResource { uri: uri.to_owned(), inputs: Inputs::default() };
+        let Dispatch::Run(job) = dispatch(&offers, request) else { return None };
+        let handler = job.handler.downcast::<PyHandler>().ok()?;
+        let (invoke, is_async) = handler.target(py);
+        Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
+    }
+
+    /// Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
+    #[pyo3(signature = (fd_in, fd_out, app, context))]
+    fn serve(
+        &self,
+        py: Python<'_>,
+        fd_in: i32,
+        fd_out: i32,
+        app: Py<PyAny>,
+        context: Py<PyAny>,
+    ) -> PyResult<Serving> {
+        if fd_in < 0 || fd_out < 0 {
+            return Err(pyo3::exceptions::PyValueError::new_err("no file descriptor is negative"));
+        }
+        // SAFETY: they are borrowed for as long as it takes to duplicate them; a closed one is an error of `fcntl`.
+        #[expect(unsafe_code, reason = "descriptors come from Python as numbers")]
+        let (input, output) =
+            unsafe { (BorrowedFd::borrow_raw(fd_in), BorrowedFd::borrow_raw(fd_out)) };
+        let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
+        let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
+        let offers = Arc::clone(&self.lock().offers);
+        let stream = Stream::open(offers, input, output.into(), app, context, self.limits)?;
+        let mut shared = self.lock();
+        shared.streams.retain(|it| it.strong_count() > 0);
+        shared.streams.push(Arc::downgrade(&stream));
+        let missed = Arc::clone(&shared.offers);
+        drop(shared);
+        stream.server.set_offers(missed, Vec::new());
+        py.detach(|| Serving::start(stream))
+    }
+}
+
+/// What becomes of the reply of a resource that another handler reads.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Read(Finish);
+
+#[pymethods]
+impl Read {
+    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
+    fn contents(&self, reply: Bound<'_, PyAny>) -> PyResult<String> {
+        let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
+        match self.0.response(convert::reply(&reply)?) {
+            Ok(Response::Contents { contents, .. }) => Ok(contents),
+            Ok(_) => Err(invalid("a resource answers with contents".into())),
+            Err(Failure::Exception { message, .. }) => Err(invalid(message)),
+            Err(other) => Err(invalid(format!("{other:?}"))),
+        }
+    }
+}
+
+/// The URI that a template gives with these variables (a JSON object).
+#[pyfunction]
+pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
+    let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
+    let template = UriTemplate::parse(template).map_err(|it| invalid(it.to_string()))?;
+    let variables: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(variables).map_err(|it| invalid(it.to_string()))?;
+    Ok(template.expand(&variables.into_iter().collect::<Vec<_>>()))
+}
+
+/// The names of a template's variables.
+#[pyfunction]
+pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
+    let template = UriTemplate::parse(template).map_err(|it| {
+        let message = format!("the URI template {template:?} can't be used: {it}");
+        pyo3::exceptions::PyValueError::new_err(message)
+    })?;
+    Ok(template.variables().map(ToOwned::to_owned).collect())
+}
+
+impl NativeServer {
+    fn change(
+        &self,
+        py: Python<'_>,
+        list: Option<ListKind>,
+        is_async: bool,
+        change: impl FnOnce(&mut Offers) -> Result<(), Error>,
+    ) -> PyResult<()> {
+        let mut shared = self.lock();
+        change(Arc::make_mut(&mut shared.offers)).map_err(|it| raise(&it))?;
+        shared.has_async |= is_async;
+        let offers = Arc::clone(&shared.offers);
+        let streams: Vec<_> = shared.streams.iter().filter_map(Weak::upgrade).collect();
+        drop(shared);
+        if !streams.is_empty() {
+            py.detach(|| {
+                for stream in streams {
+                    stream.server.set_offers(Arc::clone(&offers), list.into_iter().collect());
+                    stream.server.try_flush();
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,183 @@
+//! The handle of a stream that is being served, for the Python code that waits, ends and cleans up.
+
+use std::{
+    os::fd::{AsRawFd, BorrowedFd, IntoRawFd},
+    sync::{Arc, Mutex, Weak},
+    time::{Duration, Instant},
+};
+
+use pyo3::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::AsFd;
+
+use crate::{
+    error::raise,
+    stream::{Stream, lock},
+};
+
+/// Streams whose threads must be gone before the interpreter is.
+static OPEN: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
+
+/// One stream of frames being served.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Serving {
+    stream: Arc<Stream>,
+}
+
+impl Serving {
+    pub(crate) fn start(stream: Arc<Stream>) -> PyResult<Self> {
+        {
+            let mut open = lock(&OPEN);
+            open.retain(|it| it.strong_count() > 0);
+            open.push(Arc::downgrade(&stream));
+        }
+        stream.start_threads()?;
+        Ok(Self { stream })
+    }
+}
+
+#[pymethods]
+impl Serving {
+    /// Whether nothing more is read: the input has ended, the peer is gone, or `end` was called.
+    #[getter]
+    fn ended(&self) -> bool {
+        self.stream.has_ended()
+    }
+
+    /// Whether a handler waits for an event loop that is not there.
+    #[getter]
+    fn wants_loop(&self) -> bool {
+        self.stream.lane.is_wanted()
+    }
+
+    /// Requests that were read and not yet answered.
+    #[getter]
+    fn in_flight(&self) -> usize {
+        self.stream.server.in_flight()
+    }
+
+    /// Readable when one of the three above may have changed; `clear` it before looking.
+    fn fileno(&self) -> i32 {
+        self.stream.status.as_fd().as_raw_fd()
+    }
+
+    fn clear(&self) {
+        self.stream.status.clear();
+    }
+
+    /// Readable when `drain` has something to do.
+    fn lane_fileno(&self) -> i32 {
+        self.stream.lane.waker.as_fd().as_raw_fd()
+    }
+
+    /// Blocks until `fileno()` or `other` is readable, or a signal came.
+    #[pyo3(signature = (timeout = None, other = None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>, other: Option<i32>) -> PyResult<()> {
+        let timeout = match timeout {
+            None => None,
+            Some(seconds) => {
+                let wanted = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+                let seconds = i64::try_from(wanted.as_secs()).unwrap_or(i64::MAX);
+                Some(Timespec { tv_sec: seconds, tv_nsec: wanted.subsec_nanos().into() })
+            }
+        };
+        py.detach(|| {
+            // SAFETY: the caller keeps it open while it waits on it.
+            #[expect(unsafe_code, reason = "the descriptor comes from Python as a number")]
+            let other = other.filter(|it| *it >= 0).map(|it| unsafe { BorrowedFd::borrow_raw(it) });
+            let mut fds = vec![PollFd::new(&self.stream.status, PollFlags::IN)];
+            fds.extend(other.iter().map(|it| PollFd::new(it, PollFlags::IN)));
+            // An interruption is a signal: looked at below.
+            let _ = poll(&mut fds, timeout.as_ref());
+        });
+        self.stream.status.clear();
+        py.check_signals()
+    }
+
+    /// From now on `async def` handlers run on this loop: `spawn(coroutine)` starts one, `flush_soon()` and
+    /// `settle_soon()` have `flush` and `settle` called at the end of the loop's turn.
+    fn attach(&self, spawn: Py<PyAny>, flush_soon: Py<PyAny>, settle_soon: Py<PyAny>) {
+        self.stream.lane.attach(spawn, flush_soon, settle_soon);
+    }
+
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        self.stream.lane.settle(py, &self.stream)
+    }
+
+    fn detach(&self) {
+        self.stream.lane.detach();
+    }
+
+    fn drain(&self, py: Python<'_>) -> PyResult<()> {
+        self.stream.lane.drain(py, &self.stream)
+    }
+
+    fn flush(&self) {
+        self.stream.lane.flush(&self.stream);
+    }
+
+    /// The tasks of handlers under way.
+    fn tasks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        self.stream.lane.tasks(py)
+    }
+
+    /// Reads nothing more; what is in flight goes on.
+    fn end(&self) {
+        self.stream.end();
+    }
+
+    /// Gives up all that is in flight: handlers are cancelled, nothing is answered any more.
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.stream.end();
+            let work = self.stream.server.close();
+            self.stream.distribute(work, false);
+        });
+    }
+
+    /// Writes what is queued and lets the threads go; whether all are gone in time (seconds).
+    fn stop(&self, py: Python<'_>, timeout: f64) -> bool {
+        py.detach(|| {
+            self.stream.end();
+            let deadline = Instant::now() + seconds(timeout);
+            self.stream.server.try_flush();
+            while self.stream.server.unwritten() > 0 && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            self.stream.stop_threads();
+            self.stream.join_threads(deadline.saturating_duration_since(Instant::now()))
+        })
+    }
+}
+
+/// Takes standard input and output for the protocol: prints go to standard error from now on. The descriptors.
+#[pyfunction]
+pub(crate) fn take_stdio() -> PyResult<(i32, i32)> {
+    let (input, output) = gudgeon::transport::stdio::take().map_err(|it| {
+        raise(&gudgeon::error::Error::misuse(format!(
+            "standard input and output can't be taken: {it}"
+        )))
+    })?;
+    Ok((input.into_raw_fd(), output.into_raw_fd()))
+}
+
+/// Stops every stream, before the interpreter is finalised; whether all threads have left it in time (seconds).
+#[pyfunction]
+pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
+    py.detach(|| {
+        let open: Vec<_> = lock(&OPEN).drain(..).filter_map(|it| it.upgrade()).collect();
+        let deadline = Instant::now() + seconds(timeout);
+        for stream in &open {
+            stream.end();
+            let work = stream.server.close();
+            stream.distribute(work, false);
+            stream.stop_threads();
+        }
+        open.iter().all(|it| it.join_threads(deadline.saturating_duration_since(Instant::now())))
+    })
+}
+
+fn seconds(timeout: f64) -> Duration {
+    Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::from_secs(3600))
+}

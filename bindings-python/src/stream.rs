@@ -1,0 +1,229 @@
+//! One stream of frames being served: what is under way, and where each handler runs.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+    fs::File,
+    io,
+    os::fd::OwnedFd,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use gudgeon::{
+    driver::{StreamServer, Work},
+    framing::{DEFAULT_LINE_LIMIT, LineDecoder},
+    router::{Failure, Offers, Reply},
+    service::Run,
+    session::{CallId, server::CallContext},
+};
+use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
+
+use crate::{handler::PyHandler, hooks, lane::Lane, waker::Waker};
+
+/// Workers for slow `def` handlers, unless the user says otherwise.
+const THREADS: usize = 32;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) line: usize,
+    pub(crate) threads: usize,
+}
+
+/// Shared by the pool's threads, the event loop's lane and whatever handlers hold.
+pub(crate) struct Stream {
+    pub(crate) server: Arc<StreamServer>,
+    /// The Python server whose handlers these are.
+    pub(crate) app: Py<PyAny>,
+    /// The `contextvars.Context` that every call gets a copy of.
+    pub(crate) context: Py<PyAny>,
+    pub(crate) limits: Limits,
+    pub(crate) input: OwnedFd,
+    pub(crate) decoder: Mutex<LineDecoder>,
+    pub(crate) pool: Mutex<Pool>,
+    /// Followers wait here, and who waits for threads to end.
+    pub(crate) pool_changed: Condvar,
+    pub(crate) monitor: Condvar,
+    /// Wakes the leader out of its poll.
+    pub(crate) leader: Waker,
+    /// Wakes who waits for this stream to end, or for its wish of an event loop.
+    pub(crate) status: Waker,
+    pub(crate) lane: Lane,
+    pub(crate) ended: AtomicBool,
+    flights: Mutex<HashMap<CallId, Flight>>,
+    /// What handlers keep for the length of a session.
+    pub(crate) session: PyOnceLock<Py<PyDict>>,
+}
+
+/// Threads and the jobs they share.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    /// To be run by the leader, in place.
+    pub(crate) inline: VecDeque<Job>,
+    /// To be run by workers.
+    pub(crate) handed: VecDeque<Job>,
+    /// Counts leaders: one that no longer has the current number has lost the lead.
+    pub(crate) epoch: u64,
+    pub(crate) lead_is_vacant: bool,
+    /// What the leader runs at this moment.
+    pub(crate) running: Option<Arc<PyHandler>>,
+    /// Counts what leaders ran.
+    pub(crate) serial: u64,
+    pub(crate) threads: usize,
+    pub(crate) idle: usize,
+    pub(crate) monitor_sleeps: bool,
+    pub(crate) stopped: bool,
+}
+
+/// A handler to be run.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) handler: Arc<PyHandler>,
+    pub(crate) input: String,
+    pub(crate) context: CallContext,
+    pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) is_notification: bool,
+}
+
+/// A call that was handed out.
+#[derive(Debug)]
+struct Flight {
+    cancelled: Arc<AtomicBool>,
+    is_async: bool,
+}
+
+impl Limits {
+    pub(crate) fn new(line: Option<usize>, threads: Option<usize>) -> Self {
+        Self {
+            line: line.unwrap_or(DEFAULT_LINE_LIMIT),
+            threads: threads.unwrap_or(THREADS).max(1),
+        }
+    }
+}
+
+impl Stream {
+    pub(crate) fn open(
+        offers: Arc<Offers>,
+        input: OwnedFd,
+        output: File,
+        app: Py<PyAny>,
+        context: Py<PyAny>,
+        limits: Limits,
+    ) -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            server: StreamServer::new(offers, output, std::process::id()),
+            app,
+            context,
+            limits,
+            input,
+            decoder: Mutex::new(LineDecoder::new(limits.line)),
+            pool: Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() }),
+            pool_changed: Condvar::new(),
+            monitor: Condvar::new(),
+            leader: Waker::new()?,
+            status: Waker::new()?,
+            lane: Lane::new()?,
+            ended: AtomicBool::new(false),
+            flights: Mutex::default(),
+            session: PyOnceLock::new(),
+        }))
+    }
+
+    pub(crate) fn pool(&self) -> MutexGuard<'_, Pool> {
+        lock(&self.pool)
+    }
+
+    /// Nothing more is read.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.leader.wake();
+        self.status.wake();
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Sends every handler to where it is to run. Others than the leader wake it for what is its to do.
+    pub(crate) fn distribute(self: &Arc<Self>, work: Work, from_leader: bool) {
+        for call in work.cancels {
+            let Some(flight) = lock(&self.flights).remove(&call) else { continue };
+            flight.cancelled.store(true, Ordering::Release);
+            if flight.is_async {
+                self.lane.cancel(self, call);
+            }
+        }
+        if !work.runs.is_empty() {
+            self.start(work.runs, from_leader);
+        }
+        if !work.reports.is_empty() {
+            Python::attach(|py| hooks::report(py, &work.reports));
+        }
+    }
+
+    fn start(self: &Arc<Self>, runs: Vec<Run>, from_leader: bool) {
+        let mut pool = self.pool();
+        let mut flights = lock(&self.flights);
+        for run in runs {
+            let Ok(handler) = run.handler.downcast::<PyHandler>() else { continue };
+            let cancelled = Arc::new(AtomicBool::new(false));
+            let is_async = handler.is_async();
+            if !run.is_notification {
+                let flight = Flight { cancelled: Arc::clone(&cancelled), is_async };
+                flights.insert(run.context.call, flight);
+            }
+            let Run { input, context, is_notification, .. } = run;
+            let job = Job { handler, input, context, cancelled, is_notification };
+            if is_async {
+                self.lane.start(self, job);
+            } else if job.handler.wants_worker() {
+                pool.handed.push_back(job);
+                self.call_worker(&mut pool);
+            } else {
+                pool.inline.push_back(job);
+            }
+        }
+        if !from_leader {
+            self.leader.wake();
+        }
+    }
+
+    /// Reports what a handler came to. The reply is queued, not yet written.
+    pub(crate) fn done(
+        self: &Arc<Self>,
+        call: CallId,
+        is_notification: bool,
+        outcome: Result<Reply, Failure>,
+    ) {
+        if is_notification {
+            if let Err(Failure::Exception { kind, message, traceback }) = outcome {
+                let text = format!(
+                    "the listener to a notification failed: {kind}: {message}\n{traceback}"
+                );
+                Python::attach(|py| hooks::report(py, &[text]));
+            }
+            return;
+        }
+        lock(&self.flights).remove(&call);
+        let work = self.server.done(call, outcome);
+        if !work.is_empty() {
+            self.distribute(work, false);
+        }
+        if self.has_ended() {
+            self.status.wake();
+        }
+    }
+}
+
+/// A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("ended", &self.ended).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,218 @@
+"""How a server process begins and ends."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from serverproc import ServerProcess
+
+ECHO = """
+    @app.tool
+    def echo(text: str) -> str:
+        return text
+"""
+
+
+def test_nothing_printed_reaches_the_wire() -> None:
+    source = """
+        import subprocess
+
+        @app.tool
+        def noisy() -> str:
+            print("printed")
+            sys.stdout.write("written\\n")
+            os.write(1, b"raw\\n")
+            subprocess.run(["sh", "-c", "echo child; cat"], check=True)
+            return "quiet"
+    """
+    with ServerProcess("print('before')" + "\n" + __import__("textwrap").dedent(source)) as server:
+        assert server.text("noisy") == "quiet"
+        server.close_input()
+        assert server.wait() == 0
+        assert {"before", "printed", "written", "raw", "child"} <= set(server.stderr.split())
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_at_the_end_of_input_calls_in_flight_are_finished(kind: str) -> None:
+    source = """
+        @app.tool
+        def slow() -> str:
+            time.sleep(0.3)
+            return "done"
+
+        @app.tool
+        async def slow_async() -> str:
+            await asyncio.sleep(0.3)
+            return "done"
+    """
+    with ServerProcess(source) as server:
+        id = server.start_tool("slow" if kind == "def" else "slow_async")
+        server.close_input()
+        assert server.wait() == 0
+        assert server.reply(id)["result"]["content"][0]["text"] == "done"
+
+
+@pytest.mark.parametrize("how", ["close_input", "terminate", "interrupt"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_end_runs_the_hooks_and_exits_with_0_although_threads_and_timers_live_on(how: str, is_async: bool) -> None:
+    source = """
+        import atexit
+        from contextlib import asynccontextmanager, contextmanager
+
+        atexit.register(lambda: print("atexit ran", file=sys.stderr))
+
+        @app.tool
+        def ping() -> str:
+            threading.Thread(target=lambda: time.sleep(60)).start()
+            threading.Timer(60, print).start()
+            return "pong"
+    """
+    sync = """
+        @contextmanager
+        def life(server):
+            yield 7
+            print("lifespan left", file=sys.stderr)
+    """
+    asynchronous = """
+        @asynccontextmanager
+        async def life(server):
+            yield 7
+            print("lifespan left", file=sys.stderr)
+    """
+    source += asynchronous if is_async else sync
+    source += """
+        from gudgeon._lifespan import Lifespan
+        app._lifespan = Lifespan(app, life)
+
+        @app.tool
+        def life_value(ctx: SyncContext) -> int:
+            return ctx.lifespan
+    """
+    with ServerProcess(source) as server:
+        assert server.text("ping") == "pong"
+        assert server.tool("life_value")["structuredContent"]["result"] == 7
+        start = time.monotonic()
+        getattr(server, how)()
+        assert server.wait() == 0
+        assert time.monotonic() - start < 3
+        assert server.stderr.split("\n")[:2] == ["lifespan left", "atexit ran"]
+        assert "Traceback" not in server.stderr
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_second_interrupt_is_hard(is_async: bool) -> None:
+    stubborn = """
+        @app.tool
+        async def stubborn() -> str:
+            print("in it", file=sys.stderr, flush=True)
+            while True:
+                try:
+                    await asyncio.sleep(60)
+                except asyncio.CancelledError:
+                    pass
+    """
+    busy = """
+        @app.tool
+        def stubborn() -> str:
+            print("in it", file=sys.stderr, flush=True)
+            time.sleep(60)
+            return ""
+    """
+    with ServerProcess(stubborn if is_async else busy) as server:
+        server.start_tool("stubborn")
+        while "in it" not in server.stderr:
+            time.sleep(0.01)
+        server.interrupt()
+        time.sleep(0.5)
+        assert server.process.poll() is None
+        server.interrupt()
+        assert server.wait(2) == 130
+        assert "Traceback" not in server.stderr
+
+
+def test_a_handler_that_does_not_come_back_does_not_keep_the_process() -> None:
+    source = """
+        @app.tool
+        def stuck() -> str:
+            time.sleep(60)
+            return ""
+    """
+    with ServerProcess(source) as server:
+        id = server.start_tool("stuck")
+        server.close_input()
+        assert server.wait(12) == 0
+        assert all(frame.get("id") != id for frame in server.seen)
+
+
+@pytest.mark.parametrize("seconds", [0.3, 60])
+def test_an_interpreter_that_exits_while_handlers_run_ends_cleanly(seconds: float) -> None:
+    source = f"""
+import socket, sys, time
+from gudgeon import Server
+from gudgeon._serving import Served
+
+app = Server("t")
+
+@app.tool
+def slow() -> str:
+    time.sleep({seconds})
+    return "done"
+
+ours, theirs = socket.socketpair()
+Served(app).start_thread(theirs.fileno())
+ours.sendall(b'{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"t","version":"1"}}}}}}\\n')
+ours.recv(9999)
+for id in range(2, 8):
+    ours.sendall(b'{{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{{"name":"slow"}}}}\\n' % id)
+time.sleep(0.1)
+print("leaving")
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=20)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")
+
+
+def test_code_after_run_still_runs_and_its_status_counts() -> None:
+    with ServerProcess(ECHO + "\n    app.run()\n    print('after', file=sys.stderr)\n    sys.exit(7)") as server:
+        assert server.text("echo", text="x") == "x"
+        server.close_input()
+        assert server.wait() == 7
+        assert "after" in server.stderr
+
+
+def test_importing_gudgeon_loads_nothing() -> None:
+    code = "import sys; old = set(sys.modules); import gudgeon; print(*sorted(set(sys.modules) - old))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["gudgeon"]
+
+
+def test_a_server_with_def_handlers_only_never_imports_asyncio() -> None:
+    source = """
+        @app.tool
+        def loaded() -> bool:
+            return "asyncio" in sys.modules or "pydantic" in sys.modules
+    """
+    head = "for name in list(sys.modules):\n    if name.startswith('asyncio'):\n        del sys.modules[name]\n"
+    with ServerProcess(head + __import__("textwrap").dedent(source)) as server:
+        assert server.tool("loaded")["structuredContent"]["result"] is False
+
+
+def test_large_replies_are_written_as_they_come_and_not_piled_up() -> None:
+    source = """
+        @app.tool
+        def large() -> str:
+            return "x" * 100_000
+
+        @app.tool
+        def size() -> int:
+            import resource
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    """
+    with ServerProcess(source) as server:
+        before = server.tool("size")["structuredContent"]["result"]
+        for id in [server.start_tool("large") for _ in range(400)]:
+            server.reply(id)
+        after = server.tool("size")["structuredContent"]["result"]
+        assert after - before < 60_000
