@@ -99,6 +99,7 @@ pub(crate) enum Whose {
 }
 
 /// How to do it, where it differs from what the client does by default.
+#[expect(clippy::option_option, reason = "absent, null and a number are three things here")]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct How {

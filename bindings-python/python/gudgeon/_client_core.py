@@ -1,0 +1,336 @@
+"""What both faces of a client share: every operation once, as steps between which a face waits in its own way."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+from ._client_errors import error_of
+from ._client_options import Options, how, roots_of
+from ._client_read import read_page, read_prompt, read_resource, read_tool, reader, typed
+from ._client_targets import Command, InMemory, Url, place_of
+from .errors import ConnectionLost, McpError
+
+Steps = Generator["Ask | Sleep | Tell", Any, Any]
+
+
+class Ask:
+    """One request to the native half: `start(mailbox)` gives its ticket."""
+
+    __slots__ = ("on_progress", "start")
+
+    def __init__(self, start: Callable[[Any], int], on_progress: Callable[..., Any] | None = None) -> None:
+        self.start = start
+        self.on_progress = on_progress
+
+
+class Tell:
+    """A callback to be called."""
+
+    __slots__ = ("callback", "value")
+
+    def __init__(self, callback: Callable[..., Any], value: Any) -> None:
+        self.callback = callback
+        self.value = value
+
+
+class Sleep:
+    """A pause of so many seconds."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+
+class Core:
+    """A client without a way to wait."""
+
+    def __init__(self, target: Any, options: Options) -> None:
+        from ._native import Client
+
+        self.options = options
+        self.place = place_of(target)
+        self.native = Client(options.to_json())
+        self.number: int = self.native.number
+        self._process = os.getpid()
+        self.identity: dict[str, Any] | None = None
+        self.subscriptions: list[Any] = []
+        self.lost: str | None = None
+        self._reconnecting = False
+        self._roots: Sequence[Any] | None = None
+        self._log_level: str | None = None
+        self._repeatable: frozenset[str] = frozenset()
+
+    # ── the connection ──────────────────────────────────────────────────────────────────────────────
+
+    def target_name(self) -> str:
+        place = self.place
+        if isinstance(place, Command):
+            return " ".join(place.argv)
+        if isinstance(place, InMemory):
+            return f"Server({place.server.name!r})"
+        return place.url if isinstance(place, Url) else type(place.transport).__name__
+
+    def connect(self, stream: int | None = None) -> Steps:
+        """Connects; `stream` is this side's end of a pair of sockets, where the other end is served already."""
+        from ._json import encode
+
+        place = self.place
+        if isinstance(place, Url):
+            raise place.refusal()
+        said: dict[str, Any] = {"name": self.target_name()}
+        if isinstance(place, Command):
+            said = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
+        text = encode(said)
+        letter = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
+        self.identity = _decode(letter[2])
+        self.lost = None
+
+    def close(self) -> Steps:
+        if self.is_forked():
+            self.identity = None
+        elif self.identity is not None:
+            self.identity = None
+            for subscription in list(self.subscriptions):
+                subscription._end(None)
+            yield Ask(self.native.close)
+
+    def is_forked(self) -> bool:
+        """Whether this is the copy of a client in a forked process: its connection belongs to the other one."""
+        return self._process != os.getpid()
+
+    def is_open(self) -> bool:
+        return self.identity is not None
+
+    def said(self, name: str) -> Any:
+        """What the server said of itself."""
+        if self.identity is None:
+            raise _not_connected(self.target_name())
+        return self.identity[name]
+
+    def _check_open(self) -> None:
+        if self.identity is None:
+            raise _not_connected(self.target_name())
+
+    # ── operations ──────────────────────────────────────────────────────────────────────────────────
+
+    def list_all(self, kind: str) -> Steps:
+        letter = yield from self._do({"list": {"list": kind}}, repeat=True)
+        read = reader(kind)
+        items = read_page(self, kind, lambda: [read(item) for item in _decode(letter[2])])
+        if kind == "tools":
+            self._repeatable = frozenset(tool.name for tool in items if _is_repeatable(tool))
+        return items
+
+    def list_page(self, kind: str, cursor: str | None) -> Steps:
+        from .types import Page
+
+        letter = yield from self._do({"listPage": {"list": kind, "cursor": cursor}}, repeat=True)
+        read = reader(kind)
+
+        def page() -> Page[Any]:
+            wire = _decode(letter[2])
+            return Page([read(item) for item in wire["items"]], next_cursor=wire.get("nextCursor"))
+
+        return read_page(self, kind, page)
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None, returns: Any, options: Mapping[str, Any]
+    ) -> Steps:
+        order = {"callTool": {"name": name, "arguments": _object("arguments", arguments)}}
+        letter = yield from self._do(order, options, repeat=name in self._repeatable)
+        result = read_tool(self, name, letter)
+        return result if returns is ... or result.is_error else typed(self, name, result, returns)
+
+    def call_tool_round(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        answers: Mapping[str, Any] | None,
+        state: str | None,
+        options: Mapping[str, Any],
+    ) -> Steps:
+        from .types import InputRequired
+
+        order = {
+            "name": name,
+            "arguments": _object("arguments", arguments),
+            "answers": _object("answers", answers),
+            "state": state,
+        }
+        letter = yield from self._do({"callToolRound": order}, options)
+        if not letter[4]:
+            return read_tool(self, name, letter)
+        return read_page(self, "tools", lambda: InputRequired.from_dict(_decode(letter[2])))
+
+    def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
+        order = {"readResource": {"uri": uri, "variables": _object("variables", variables)}}
+        letter = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        return read_resource(self, letter)
+
+    def get_prompt(self, name: str, arguments: Mapping[str, str] | None, timeout: Any) -> Steps:
+        order = {"getPrompt": {"name": name, "arguments": _object("arguments", arguments)}}
+        letter = yield from self._do(order, {"timeout": timeout}, repeat=True)
+        return read_prompt(self, letter)
+
+    def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
+        from .types import Completion
+
+        is_uri = "://" in target or ("{" in target and ":" in target)
+        order = {
+            "target": {"resource" if is_uri else "prompt": target},
+            "argument": argument,
+            "value": value,
+            "arguments": _object("arguments", arguments),
+        }
+        letter = yield from self._do({"complete": order}, repeat=True)
+        return read_page(self, "completion", lambda: Completion.from_dict(_decode(letter[2])["completion"]))
+
+    def set_log_level(self, level: str) -> Steps:
+        self._log_level = level
+        yield from self._do({"setLogLevel": {"level": level}})
+
+    def set_roots(self, roots: Sequence[Any]) -> None:
+        from ._json import encode
+
+        wire = roots_of(roots)
+        self._check_open()
+        self._roots = wire
+        self.native.set_roots(encode(wire))
+
+    def ping(self) -> Steps:
+        start = time.perf_counter()
+        yield from self._do("ping", repeat=True)
+        return time.perf_counter() - start
+
+    def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
+        order = {"request": {"method": method, "params": _object("params", params)}}
+        letter = yield from self._do(order, {"timeout": timeout})
+        return _decode(letter[2])
+
+    def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        from ._json import encode
+
+        self._check_open()
+        self.native.notify(method, encode(_object("params", params) or {}))
+
+    # ── a request, and what is done when the server is lost ─────────────────────────────────────────
+
+    def _do(self, order: Any, options: Mapping[str, Any] | None = None, *, repeat: bool = False) -> Steps:
+        from ._json import encode
+
+        self._check_open()
+        special = how(options) if options else None
+        on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
+        text = encode(order)
+        ask = Ask(lambda mailbox: self.native.call(mailbox, text, special, on_progress is not None), on_progress)
+        restarts = isinstance(self.place, Command) and self.place.restart
+        if not restarts:
+            return (yield ask)
+        retry = self.options.retry
+        attempts = 1 if retry is None or (retry.only_safe and not repeat) else retry.attempts
+        deadline = time.monotonic() + (retry.deadline if retry is not None else 0)
+        for attempt in range(attempts):
+            if self.lost is not None:
+                yield from self._reconnect()
+            try:
+                return (yield ask)
+            except ConnectionLost as error:
+                self.lost = self.lost or error.message
+                if attempt + 1 == attempts or time.monotonic() >= deadline:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _reconnect(self) -> Steps:
+        """Starts the server afresh; whoever comes meanwhile waits."""
+        while self._reconnecting:
+            yield Sleep(0.02)
+        if self.lost is None:
+            return
+        self._reconnecting = True
+        try:
+            yield Ask(self.native.close)
+            yield from self.connect()
+        finally:
+            self._reconnecting = False
+        if self._roots is not None:
+            self.set_roots(self._roots)
+        if self._log_level is not None:
+            yield from self._do({"setLogLevel": {"level": self._log_level}})
+        hook = self.options.callbacks.get("reconnect")
+        if hook is not None:
+            yield Tell(hook, self.said("info"))
+
+    # ── what the server tells unasked ───────────────────────────────────────────────────────────────
+
+    def told(self, letter: tuple[Any, ...]) -> Tell | None:
+        """Whom to tell what, for a letter that belongs to no request and asks nothing."""
+        from .types import Change, ListChanged, LogMessage
+
+        what, callbacks = letter[0], self.options.callbacks
+        if what == "lost":
+            self._fail(letter[2])
+        elif what == "changed":
+            self._publish(Change(kind=letter[2]))
+            if "changed" in callbacks:
+                return Tell(callbacks["changed"], ListChanged(kind=letter[2]))
+        elif what == "updated":
+            self._publish(Change(kind="updated", uri=letter[2]))
+        elif what == "log" and "log" in callbacks:
+            return Tell(callbacks["log"], LogMessage.from_dict(_decode(letter[2])))
+        elif what == "url_done" and "url_done" in callbacks:
+            return Tell(callbacks["url_done"], letter[2])
+        return None
+
+    def _publish(self, change: Any) -> None:
+        for subscription in list(self.subscriptions):
+            subscription._put(change)
+
+    def _fail(self, reason: str) -> None:
+        self.lost = reason
+        for subscription in list(self.subscriptions):
+            subscription._end(ConnectionLost(reason, target=self.target_name(), phase="subscribe"))
+
+
+def answer_of(letter: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A letter that ends a request; a failure raises."""
+    if letter[0] == "failed":
+        raise error_of(_decode(letter[2]))
+    return letter
+
+
+def progress_of(letter: tuple[Any, ...]) -> Any:
+    from .types import Progress
+
+    return Progress(progress=letter[2], total=letter[3], message=letter[4])
+
+
+def _not_connected(target: str) -> McpError:
+    return McpError(
+        "this client is not connected", hint="use it inside `with` or `async with`, or call connect()", target=target
+    )
+
+
+def _object(what: str, value: Mapping[str, Any] | None) -> Any:
+    if value is None or isinstance(value, Mapping):
+        return value
+    from ._json import to_builtins
+
+    plain = to_builtins(value)
+    if not isinstance(plain, dict):
+        raise TypeError(f"{what} is a mapping, not {value!r}")
+    return plain
+
+
+def _is_repeatable(tool: Any) -> bool:
+    notes = tool.annotations
+    return notes is not None and bool(notes.read_only or notes.idempotent)
+
+
+def _decode(text: bytes) -> Any:
+    from msgspec.json import decode
+
+    return decode(text)

@@ -1,0 +1,193 @@
+"""Several servers as one client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .errors import McpError
+
+
+class _Group:
+    """Which server has what: names get the server's prefix, one that fails leaves the others working."""
+
+    def __init__(self, targets: Mapping[str, Any], /, **options: Any) -> None:
+        servers = targets.get("mcpServers", targets)
+        if not isinstance(servers, Mapping):
+            raise TypeError(f'a group takes a mapping of names to targets, or {{"mcpServers": …}}, not {servers!r}')
+        self.clients: dict[str, Any] = {}
+        self.errors: dict[str, McpError] = {}
+        for name, target in servers.items():
+            if not isinstance(name, str) or not name:
+                raise TypeError(f"a server's name in a group is a text, not {name!r}")
+            self.clients[name] = self._client(target, options)
+        self._all = dict(self.clients)
+
+    def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def _begin(self) -> dict[str, Any]:
+        self.errors = {}
+        self.clients = dict(self._all)
+        return self.clients
+
+    def _failed(self, name: str, error: McpError) -> None:
+        """That server is left out; what it failed of stands in `errors`."""
+        self.errors[name] = error
+        self.clients.pop(name, None)
+
+    def _having(self, capability: str) -> Iterator[tuple[str, Any]]:
+        """The servers that declared this capability."""
+        for name, client in list(self.clients.items()):
+            if client._core.is_open() and capability in client.capabilities:
+                yield name, client
+
+    def _home(self, full_name: str) -> tuple[Any, str]:
+        """Whose tool or prompt this is, and its name there; of several prefixes that fit, the longest."""
+        names = [name for name in self._all if full_name.startswith(f"{name}_")]
+        if not names:
+            raise McpError(
+                f"no server of this group has {full_name!r}", hint=f"names begin with one of {self._prefixes()}"
+            )
+        name = max(names, key=len)
+        return self._one(name), full_name[len(name) + 1 :]
+
+    def _one(self, name: str) -> Any:
+        if name in self.errors:
+            raise self.errors[name]
+        if name not in self.clients:
+            raise McpError(f"this group has no server {name!r}", hint=f"it has {', '.join(self._all)}")
+        return self.clients[name]
+
+    def _prefixes(self) -> str:
+        return ", ".join(f"{name}_" for name in self._all)
+
+
+def _named(server: str, offers: list[Any]) -> list[Any]:
+    """The same offers with the server's prefix."""
+    return [type(offer).from_dict({**offer.to_dict(), "name": f"{server}_{offer.name}"}) for offer in offers]
+
+
+class ClientGroup(_Group):
+    """Several servers as one client: names get the server's prefix, one that fails leaves the others working."""
+
+    def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
+        from .client import Client
+
+        return Client(target, **options)
+
+    async def __aenter__(self) -> ClientGroup:
+        import asyncio
+
+        async def connect(name: str, client: Any) -> None:
+            try:
+                await client.connect()
+            except McpError as error:
+                self._failed(name, error)
+
+        tasks = [asyncio.ensure_future(connect(*item)) for item in list(self._begin().items())]
+        try:
+            await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        import asyncio
+
+        await asyncio.gather(*(client.close() for client in self._all.values()), return_exceptions=True)
+
+    async def list_tools(self) -> list[Any]:
+        return [tool for name, it in self._having("tools") for tool in _named(name, await it.list_tools())]
+
+    async def list_resources(self) -> list[Any]:
+        return [resource for _, it in self._having("resources") for resource in await it.list_resources()]
+
+    async def list_resource_templates(self) -> list[Any]:
+        return [template for _, it in self._having("resources") for template in await it.list_resource_templates()]
+
+    async def list_prompts(self) -> list[Any]:
+        return [prompt for name, it in self._having("prompts") for prompt in _named(name, await it.list_prompts())]
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
+        client, own_name = self._home(name)
+        return await client.call_tool(own_name, arguments, **options)
+
+    async def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
+        """From the server that is named, else from the first one that has it."""
+        from .errors import ProtocolError, ResourceNotFound
+
+        if server is not None:
+            return await self._one(server).read_resource(uri)
+        for _, client in self._having("resources"):
+            try:
+                return await client.read_resource(uri)
+            except (ResourceNotFound, ProtocolError):
+                continue
+        raise ResourceNotFound(uri)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
+        client, own_name = self._home(name)
+        return await client.get_prompt(own_name, arguments)
+
+
+class SyncClientGroup(_Group):
+    """`ClientGroup`, blocking."""
+
+    def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
+        from .client import SyncClient
+
+        return SyncClient(target, **options)
+
+    def __enter__(self) -> SyncClientGroup:
+        try:
+            for name, client in list(self._begin().items()):
+                try:
+                    client.connect()
+                except McpError as error:
+                    self._failed(name, error)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for client in self._all.values():
+            client.close()
+
+    def list_tools(self) -> list[Any]:
+        return [tool for name, it in self._having("tools") for tool in _named(name, it.list_tools())]
+
+    def list_resources(self) -> list[Any]:
+        return [resource for _, it in self._having("resources") for resource in it.list_resources()]
+
+    def list_resource_templates(self) -> list[Any]:
+        return [template for _, it in self._having("resources") for template in it.list_resource_templates()]
+
+    def list_prompts(self) -> list[Any]:
+        return [prompt for name, it in self._having("prompts") for prompt in _named(name, it.list_prompts())]
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
+        client, own_name = self._home(name)
+        return client.call_tool(own_name, arguments, **options)
+
+    def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
+        """From the server that is named, else from the first one that has it."""
+        from .errors import ProtocolError, ResourceNotFound
+
+        if server is not None:
+            return self._one(server).read_resource(uri)
+        for _, client in self._having("resources"):
+            try:
+                return client.read_resource(uri)
+            except (ResourceNotFound, ProtocolError):
+                continue
+        raise ResourceNotFound(uri)
+
+    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
+        client, own_name = self._home(name)
+        return client.get_prompt(own_name, arguments)

@@ -1,0 +1,191 @@
+"""How an event loop waits for clients: one mailbox a loop, one wake-up for all that has arrived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ._client_core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
+from ._client_errors import refusal_of
+from ._client_exit import log_failure
+
+_posts: dict[asyncio.AbstractEventLoop, LoopPost] = {}
+
+
+class LoopPost:
+    """The mailbox of one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        from ._native import Mailbox
+
+        self.loop = loop
+        self.mailbox = Mailbox()
+        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[..., Any] | None]] = {}
+        self._cores: WeakValueDictionary[int, Core] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._questions: dict[int, asyncio.Task[Any]] = {}
+        try:
+            loop.add_reader(self.mailbox.fileno(), self.drain)
+        except (NotImplementedError, AttributeError):
+            self._watch_from_a_thread()
+
+    def _watch_from_a_thread(self) -> None:
+        """For loops that watch no file descriptors."""
+        import select
+        import threading
+
+        loop, mailbox, drained = self.loop, self.mailbox, threading.Event()
+
+        def drain() -> None:
+            self.drain()
+            drained.set()
+
+        def watch() -> None:
+            while not loop.is_closed():
+                if select.select([mailbox.fileno()], [], [], 1)[0]:
+                    drained.clear()
+                    try:
+                        loop.call_soon_threadsafe(drain)
+                    except RuntimeError:
+                        return  # it was closed meanwhile
+                    drained.wait(1)
+
+        threading.Thread(target=watch, name="gudgeon-client-watch", daemon=True).start()
+
+    def adopt(self, core: Core) -> None:
+        """What the server tells unasked is told on this loop from now on."""
+        self._cores[core.number] = core
+
+    async def run(self, core: Core, steps: Steps) -> Any:
+        """Walks the steps of an operation."""
+        if core.number not in self._cores:
+            self._take_over(core)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    value = await self._step(core, step)
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(value)
+        except StopIteration as end:
+            return end.value
+
+    def _take_over(self, core: Core) -> None:
+        """A client whose own loop is gone goes on on this one."""
+        for loop, post in list(_posts.items()):
+            if core.number in post._cores and not loop.is_closed():
+                return
+        self.adopt(core)
+        core.native.move_to(self.mailbox)
+
+    async def _step(self, core: Core, step: Ask | Sleep | Tell) -> Any:
+        if isinstance(step, Ask):
+            return await self._ask(core, step)
+        if isinstance(step, Sleep):
+            return await asyncio.sleep(step.seconds)
+        return self._tell(step.callback, step.value)
+
+    async def _ask(self, core: Core, ask: Ask) -> Any:
+        ticket = ask.start(self.mailbox)
+        future: asyncio.Future[Any] = self.loop.create_future()
+        self._waiting[ticket] = (future, ask.on_progress)
+        try:
+            return answer_of(await future)
+        except asyncio.CancelledError:
+            core.native.cancel(self.mailbox, ticket)
+            raise
+        finally:
+            del self._waiting[ticket]
+
+    def drain(self) -> None:
+        """Hands out all that has arrived."""
+        for letter in self.mailbox.take():
+            what, to = letter[0], letter[1]
+            if what in ("done", "failed"):
+                waiting = self._waiting.get(to)
+                if waiting is not None and not waiting[0].done():
+                    waiting[0].set_result(letter)
+            elif what == "progress":
+                waiting = self._waiting.get(to)
+                if waiting is not None and waiting[1] is not None:
+                    self._tell(waiting[1], progress_of(letter))
+            else:
+                core = self._cores.get(to)
+                if core is not None:
+                    self._deliver(core, letter)
+
+    def _deliver(self, core: Core, letter: tuple[Any, ...]) -> None:
+        if letter[0] == "question":
+            number = letter[2]
+            task = self._questions[number] = self._spawn(self._answer(core, letter))
+            task.add_done_callback(lambda _: self._questions.pop(number, None))
+        elif letter[0] == "withdrawn":
+            question = self._questions.get(letter[2])
+            if question is not None:
+                question.cancel()
+        else:
+            tell = core.told(letter)
+            if tell is not None:
+                self._tell(tell.callback, tell.value)
+
+    def _tell(self, callback: Callable[..., Any], value: Any) -> None:
+        """Calls a callback, whose failure is nobody's but its own."""
+        try:
+            outcome = callback(value)
+        except Exception as error:
+            log_failure(callback, error)
+            return
+        if hasattr(outcome, "__await__"):
+            self._spawn(_awaited(callback, outcome))
+
+    async def _answer(self, core: Core, letter: tuple[Any, ...]) -> None:
+        from ._client_questions import answering
+        from ._json import encode
+
+        _, _, number, kind, params = letter
+        callback = core.options.callbacks[kind]
+        try:
+            steps = answering(kind, callback, params)
+            try:
+                value = next(steps)
+                while True:
+                    value = steps.send(await value if hasattr(value, "__await__") else value)
+            except StopIteration as end:
+                core.native.answer(number, end.value)
+        except asyncio.CancelledError:
+            core.native.refuse(number, encode({"kind": "cancelled", "message": "the question was cancelled"}))
+            raise
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal["kind"] == "protocol":
+                log_failure(callback, error)
+            core.native.refuse(number, encode(refusal))
+
+    def _spawn(self, coroutine: Any) -> asyncio.Task[Any]:
+        task = self.loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> None:
+    try:
+        await outcome
+    except Exception as error:
+        log_failure(callback, error)
+
+
+def loop_post() -> LoopPost:
+    """The mailbox of the running loop."""
+    loop = asyncio.get_running_loop()
+    post = _posts.get(loop)
+    if post is None:
+        for other in list(_posts):
+            if other.is_closed():
+                _posts.pop(other, None)
+        post = _posts[loop] = LoopPost(loop)
+    return post

@@ -1,0 +1,165 @@
+"""The options of clients and calls, checked when they are given → the JSON that the native half reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .errors import NotSupported
+
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+TIMEOUT = 60.0  # seconds without an answer and without progress
+_CALLBACKS = {
+    "on_elicit": "elicit",
+    "on_sample": "sample",
+    "on_log": "log",
+    "on_progress": "progress",
+    "on_list_changed": "changed",
+    "on_url_done": "url_done",
+    "on_reconnect": "reconnect",
+}
+_KNOWN = {
+    "revision", "validate", "retry", "timeout", "max_timeout", "headers", "auth", "client_info", "roots", "max_rounds",
+    "max_message", *_CALLBACKS,
+}  # fmt: skip
+_OF_A_CALL = {"timeout", "on_progress", "raise_on_error", "meta"}
+
+
+class Retry:
+    """How often, and for how long, what was lost is tried again."""
+
+    __slots__ = ("attempts", "deadline", "only_safe")
+
+    def __init__(self, *, attempts: int = 5, deadline: float = 30, only_safe: bool = True) -> None:
+        if not isinstance(attempts, int) or attempts < 1:
+            raise ValueError(f"attempts= is a whole number above 0, not {attempts!r}")
+        _check_seconds("deadline", deadline)
+        self.attempts = attempts
+        self.deadline = deadline
+        self.only_safe = only_safe
+
+
+class Options:
+    """What a client was told, checked."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in _KNOWN:
+                raise TypeError(f"a client has no option {name!r}: it takes {', '.join(sorted(_KNOWN))}")
+        for name in ("timeout", "max_timeout"):
+            _check_seconds(name, given.get(name))
+        for name in ("max_rounds", "max_message"):
+            value = given.get(name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name}= is a whole number above 0, not {value!r}")
+        self.revisions = _revisions(given.get("revision", "auto"))
+        self.retry = _retry(given.get("retry", "safe"))
+        self.callbacks: dict[str, Callable[..., Any]] = {}
+        for name, event in _CALLBACKS.items():
+            if given.get(name) is not None:
+                self.callbacks[event] = _callable(name, given[name])
+        roots = given.get("roots")
+        if callable(roots):
+            self.callbacks["roots"] = roots
+        self.roots = None if roots is None or callable(roots) else roots_of(roots)
+        self._given = dict(given)
+
+    def replaced(self, **changes: Any) -> Options:
+        return Options({**self._given, **changes})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return dict(self._given)
+
+    def to_json(self) -> bytes:
+        from ._json import encode
+
+        given = self._given
+        info = given.get("client_info")
+        return encode(
+            {
+                "revisions": self.revisions,
+                "timeout": given.get("timeout", TIMEOUT),
+                "maxTimeout": given.get("max_timeout"),
+                "clientInfo": None if info is None else info.to_dict(),
+                "roots": self.roots,
+                "maxMessage": given.get("max_message"),
+                "maxRounds": given.get("max_rounds"),
+                "validate": bool(given.get("validate", False)),
+                "callbacks": sorted(self.callbacks),
+            }
+        )
+
+
+def how(options: Mapping[str, Any]) -> bytes | None:
+    """What is special about one call."""
+    for name in options:
+        if name not in _OF_A_CALL:
+            raise TypeError(f"a call has no option {name!r}: it takes {', '.join(sorted(_OF_A_CALL))}")
+    out: dict[str, Any] = {}
+    timeout = options.get("timeout", ...)
+    if timeout is not ...:
+        _check_seconds("timeout", timeout)
+        out["timeout"] = timeout
+    if options.get("meta"):
+        out["meta"] = options["meta"]
+    if "raise_on_error" in options:
+        out["raiseOnError"] = bool(options["raise_on_error"])
+    if not out:
+        return None
+    from ._json import encode
+
+    return encode(out)
+
+
+def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
+    """Roots, or their URIs, as on the wire."""
+    from .types import Root
+
+    if isinstance(roots, (str, Root)):
+        raise TypeError(f"roots are a list: [{roots!r}]")
+    out: list[dict[str, Any]] = []
+    for root in roots:
+        one = root if isinstance(root, Root) else Root(root)
+        if not isinstance(one.uri, str) or "://" not in one.uri:
+            raise ValueError(f"a root is a URI such as 'file:///srv/shelf', not {one.uri!r}")
+        out.append(one.to_dict())
+    return out
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0):
+        raise ValueError(f"{name}= is a number of seconds above 0, or None for no limit, not {value!r}")
+
+
+def _revisions(wanted: Any) -> list[str] | None:
+    if wanted == "auto":
+        return None
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not names:
+        raise ValueError('revision= names none: leave it out, or name one such as "2025-11-25"')
+    for name in names:
+        if name in ("0.7", "bare"):
+            raise NotSupported(
+                f"this version does not speak the dialect {name!r}", hint=f"it speaks {', '.join(REVISIONS)}"
+            )
+        if name not in REVISIONS:
+            raise ValueError(f'revision= is "auto" or one or more of {", ".join(REVISIONS)}, not {name!r}')
+    return names
+
+
+def _retry(wanted: Any) -> Retry | None:
+    if wanted == "never":
+        return None
+    if wanted == "safe":
+        return Retry()
+    if isinstance(wanted, Retry):
+        return wanted
+    raise ValueError(f'retry= is "safe", "never" or a Retry, not {wanted!r}')
+
+
+def _callable(name: str, value: Any) -> Callable[..., Any]:
+    if not callable(value):
+        raise TypeError(f"{name}= takes a function, not {value!r}")
+    found: Callable[..., Any] = value
+    return found

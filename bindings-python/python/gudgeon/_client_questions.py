@@ -1,0 +1,64 @@
+"""A server's questions → the user's callbacks → answers as on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+from . import _json
+from .errors import Cancelled, Declined, ProtocolError
+from .types import Accepted, ElicitRequest, SampleRequest, SampleResult
+
+Answering = Generator[Any, Any, bytes]
+"""Yields what the callback gave, which may be awaitable, and is sent what came of it."""
+
+
+def answering(kind: str, callback: Callable[..., Any], params: bytes) -> Answering:
+    """The answer that a callback gives, as on the wire."""
+    import msgspec
+
+    said = msgspec.json.decode(params)
+    if kind == "elicit":
+        asked = ElicitRequest.from_dict(said)
+        return _json.encode(form_result(asked, (yield callback(asked))))
+    if kind == "sample":
+        return _json.encode(sample_result((yield callback(SampleRequest.from_dict(said)))))
+    from ._client_options import roots_of
+
+    return _json.encode({"roots": roots_of((yield callback()))})
+
+
+def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
+    """What `on_elicit` gave back, as on the wire: a mapping, an object, a bare value, or a refusal."""
+    if isinstance(answer, Declined) or answer is Declined:
+        return {"action": "decline"}
+    if isinstance(answer, Cancelled) or answer is Cancelled:
+        return {"action": "cancel"}
+    if isinstance(answer, Accepted):
+        answer = answer.value
+    if request.mode == "url":
+        # There is nothing to fill in: any other answer is consent.
+        return {"action": "decline"} if answer is False else {"action": "accept"}
+    content = _json.to_builtins(answer)
+    properties = list(request.schema.get("properties") or {})
+    if not isinstance(content, Mapping):
+        if len(properties) != 1:
+            raise ProtocolError(
+                -32603,
+                f"the form {request.message!r} asks for {', '.join(properties) or 'nothing'}: "
+                f"on_elicit gave the bare value {answer!r} instead of a mapping",
+            )
+        content = {properties[0]: content}
+    return {"action": "accept", "content": content}
+
+
+def sample_result(answer: Any) -> dict[str, Any]:
+    """What `on_sample` gave back, as on the wire: a SampleResult, text, content, or the mapping itself."""
+    if isinstance(answer, (Declined, Cancelled)):
+        raise answer
+    if isinstance(answer, Mapping):
+        return dict(answer)
+    if not isinstance(answer, SampleResult):
+        answer = SampleResult(answer, model="unknown")
+    result: SampleResult = answer
+    return result.to_dict()

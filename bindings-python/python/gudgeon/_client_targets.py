@@ -1,0 +1,147 @@
+"""What a client is pointed at → a command to start, a server of this program, or a wire of one's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import NotSupported
+
+_SCHEMES = ("http", "https", "ws", "wss", "tcp", "unix")
+_INTERPRETERS = {".py": sys.executable, ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "node", ".mts": "node"}
+
+
+class Command:
+    """A program to start as a server, with its environment and folder."""
+
+    __slots__ = ("argv", "cwd", "env", "restart")
+
+    def __init__(
+        self,
+        *argv: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        restart: bool = False,
+    ) -> None:
+        if len(argv) == 1 and isinstance(argv[0], (list, tuple)):
+            raise TypeError(f"Command takes words, not one {type(argv[0]).__name__}: write Command(*words)")
+        self.argv = _words(argv, "Command")
+        self.env = _texts(env or {}, "env= of a Command")
+        self.cwd = None if cwd is None else os.fspath(cwd)
+        self.restart = bool(restart)
+
+    def __repr__(self) -> str:
+        # Not the environment: it holds secrets.
+        return f"Command({', '.join(map(repr, self.argv))})"
+
+
+class Url:
+    """An address that a network would reach."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def refusal(self) -> NotSupported:
+        return NotSupported(
+            f"this version reaches servers over stdio and in memory, not over {self.url.partition(':')[0]}",
+            hint='start the server as a command, such as ["python", "server.py"]',
+            target=self.url,
+            phase="connect",
+        )
+
+
+class InMemory:
+    """A `Server` of this program."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+
+
+class Wire:
+    """A `Transport` of one's own."""
+
+    def __init__(self, transport: Any) -> None:
+        self.transport = transport
+
+
+def place_of(target: Any) -> Command | Url | InMemory | Wire:
+    """What is meant by a target; what can't be meant is a ValueError or TypeError with the mend."""
+    if isinstance(target, str):
+        return _url(target)
+    if isinstance(target, Command):
+        return target
+    if isinstance(target, os.PathLike):
+        return _file(Path(os.fspath(target)))
+    if _is_server(target):
+        return InMemory(target)
+    if isinstance(target, Mapping):
+        return _entry(target)
+    if isinstance(target, (list, tuple)):
+        return Command(*_words(target, "a command"))
+    if all(callable(getattr(target, name, None)) for name in ("receive", "send", "close")):
+        return Wire(target)
+    raise TypeError(
+        f"a client can't be pointed at {target!r}: it takes a command as a list of words, a Command, the Path of a "
+        'file, a Server, an entry {"command": …, "args": […]} of a host\'s configuration, a URL, or a Transport'
+    )
+
+
+def _is_server(target: Any) -> bool:
+    module = sys.modules.get("gudgeon.server")
+    return module is not None and isinstance(target, module.Server)
+
+
+def _url(text: str) -> Url:
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme.lower() in _SCHEMES and rest:
+        return Url(text)
+    if text.endswith(tuple(_INTERPRETERS)) and " " not in text:
+        raise ValueError(f"{text!r} is no URL; to run that file, write Path({text!r})")
+    words = text.split() or ["python", "server.py"]
+    raise ValueError(f"{text!r} is no URL ({', '.join(_SCHEMES)}); a command is a list of words: {words!r}")
+
+
+def _file(path: Path) -> Command:
+    interpreter = _INTERPRETERS.get(path.suffix.lower())
+    # A bare name would be looked up on the PATH.
+    program = str(path) if path.is_absolute() or len(path.parts) > 1 else os.path.join(os.curdir, str(path))
+    return Command(program) if interpreter is None else Command(interpreter, str(path))
+
+
+def _entry(entry: Mapping[str, Any]) -> Command | Url:
+    """An entry of `mcpServers` in a host's JSON configuration; what only concerns the host is left alone."""
+    if "mcpServers" in entry:
+        raise ValueError('a mapping with "mcpServers" names several servers: ClientGroup takes it')
+    url = entry.get("url")
+    if url is not None and "command" not in entry:
+        return _url(url)
+    command = entry.get("command")
+    if not isinstance(command, str) or not command:
+        raise ValueError(f'an entry of a host\'s configuration needs "command" or "url"; this one has {sorted(entry)}')
+    args = entry.get("args") or ()
+    if isinstance(args, str):
+        raise TypeError(f'"args" is a list of words: {args.split()!r}')
+    env = {name: value for name, value in (entry.get("env") or {}).items() if value is not None}
+    return Command(command, *_words(args, '"args"', some=False), env=env, cwd=entry.get("cwd"))
+
+
+def _words(words: Sequence[Any], what: str, *, some: bool = True) -> tuple[str, ...]:
+    if some and not words:
+        raise ValueError(f"{what} needs at least the program")
+    out = tuple(os.fspath(word) if isinstance(word, os.PathLike) else word for word in words)
+    for word in out:
+        if not isinstance(word, str):
+            raise TypeError(f"{what} is made of texts: {word!r} is a {type(word).__name__}")
+        if "\0" in word:
+            raise ValueError(f"{what} can't hold a NUL character: {word!r}")
+    return out
+
+
+def _texts(mapping: Mapping[str, Any], what: str) -> dict[str, str]:
+    for name, value in mapping.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"{what} is made of texts: {name!r} is {value!r}")
+    return dict(mapping)

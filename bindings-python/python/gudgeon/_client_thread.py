@@ -1,0 +1,107 @@
+"""How a thread waits for a client: in the native half, which looks for signals every now and then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ._client_core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
+from ._client_errors import refusal_of
+from ._client_exit import log_failure
+
+_COROUTINE = 0x80  # CO_COROUTINE
+
+
+class ThreadPost:
+    """The mailbox of one blocking client; several threads may wait at it."""
+
+    def __init__(self, core: Core) -> None:
+        from ._native import Mailbox
+
+        for event, callback in core.options.callbacks.items():
+            if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _COROUTINE:
+                raise TypeError(
+                    f"a SyncClient has no event loop: its callback for {event!r} must be a def, not an async def"
+                )
+        self.core = core
+        self.mailbox = Mailbox()
+
+    def run(self, steps: Steps) -> Any:
+        """Walks the steps of an operation."""
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    value = self._step(step)
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(value)
+        except StopIteration as end:
+            return end.value
+
+    def wait(self, seconds: float) -> None:
+        """Waits for anything that the server tells unasked."""
+        for letter in self.mailbox.wait(0, seconds):
+            self._deliver(letter)
+
+    def _step(self, step: Ask | Sleep | Tell) -> Any:
+        if isinstance(step, Ask):
+            return self._ask(step)
+        if isinstance(step, Sleep):
+            return time.sleep(step.seconds)
+        return self._tell(step.callback, step.value)
+
+    def _ask(self, ask: Ask) -> Any:
+        ticket = ask.start(self.mailbox)
+        end: tuple[Any, ...] | None = None
+        try:
+            while end is None:
+                for letter in self.mailbox.wait(ticket):
+                    if letter[0] in ("done", "failed"):
+                        end = letter
+                    elif letter[0] == "progress":
+                        if ask.on_progress is not None:
+                            self._tell(ask.on_progress, progress_of(letter))
+                    else:
+                        self._deliver(letter)
+        except BaseException:
+            self.core.native.cancel(self.mailbox, ticket)
+            raise
+        return answer_of(end)
+
+    def _deliver(self, letter: tuple[Any, ...]) -> None:
+        if letter[0] == "question":
+            self._answer(letter)
+        elif letter[0] != "withdrawn":
+            tell = self.core.told(letter)
+            if tell is not None:
+                self._tell(tell.callback, tell.value)
+
+    def _tell(self, callback: Callable[..., Any], value: Any) -> None:
+        """Calls a callback, whose failure is nobody's but its own."""
+        try:
+            callback(value)
+        except Exception as error:
+            log_failure(callback, error)
+
+    def _answer(self, letter: tuple[Any, ...]) -> None:
+        from ._client_questions import answering
+        from ._json import encode
+
+        _, _, number, kind, params = letter
+        callback = self.core.options.callbacks[kind]
+        try:
+            steps = answering(kind, callback, params)
+            try:
+                value = next(steps)
+                while True:
+                    value = steps.send(value)
+            except StopIteration as end:
+                self.core.native.answer(number, end.value)
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal["kind"] == "protocol":
+                log_failure(callback, error)
+            self.core.native.refuse(number, encode(refusal))

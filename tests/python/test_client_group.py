@@ -1,0 +1,65 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from gudgeon import ClientGroup, McpError, Server, SyncClientGroup
+from gudgeon.errors import ConnectFailed, ResourceNotFound
+
+
+def shelf(name):
+    app = Server(name)
+
+    @app.tool
+    def who() -> str:
+        return name
+
+    @app.resource(f"{name}://about")
+    def about() -> str:
+        return f"about {name}"
+
+    @app.prompt
+    def greet() -> str:
+        return f"hello {name}"
+
+    return app
+
+
+TARGETS = {"a": shelf("a"), "a_b": shelf("ab"), "gone": ["gudgeon-no-such-program"]}
+
+
+async def test_one_that_fails_leaves_the_others():
+    async with ClientGroup(TARGETS) as group:
+        assert [tool.name for tool in await group.list_tools()] == ["a_who", "a_b_who"]
+        assert (await group.call_tool("a_who")).text == "a"
+        assert (await group.call_tool("a_b_who")).text == "ab"
+        assert [it.uri for it in await group.list_resources()] == ["a://about", "ab://about"]
+        assert (await group.read_resource("ab://about")).text == "about ab"
+        assert (await group.read_resource("a://about", server="a")).text == "about a"
+        assert [it.name for it in await group.list_prompts()] == ["a_greet", "a_b_greet"]
+        assert (await group.get_prompt("a_b_greet")).messages[0].text == "hello ab"
+        assert await group.list_resource_templates() == []
+        assert set(group.clients) == {"a", "a_b"} and group.clients["a"].server.name == "a"
+        assert isinstance(group.errors["gone"], ConnectFailed)
+        with pytest.raises(ConnectFailed):
+            await group.call_tool("gone_x")
+        with pytest.raises(McpError, match="a_, a_b_"):
+            await group.call_tool("who")
+        with pytest.raises(ResourceNotFound):
+            await group.read_resource("none://x")
+
+
+def test_the_blocking_face():
+    with SyncClientGroup(TARGETS, timeout=5) as group:
+        assert [tool.name for tool in group.list_tools()] == ["a_who", "a_b_who"]
+        assert group.call_tool("a_b_who").text == "ab"
+        assert group.read_resource("a://about").text == "about a"
+        assert group.get_prompt("a_greet").messages[0].text == "hello a"
+        assert list(group.errors) == ["gone"]
+
+
+def test_a_hosts_configuration_is_a_group():
+    fake = str(Path(__file__).with_name("fake_server.py"))
+    servers = {"fake": {"command": sys.executable, "args": [fake, "legacy"]}}
+    with SyncClientGroup({"mcpServers": servers}) as group:
+        assert "fake_echo" in [tool.name for tool in group.list_tools()]

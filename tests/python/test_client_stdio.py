@@ -1,0 +1,362 @@
+"""Clients against programs: how they start, fall back, fail, die and are ended."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from gudgeon import Client, Command, McpError, SyncClient, UrlElicitationRequired
+from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined, NotSupported, ProtocolError
+from gudgeon.types import ElicitRequest, SampleResult
+
+FAKE = str(Path(__file__).with_name("fake_server.py"))
+
+
+def fake(mode="legacy", **env):
+    return Command(sys.executable, FAKE, mode, env=env)
+
+
+def test_a_modern_client_falls_back_to_what_the_server_speaks():
+    with SyncClient(fake()) as client:
+        assert client.revision == "2025-11-25" and client.server.name == "fake"
+        assert [tool.name for tool in client.list_tools()] == ["echo", "slow", "typed"]
+        assert client.call_tool("echo", {"a": 1}).data == '{"a": 1}'
+
+
+def test_a_server_that_dies_of_the_probe_is_started_afresh():
+    with SyncClient(fake("dies_of_probe")) as client:
+        assert client.revision == "2025-11-25"
+        assert client.call_tool("echo", {}).text == "{}"
+
+
+def test_a_revision_can_be_pinned():
+    with SyncClient(fake(), revision=["2024-11-05", "2025-03-26"]) as client:
+        assert client.revision == "2025-03-26"
+
+
+def test_text_that_is_json_becomes_the_type_asked_for():
+    with SyncClient(fake()) as client:
+        assert client.call_tool("echo", {"a": 1}, returns=dict[str, int]).data == {"a": 1}
+
+
+def test_a_command_that_is_not_there():
+    with pytest.raises(ConnectFailed) as caught, SyncClient(["gudgeon-no-such-program", "a"]):
+        pass
+    error = caught.value
+    assert error.target == "gudgeon-no-such-program a" and error.phase == "connect" and error.hint
+    assert str(error).count("gudgeon-no-such-program a") == 1 and "\n" not in str(error)
+
+
+def test_a_server_that_dies_at_the_start_shows_its_status_and_last_lines():
+    with pytest.raises(ConnectFailed) as caught, SyncClient(fake("crash")):
+        pass
+    error = caught.value
+    assert error.exit_status == 3
+    assert error.stderr == "Traceback: no such module"
+    assert str(error).count("no such module") == 1 and "status 3" in str(error)
+
+
+def test_a_silent_server_is_a_timeout():
+    with pytest.raises(ConnectFailed) as caught, SyncClient(fake("mute"), revision="2025-11-25", timeout=0.3):
+        pass
+    assert isinstance(caught.value, TimeoutError)
+
+
+def test_a_server_that_refuses():
+    with pytest.raises(ConnectFailed, match="no room") as caught, SyncClient(fake("refuses")):
+        pass
+    assert caught.value.code == -32000
+
+
+def test_no_common_revision():
+    with pytest.raises(NotSupported, match="2030-01-01"), SyncClient(fake("future")):
+        pass
+
+
+def test_a_server_that_dies_in_the_middle():
+    with SyncClient(fake()) as client:
+        with pytest.raises(ConnectionLost) as caught:
+            client.call_tool("die", {})
+        assert "status 7" in str(caught.value) and "the last line of all" in str(caught.value)
+        with pytest.raises(ConnectionLost):
+            client.list_tools()
+
+
+def test_a_server_is_restarted_where_that_is_wanted(tmp_path):
+    command = Command(sys.executable, FAKE, "legacy", restart=True)
+    back = []
+    with SyncClient(command, on_reconnect=back.append) as client:
+        client.list_tools()
+        with pytest.raises(ConnectionLost):
+            client.call_tool("die", {})
+        assert client.call_tool("echo", {"a": 1}).text == '{"a": 1}'
+        assert len(back) == 1
+
+
+async def test_timeouts_progress_and_the_cap():
+    async with Client(fake()) as client:
+        seen = []
+        arguments = {"steps": 4, "pause": 0.15}
+        result = await client.call_tool("steps", arguments, timeout=0.3, on_progress=seen.append)
+        assert result.text == "done" and [it.message for it in seen] == ["step 0", "step 1", "step 2", "step 3"]
+    async with Client(fake(), timeout=0.3, max_timeout=0.5) as client:
+        with pytest.raises(CallTimeout, match="0.5 s in all"):
+            await client.call_tool("steps", {"steps": 10, "pause": 0.15})
+
+
+async def test_a_cancelled_task_tells_the_server(tmp_path):
+    log = tmp_path / "log"
+    async with Client(fake(FAKE_LOG=str(log))) as client:
+        call = asyncio.ensure_future(client.call_tool("slow"))
+        await asyncio.sleep(0.1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert (await client.call_tool("count", {})).text == "1"
+    frames = [json.loads(line) for line in log.read_text().splitlines()]
+    call_id = next(it["id"] for it in frames if it.get("params", {}).get("name") == "slow")
+    cancelled = next(it for it in frames if it["method"] == "notifications/cancelled")
+    assert cancelled["params"]["requestId"] == call_id
+
+
+async def test_questions_of_a_legacy_server_are_answered_on_the_loop():
+    asked = []
+
+    async def on_elicit(request):
+        await asyncio.sleep(0)
+        asked.append(request)
+        return {"Sure?": True, "No?": Declined(), "Two?": {"a": 1, "b": 2}}[request.message]
+
+    def on_sample(request):
+        return SampleResult(f"you said {request.messages[0].text}", model="m")
+
+    form = {"type": "object", "properties": {"value": {"type": "boolean"}}}
+    two = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+    async with Client(fake(), on_elicit=on_elicit, on_sample=on_sample, roots=["file:///srv"]) as client:
+
+        async def ask(method, **params):
+            return json.loads((await client.call_tool("ask", {"method": method, "params": params})).text)
+
+        elicit = "elicitation/create"
+        assert await ask(elicit, message="Sure?", requestedSchema=form) == {
+            "action": "accept",
+            "content": {"value": True},
+        }
+        assert await ask(elicit, message="No?", requestedSchema=form) == {"action": "decline"}
+        assert (await ask(elicit, message="Two?", requestedSchema=two))["content"] == {"a": 1, "b": 2}
+        message = {"role": "user", "content": {"type": "text", "text": "hi"}}
+        sampled = await ask("sampling/createMessage", messages=[message], maxTokens=9)
+        assert sampled["content"] == {"type": "text", "text": "you said hi"}
+        assert await ask("roots/list") == {"roots": [{"uri": "file:///srv"}]}
+        client.set_roots(["file:///other"])
+        assert await ask("roots/list") == {"roots": [{"uri": "file:///other"}]}
+        assert (await ask(elicit, message="Unknown?", requestedSchema=form))["code"] == -32603
+    assert isinstance(asked[0], ElicitRequest) and asked[0].mode == "form"
+
+
+def test_questions_are_answered_on_the_thread_that_waits():
+    import threading
+
+    where = []
+
+    def on_elicit(request):
+        where.append(threading.current_thread())
+        return "text"
+
+    form = {"type": "object", "properties": {"value": {"type": "string"}}}
+    with SyncClient(fake(), on_elicit=on_elicit, roots=lambda: ["file:///a"]) as client:
+        params = {"message": "Which?", "requestedSchema": form}
+        answer = client.call_tool("ask", {"method": "elicitation/create", "params": params}).text
+        assert json.loads(answer) == {"action": "accept", "content": {"value": "text"}}
+        assert json.loads(client.call_tool("ask", {"method": "roots/list", "params": {}}).text)["roots"] == [
+            {"uri": "file:///a"}
+        ]
+        refused = json.loads(client.call_tool("ask", {"method": "sampling/createMessage", "params": {}}).text)
+        assert refused["code"] == -32601
+    assert where == [threading.current_thread()]
+
+
+async def test_changes_are_told():
+    changed = []
+    async with Client(fake(), on_list_changed=changed.append) as client:
+        async with client.subscribe("fake://a", tools=True) as changes:
+            await client.call_tool("change", {})
+            seen = [await anext(changes), await anext(changes)]
+        assert [(it.kind, it.uri) for it in seen] == [("tools", None), ("updated", "fake://a")]
+        with pytest.raises(NotSupported, match=r"prompts\.listChanged"):
+            async with client.subscribe(prompts=True):
+                pass
+    assert [it.kind for it in changed] == ["tools"]
+    with pytest.raises(ValueError):
+        client.subscribe()
+
+
+def test_changes_are_told_without_a_loop():
+    with SyncClient(fake()) as client, client.subscribe("fake://a") as changes:
+        client.call_tool("change", {})
+        assert next(changes).uri == "fake://a"
+        with pytest.raises(ConnectionLost):
+            client.call_tool("die", {})
+        with pytest.raises(ConnectionLost):
+            next(changes)
+
+
+def test_answers_that_can_not_be_read_are_the_servers_fault():
+    with SyncClient(fake()) as client:
+        with pytest.raises(ProtocolError):
+            client.call_tool("odd", {})
+        with pytest.raises(UrlElicitationRequired) as caught:
+            client.call_tool("url", {})
+        assert caught.value.elicitations[0].url == "https://example.org/in"
+
+
+def test_arguments_are_checked_where_that_is_wanted():
+    with SyncClient(fake(), validate=True) as client, pytest.raises(ValueError, match="typed"):
+        client.call_tool("typed", {"n": "x"})
+
+
+def test_a_host_s_entry_and_a_path_reach_the_same(tmp_path):
+    entry = {"command": sys.executable, "args": [FAKE, "legacy"]}
+    with SyncClient(entry) as client:
+        assert client.server.name == "fake"
+    script = tmp_path / "server.py"
+    script.write_text(Path(FAKE).read_text().replace("sys.argv[1]", "'legacy'"))
+    with SyncClient(script) as client:
+        assert client.server.name == "fake"
+
+
+def test_a_server_that_stays_is_ended():
+    client = SyncClient(fake("stubborn"))
+    client.connect()
+    start = time.monotonic()
+    client.close()
+    assert time.monotonic() - start < 5
+
+
+def run(code, *, interrupt_after=None, timeout=30):
+    """Runs a program of its own; optionally Ctrl-C is pressed after a while."""
+    program = textwrap.dedent(code).replace("FAKE", repr(FAKE))
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
+    )
+    if interrupt_after is not None:
+        assert process.stdout is not None and process.stdout.readline().strip() == "ready"
+        time.sleep(interrupt_after)
+        process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=timeout)
+    return process.returncode, out, err
+
+
+def _environment():
+    import gudgeon
+
+    folder = str(Path(gudgeon.__file__).parent.parent)
+    return {**os.environ, "PYTHONPATH": folder}
+
+
+def test_ctrl_c_ends_a_blocking_call():
+    start = time.monotonic()
+    code, out, err = run(
+        """
+        import sys
+        from gudgeon import SyncClient
+        with SyncClient([sys.executable, FAKE, "legacy"]) as client:
+            print("ready", flush=True)
+            try:
+                client.call_tool("slow")
+            except KeyboardInterrupt:
+                print("interrupted", client.call_tool("count").text)
+        """,
+        interrupt_after=0.5,
+    )
+    assert out.split() == ["interrupted", "1"] and code == 0, err
+    assert time.monotonic() - start < 10
+
+
+def test_an_interpreter_that_ends_leaves_nothing_behind():
+    code, out, err = run(
+        """
+        import sys, threading, time
+        from gudgeon import SyncClient
+        client = SyncClient([sys.executable, FAKE, "legacy"]).connect()
+        def call():
+            try:
+                client.call_tool("slow")
+            except Exception:
+                pass
+        threading.Thread(target=call, daemon=True).start()
+        time.sleep(0.3)
+        print(client.server.name)
+        """
+    )
+    assert (code, out.strip(), err) == (0, "fake", "")
+
+
+def test_a_fork_makes_clients_of_its_own():
+    code, out, err = run(
+        """
+        import os, sys
+        from gudgeon import SyncClient
+        command = [sys.executable, FAKE, "legacy"]
+        with SyncClient(command) as client:
+            client.call_tool("echo", {})
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    client.list_tools()
+                except ValueError as error:
+                    print("forked" in str(error), flush=True)
+                with SyncClient(command) as own:
+                    print(own.call_tool("echo", {"child": 1}).text, flush=True)
+                sys.exit(0)
+            print(os.waitpid(pid, 0)[1], client.call_tool("echo", {"parent": 1}).text)
+        """
+    )
+    assert out.split("\n")[:3] == ["True", '{"child": 1}', '0 {"parent": 1}'] and code == 0, err
+
+
+def test_importing_and_constructing_starts_no_thread():
+    code, out, err = run(
+        """
+        import os, sys
+        from gudgeon import Client, SyncClient
+        Client(["a"]); SyncClient(["a"])
+        print(len(os.listdir("/proc/self/task")), "asyncio" in sys.modules)
+        """
+    )
+    assert out.split() == ["1", "False"], err
+
+
+def test_closing_while_calls_are_under_way():
+    async def main():
+        client = await Client(fake()).connect()
+        call = asyncio.ensure_future(client.call_tool("slow"))
+        await asyncio.sleep(0.05)
+        await client.close()
+        with pytest.raises(ConnectionLost, match="closed"):
+            await call
+
+    asyncio.run(main())
+
+
+def test_a_client_goes_on_on_another_loop():
+    client = Client(fake())
+    asyncio.run(client.connect())
+
+    async def use():
+        result = await client.call_tool("log", {})
+        await client.close()
+        return result.text
+
+    assert asyncio.run(use()) == "logged"
+
+
+def test_errors_have_one_base():
+    assert issubclass(ConnectFailed, McpError) and issubclass(CallTimeout, TimeoutError)

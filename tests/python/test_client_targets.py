@@ -1,0 +1,116 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from gudgeon import Client, Command, Retry, SyncClient
+from gudgeon._client_targets import place_of
+from gudgeon.errors import NotSupported
+
+
+def argv(target):
+    return place_of(target).argv
+
+
+def test_a_list_is_a_command():
+    assert argv(["python", "server.py"]) == ("python", "server.py")
+    assert argv(("uvx", Path("a"))) == ("uvx", "a")
+
+
+def test_a_path_is_run_by_what_its_suffix_tells():
+    assert argv(Path("server.py")) == (sys.executable, "server.py")
+    assert argv(Path("server.mjs")) == ("node", "server.mjs")
+    assert argv(Path("server.ts")) == ("node", "server.ts")
+    assert argv(Path("server")) == ("./server",)
+    assert argv(Path("/opt/server")) == ("/opt/server",)
+
+
+def test_an_entry_of_a_hosts_configuration():
+    entry = {
+        "type": "stdio",
+        "command": "npx",
+        "args": ["-y", "thing"],
+        "env": {"A": "1"},
+        "cwd": "/srv",
+        "disabled": False,
+    }
+    command = place_of(entry)
+    assert (command.argv, command.env, command.cwd) == (("npx", "-y", "thing"), {"A": "1"}, "/srv")
+
+
+def test_a_command_keeps_its_secrets():
+    assert repr(Command("a", "b", env={"KEY": "secret"})) == "Command('a', 'b')"
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "mend"),
+    [
+        ("python server.py", ValueError, "['python', 'server.py']"),
+        ("server.py", ValueError, "Path('server.py')"),
+        ("ftp://example.org", ValueError, "http"),
+        ([], ValueError, "program"),
+        (["a", 1], TypeError, "1 is a int"),
+        ({"args": []}, ValueError, '"command"'),
+        ({"command": "a", "args": "b c"}, TypeError, "['b', 'c']"),
+        ({"mcpServers": {}}, ValueError, "ClientGroup"),
+        (42, TypeError, "list of words"),
+        (["a\0b"], ValueError, "NUL"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused_at_once_with_the_mend(target, error, mend):
+    for face in (Client, SyncClient):
+        with pytest.raises(error) as caught:
+            face(target)
+        assert mend in str(caught.value)
+
+
+def test_a_url_says_what_this_version_reaches():
+    with pytest.raises(NotSupported) as caught, SyncClient("http://127.0.0.1:1/mcp"):
+        pass
+    assert "stdio and in memory" in str(caught.value)
+    assert caught.value.target == "http://127.0.0.1:1/mcp"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"timeout": 0}, ValueError),
+        ({"timeout": "1"}, ValueError),
+        ({"revision": "2024-01-01"}, ValueError),
+        ({"revision": []}, ValueError),
+        ({"revision": "bare"}, NotSupported),
+        ({"retry": "always"}, ValueError),
+        ({"on_log": 3}, TypeError),
+        ({"max_rounds": 0}, ValueError),
+        ({"roots": "file:///a"}, TypeError),
+        ({"roots": ["/a"]}, ValueError),
+        ({"nonsense": 1}, TypeError),
+    ],
+)
+def test_options_are_checked_when_they_are_given(options, error):
+    with pytest.raises(error):
+        Client(["a"], **options)
+
+
+def test_retry_is_checked():
+    with pytest.raises(ValueError):
+        Retry(attempts=0)
+
+
+def test_an_async_callback_needs_a_loop():
+    async def on_elicit(request):
+        return True
+
+    with pytest.raises(TypeError, match="async def"):
+        SyncClient(["a"], on_elicit=on_elicit)
+
+
+def test_nothing_is_known_before_it_is_connected():
+    from gudgeon import McpError
+
+    client = SyncClient(["a"])
+    with pytest.raises(McpError, match="not connected"):
+        client.server
+    with pytest.raises(McpError, match="not connected"):
+        client.list_tools()
+    client.close()
