@@ -12,6 +12,8 @@ const REACHED = "a command ({ command, args }), a Server in this process, or a T
 export interface Reached {
   readonly name: string;
   open(settings: string, wake: () => void): NativeClient;
+  /** Resolves when it can be opened. */
+  readonly ready?: Promise<void>;
   /** Resolves when what serves in this process has let go; rejects with why it could not serve. */
   readonly served?: Promise<void>;
 }
@@ -56,10 +58,11 @@ function command(given: Command, place: string): Reached {
 function server(target: object, place: string): Reached {
   const core = coreOf(target, place);
   const name = `the server ${JSON.stringify(core.server.name)} in memory`;
-  const { stream, closed } = serveMemory(core);
+  const { stream, entered, closed } = serveMemory(core);
   return {
     name,
     open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(stream, name, settings, wake)),
+    ready: entered,
     served: closed,
   };
 }

@@ -84,7 +84,7 @@ export class ClientWire {
       return reply.result as unknown as Facts;
     } catch (error) {
       this.#reason ??= "the connection failed";
-      this.#native.release();
+      void this.close();
       throw error;
     }
   }
@@ -135,6 +135,7 @@ export class ClientWire {
       this.#waiting.delete(number);
       this.#native.cancel(number);
       waiting?.reject(aborted(what, signal));
+      this.#closeWhenLost();
     };
     signal.addEventListener("abort", abort, { once: true });
     return reply.finally(() => signal.removeEventListener("abort", abort));
@@ -161,6 +162,12 @@ export class ClientWire {
       if (typeof entry[0] === "number") this.#settle(entry as Outcome);
       else this.#hear(entry as Unasked);
     }
+    this.#closeWhenLost();
+  }
+
+  /** Every call first hears what it died of; then nothing keeps the process any more. */
+  #closeWhenLost(): void {
+    if (this.#reason !== undefined && this.#waiting.size === 0) void this.close();
   }
 
   #settle([number, outcome, value, ...data]: Outcome): void {
@@ -189,7 +196,7 @@ export class ClientWire {
         return void this.#answer(entry[1], entry[2], entry[3]);
       case "closed":
         this.#reason ??= entry[1];
-        return void this.close();
+        return;
       case "updated":
       case "askCancelled":
         return;

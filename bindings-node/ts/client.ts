@@ -42,6 +42,7 @@ export class Client implements AsyncDisposable {
     const place = "Client.connect()";
     const settings = settingsOf(options, place);
     const reached = reach(target, place);
+    await reached.ready;
     const wire = new ClientWire(options, reached.name, (wake) => reached.open(settings, wake));
     const failure = failureOf(reached);
     try {

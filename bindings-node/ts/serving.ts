@@ -23,9 +23,12 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
 }
 
 /** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
-export function serveMemory(core: ServerCore): { stream: NativeStream; closed: Promise<void> } {
+export function serveMemory(core: ServerCore): { stream: NativeStream; entered: Promise<void>; closed: Promise<void> } {
   const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
-  return { stream: connection.stream, closed: serve(core, connection, NEVER, 0) };
+  let enter!: () => void;
+  const entered = new Promise<void>((resolve) => (enter = resolve));
+  const closed = serve(core, connection, NEVER, 0, enter);
+  return { stream: connection.stream, entered: Promise.race([entered, closed]), closed };
 }
 
 /** Serves one peer over a wire of the user's own. */
@@ -56,11 +59,12 @@ export async function pump(fd: number, transport: Transport): Promise<void> {
   }
 }
 
-async function serve(core: ServerCore, connection: Connection, stop: Promise<void>, graceMs: number): Promise<void> {
+async function serve(core: ServerCore, connection: Connection, stop: Promise<void>, graceMs: number, entered?: () => void): Promise<void> {
   let hasEntered = false;
   try {
     await core.enter();
     hasEntered = true;
+    entered?.();
     connection.start();
     await Promise.race([connection.ended, stop]);
   } finally {

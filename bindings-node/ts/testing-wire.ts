@@ -32,16 +32,20 @@ export class Recorder {
 
 /** The two ends of a wire that is listened to, and that loses and repeats messages. */
 export function tapped(faults: Faults = {}, recorder?: Recorder): [client: Transport, server: Transport] {
-  const random = randomOf(faults.seed ?? 0);
-  let seen = 0;
-  const copies = (): number => {
-    // Without a handshake there would be no client to test.
-    if (++seen <= HANDSHAKE) return 1;
-    if (random() < (faults.drop ?? 0)) return 0;
-    return random() < (faults.duplicate ?? 0) ? 2 : 1;
+  const lane = (mark: ">" | "<", handshake: number): Lane => {
+    // In each direction by itself: how the two interleave is up to chance.
+    const random = randomOf((faults.seed ?? 0) * 2 + (mark === ">" ? 0 : 1));
+    let seen = 0;
+    const copies = (): number => {
+      if (++seen <= handshake) return 1;
+      if (random() < (faults.drop ?? 0)) return 0;
+      return random() < (faults.duplicate ?? 0) ? 2 : 1;
+    };
+    return new Lane((message) => recorder?.record(mark, message), copies);
   };
-  const toServer = new Lane((message) => recorder?.record(">", message), copies);
-  const toClient = new Lane((message) => recorder?.record("<", message), copies);
+  // `initialize` and `notifications/initialized` there, one answer back; a modern handshake is shorter.
+  const toServer = lane(">", 2);
+  const toClient = lane("<", 1);
   const close = async (): Promise<void> => {
     toServer.end();
     toClient.end();
@@ -51,9 +55,6 @@ export function tapped(faults: Faults = {}, recorder?: Recorder): [client: Trans
     { receive: () => toServer.receive(), send: async (message) => toClient.send(message), close },
   ];
 }
-
-/** `initialize`, its answer and `notifications/initialized`; a modern handshake is shorter. */
-const HANDSHAKE = 3;
 
 /** Messages in one direction. */
 class Lane {

@@ -52,7 +52,11 @@ struct Shared {
 #[napi]
 impl NativeClient {
     /// Starts a program and connects to it: what comes of that is the reply to request 0.
-    #[napi(factory, catch_unwind, ts_args_type = "command: string, settings: string, wake: () => void")]
+    #[napi(
+        factory,
+        catch_unwind,
+        ts_args_type = "command: string, settings: string, wake: () => void"
+    )]
     pub fn start_command(command: String, settings: String, wake: Wake) -> napi::Result<Self> {
         let target = settings::command(&command).map_err(misuse)?;
         Self::open(target, &settings, wake, None)
@@ -76,7 +80,11 @@ impl NativeClient {
     }
 
     /// Connects to whoever holds the other end of a new stream, which `takePeer` gives.
-    #[napi(factory, catch_unwind, ts_args_type = "name: string, settings: string, wake: () => void")]
+    #[napi(
+        factory,
+        catch_unwind,
+        ts_args_type = "name: string, settings: string, wake: () => void"
+    )]
     pub fn open_stream(name: String, settings: String, wake: Wake) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
         Self::open(stream_target(ours, name)?, &settings, wake, Some(theirs))
@@ -133,12 +141,10 @@ impl NativeClient {
         failure: Option<String>,
         declined: bool,
     ) -> napi::Result<()> {
+        let kind = if declined { ErrorKind::Declined } else { ErrorKind::Protocol };
         let answer = match result {
             Some(result) => Ok(raw(result)?),
-            None => {
-                let kind = if declined { ErrorKind::Declined } else { ErrorKind::Protocol };
-                Err(Error::new(kind, failure.unwrap_or_default()))
-            }
+            None => Err(Error::new(kind, failure.unwrap_or_default())),
         };
         self.shared.questions.answer(number, answer);
         Ok(())
@@ -311,7 +317,8 @@ fn nothing() -> Reply {
 }
 
 fn raw(json: String) -> napi::Result<Box<RawValue>> {
-    RawValue::from_string(json).map_err(|it| misuse(Error::misuse(format!("this is no JSON: {it}"))))
+    RawValue::from_string(json)
+        .map_err(|it| misuse(Error::misuse(format!("this is no JSON: {it}"))))
 }
 
 fn no_stream(error: io::Error) -> napi::Error {

@@ -156,8 +156,11 @@ mod tests {
 
     #[test]
     fn arguments_stay_as_they_are() {
-        let read = read("callTool", r#"{"name":"a","arguments":{"n":12345678901234567890}}"#).unwrap();
-        let Operation::CallTool { name, arguments: Some(arguments) } = read else { panic!("{read:?}") };
+        let read =
+            read("callTool", r#"{"name":"a","arguments":{"n":12345678901234567890}}"#).unwrap();
+        let Operation::CallTool { name, arguments: Some(arguments) } = read else {
+            panic!("{read:?}")
+        };
         assert_eq!((name.as_str(), arguments.get()), ("a", r#"{"n":12345678901234567890}"#));
     }
 
@@ -171,7 +174,10 @@ mod tests {
     #[test]
     fn only_what_is_given_differs() {
         let (options, wants) = options(usual(), Some(r#"{"throwOnError":false}"#)).unwrap();
-        assert_eq!((options.timeout, options.raise_on_error, wants), (usual().timeout, false, false));
+        assert_eq!(
+            (options.timeout, options.raise_on_error, wants),
+            (usual().timeout, false, false)
+        );
         let (options, _) = super::options(usual(), Some(r#"{"timeoutMs":-1}"#)).unwrap();
         assert_eq!(options.timeout, None);
     }

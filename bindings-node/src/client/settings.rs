@@ -13,6 +13,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 /// What JavaScript says of a client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a member of the JSON by itself")]
 pub(super) struct Settings {
     revisions: Option<Vec<String>>,
     timeout_ms: Option<f64>,
@@ -78,7 +79,9 @@ impl Settings {
 
 pub(super) fn command(json: &str) -> Result<Target, Error> {
     let CommandLine { command, args, env, cwd } = parse("the command", json)?;
-    let command = env.into_iter().fold(Command::new(command).args(args), |it, (name, value)| it.env(name, value));
+    let command = env
+        .into_iter()
+        .fold(Command::new(command).args(args), |it, (name, value)| it.env(name, value));
     Ok(match cwd {
         Some(folder) => command.cwd(folder),
         None => command,

@@ -1,0 +1,322 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "node:test";
+
+import { Client, ConnectFailed, ConnectionLost, McpError, NotSupported, UrlElicitationRequired } from "gudgeon";
+import { eras } from "gudgeon/testing";
+
+import { fake, own } from "./fake-server.mjs";
+
+const ADD = `app.tool("add", { input: { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } } }, output: { type: "integer" } }, ({ a, b }) => a + b);`;
+
+for (const era of eras) {
+  test(`a server of ours in a child process, in ${era}`, async () => {
+    const client = await Client.connect(own(ADD), { revision: era });
+    assert.equal(client.revision, era);
+    const calls = Array.from({ length: 200 }, (_, at) => client.callTool("add", { a: at, b: 1 }));
+    assert.deepEqual((await Promise.all(calls)).map((result) => Number(result.data)), calls.map((_, at) => at + 1));
+    await client.close();
+  });
+}
+
+test("the newest revision that both sides speak is found by itself", async () => {
+  const newest = await Client.connect(own(ADD));
+  assert.equal(newest.revision, "2026-07-28");
+  await newest.close();
+  const older = await Client.connect(own(ADD, `{ revisions: ["2025-03-26", "2025-06-18"] }`));
+  assert.equal(older.revision, "2025-06-18");
+  await older.close();
+  const chosen = await Client.connect(own(ADD), { revision: ["2024-11-05", "2025-11-25"] });
+  assert.equal(chosen.revision, "2025-11-25");
+  await chosen.close();
+  await assert.rejects(
+    Client.connect(own(ADD, `{ revisions: ["2025-03-26"] }`), { revision: "2026-07-28" }),
+    (error) => error instanceof McpError && /2026-07-28/.test(error.message),
+  );
+});
+
+test("what is given with the command reaches the server", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const { command, args } = fake(`
+    if (!legacy(message) && message.id) answer(message, text(process.env.SHELF, process.cwd(), process.argv.at(-1)));
+  `);
+  const client = await Client.connect({ command, args: [...args, "last one"], env: { SHELF: "oak" }, cwd: folder }, { revision: "2025-11-25" });
+  const [env, cwd, last] = (await client.callTool("any")).content.map((one) => one.text);
+  assert.deepEqual([env, last], ["oak", "last one"]);
+  assert.ok(cwd.endsWith(folder.split("/").at(-1)));
+  await client.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("a server that refuses the probe is spoken to in its own revision", async () => {
+  for (const version of ["2024-11-05", "2025-06-18"]) {
+    const client = await Client.connect(fake(`legacy(message, "${version}")`));
+    assert.equal(client.revision, version);
+    await client.close();
+  }
+});
+
+test("a server that dies of the probe is started afresh", async () => {
+  const client = await Client.connect(fake(`if (message.method === "server/discover") process.exit(3); legacy(message)`));
+  assert.equal(client.revision, "2025-11-25");
+  await client.close();
+});
+
+test("a server that is silent about the probe counts as legacy", async () => {
+  const client = await Client.connect(fake(`if (message.method !== "server/discover") legacy(message)`));
+  assert.equal(client.revision, "2025-11-25");
+  await client.close();
+});
+
+test("a server that never answers is given up", async () => {
+  const start = performance.now();
+  await assert.rejects(
+    Client.connect(fake(``, `console.error("thinking")`), { revision: "2025-11-25", timeoutMs: 300 }),
+    (error) => error.kind === "timeout" && error.phase === "negotiate" && /thinking/.test(error.message),
+  );
+  assert.ok(performance.now() - start < 10_000);
+});
+
+test("a command that can't be started says why", async () => {
+  await assert.rejects(Client.connect({ command: "gudgeon-no-such-program" }), (error) => {
+    assert.ok(error instanceof ConnectFailed);
+    assert.match(error.message, /command not found: gudgeon-no-such-program/);
+    assert.match(error.hint, /PATH/);
+    assert.deepEqual([error.kind, error.phase, error.target], ["connect", "connect", "gudgeon-no-such-program"]);
+    return true;
+  });
+  await assert.rejects(Client.connect({ command: "node", cwd: "/no/such/folder" }), /\/no\/such\/folder .*does not exist/);
+});
+
+test("a server that dies at once leaves its last words", async () => {
+  await assert.rejects(Client.connect({ command: "node", args: ["-e", `console.error("no config"); process.exit(7)`] }), (error) => {
+    assert.ok(error instanceof ConnectFailed);
+    assert.equal(error.exitStatus, 7);
+    assert.match(error.stderr, /no config/);
+    assert.match(error.message, /no config/);
+    return true;
+  });
+});
+
+test("a server that dies during a call fails every call, and later ones at once", async () => {
+  const client = await Client.connect(fake(`
+    if (legacy(message) || !message.id) return;
+    console.error("out of memory");
+    process.exit(9);
+  `), { revision: "2025-11-25" });
+  const outcomes = await Promise.allSettled([client.callTool("a"), client.callTool("b")]);
+  for (const { reason } of outcomes) {
+    assert.ok(reason instanceof ConnectionLost);
+    assert.equal(reason.exitStatus, 9);
+    assert.match(reason.stderr, /out of memory/);
+  }
+  await assert.rejects(client.callTool("c"), (error) => error instanceof ConnectionLost && /status 9/.test(error.message));
+  await client.close();
+});
+
+test("an aborted call tells the server", async () => {
+  const client = await Client.connect(fake(`
+    if (legacy(message)) return;
+    if (message.method === "notifications/cancelled") cancelled.push(message.params.requestId);
+    else if (message.params?.name === "wait") waiting = message.id;
+    else if (message.id) answer(message, text(cancelled.includes(waiting)));
+  `, `const cancelled = []; let waiting;`), { revision: "2025-11-25" });
+  await assert.rejects(client.callTool("wait", {}, { signal: AbortSignal.timeout(50) }), (error) => error.kind === "cancelled");
+  assert.equal((await client.callTool("witness")).text, "true");
+  await client.close();
+});
+
+test("progress extends a call's time up to the cap", async () => {
+  const slow = fake(`
+    if (legacy(message) || message.method !== "tools/call") return;
+    const { progressToken } = message.params._meta;
+    let step = 0;
+    setInterval(() => say({ method: "notifications/progress", params: { progressToken, progress: ++step } }), 50);
+    if (message.params.name === "slow") setTimeout(() => answer(message, text("done")), 600);
+  `);
+  const client = await Client.connect(slow, { revision: "2025-11-25", maxTimeoutMs: 1_500 });
+  assert.equal((await client.callTool("slow", {}, { timeoutMs: 250 })).text, "done");
+  await assert.rejects(client.callTool("never", {}, { timeoutMs: 250 }), (error) => error.kind === "timeout" && /1\.5 s in all/.test(error.message));
+  await client.close();
+});
+
+const ASKING_FORM = `{ mode: "form", message: "Sure?", requestedSchema: { type: "object", properties: { value: { type: "boolean" } }, required: ["value"] } }`;
+const ASKING_MODEL = `{ messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 10 }`;
+/** Asks all three, and answers with what it heard. */
+const LEGACY_ASKER = fake(`
+  if (legacy(message)) return;
+  if (message.method === "tools/call") {
+    call = message;
+    say({ id: "e", method: "elicitation/create", params: ${ASKING_FORM} });
+    say({ id: "s", method: "sampling/createMessage", params: ${ASKING_MODEL} });
+    say({ id: "r", method: "roots/list" });
+  } else if (message.result || message.error) {
+    heard[message.id] = message.result ?? message.error;
+    if (Object.keys(heard).length === 3) answer(call, text(JSON.stringify(heard)));
+  }
+`, `const heard = {}; let call;`);
+const MODERN_ASKER = fake(`
+  if (modern(message)) return;
+  const { inputResponses, requestState } = message.params;
+  if (inputResponses) return answer(message, text(JSON.stringify({ ...inputResponses, requestState })));
+  answer(message, { resultType: "input_required", requestState: "sealed", inputRequests: {
+    e: { method: "elicitation/create", params: ${ASKING_FORM} },
+    s: { method: "sampling/createMessage", params: ${ASKING_MODEL} },
+    r: { method: "roots/list" },
+  } });
+`);
+
+for (const [era, asker] of [["2025-11-25", LEGACY_ASKER], ["2026-07-28", MODERN_ASKER]]) {
+  test(`questions go to the callbacks, in ${era}`, async () => {
+    const asked = [];
+    const client = await Client.connect(asker, {
+      revision: era,
+      onElicit: (request) => {
+        asked.push(request.message, request.mode, Object.keys(request.schema.properties));
+        return true;
+      },
+      onSample: async (request) => `${request.messages[0].text} yourself`,
+      roots: async () => ["file:///srv/shelf", "/srv/other"],
+    });
+    const { e, s, r } = JSON.parse((await client.callTool("ask")).text);
+    assert.deepEqual(asked, ["Sure?", "form", ["value"]]);
+    assert.deepEqual(e, { action: "accept", content: { value: true } });
+    assert.equal(s.content.text, "Hi yourself");
+    assert.deepEqual(r.roots.map((root) => root.uri), ["file:///srv/shelf", "file:///srv/other"]);
+    await client.close();
+  });
+}
+
+test("a callback that fails fails the question, not the client", async () => {
+  const client = await Client.connect(LEGACY_ASKER, {
+    revision: "2025-11-25",
+    onElicit: () => undefined,
+    onSample: () => {
+      throw new Error("no model here");
+    },
+    roots: [],
+  });
+  const { e, s } = JSON.parse((await client.callTool("ask")).text);
+  assert.match(e.message, /onElicit gave nothing to "Sure\?", which asks for value/);
+  assert.match(s.message, /onSample failed: no model here/);
+  await client.close();
+});
+
+test("a round by hand gives the questions, and takes answers and state", async () => {
+  const options = { revision: "2026-07-28", onElicit: () => true, onSample: () => "", roots: [] };
+  const first = await Client.connect(MODERN_ASKER, options);
+  const round = await first.callToolRound("ask", {});
+  assert.equal(round.state, "sealed");
+  assert.deepEqual(Object.entries(round.questions).map(([key, { kind }]) => [key, kind]), [["e", "elicit"], ["s", "sample"], ["r", "roots"]]);
+  assert.equal(round.questions.e.message, "Sure?");
+  await first.close();
+  const second = await Client.connect(MODERN_ASKER, options);
+  const answers = { e: { action: "accept", content: { value: false } } };
+  const done = await second.callToolRound("ask", {}, { answers, state: round.state });
+  assert.deepEqual(JSON.parse(done.text), { ...answers, requestState: "sealed" });
+  await second.close();
+});
+
+test("pages to visit first are an error of their own", async () => {
+  const client = await Client.connect(fake(`
+    if (legacy(message) || !message.id) return;
+    const elicitations = [{ mode: "url", elicitationId: "1", message: "Sign in", url: "https://example.org" }];
+    refuse(message, -32042, "Sign in first", { elicitations });
+  `), { revision: "2025-11-25" });
+  await assert.rejects(client.callTool("a"), (error) => {
+    assert.ok(error instanceof UrlElicitationRequired);
+    const { id, mode, url } = error.elicitations[0];
+    assert.deepEqual([id, mode, url], ["1", "url", "https://example.org"]);
+    return true;
+  });
+  await client.close();
+});
+
+test("nonsense from a server does no harm", async () => {
+  const client = await Client.connect(fake(`
+    if (legacy(message) || !message.id) return;
+    process.stdout.write("{ not JSON\\n\\n[]\\n");
+    say({ id: 999, result: {} });
+    say({ method: "notifications/progress", params: { progressToken: 77, progress: 1 } });
+    say({ method: "acme/unknown", params: [1] });
+    process.stdout.write('{"jsonrpc":"2.0","id":5000,"result":' + "[".repeat(100000) + "]".repeat(100000) + "}\\n");
+    answer(message, { content: [{ type: "acme/thing", data: 1 }, 5, { type: "text" }], extra: "\\ud800" });
+  `), { revision: "2025-11-25" });
+  const { content } = await client.callTool("a");
+  assert.deepEqual(content.map((one) => one.type), ["other", "other"]);
+  await client.close();
+});
+
+test("an answer over the limit is an error, and the client goes on", async () => {
+  const client = await Client.connect(fake(`
+    if (legacy(message) || !message.id) return;
+    answer(message, text("x".repeat(message.params.name === "big" ? 100_000 : 3)));
+  `), { revision: "2025-11-25", maxMessage: 50_000 });
+  await assert.rejects(client.callTool("big"), /longer than 50000 bytes/);
+  assert.equal((await client.callTool("small")).text, "xxx");
+  await client.close();
+});
+
+// ── when a process ends ─────────────────────────────────────────────────────────────────────────────
+
+function script(kind, body) {
+  const head = kind === "module" ? `import { Client } from "gudgeon";` : `const { Client } = require("gudgeon");`;
+  const source = `${head}\n(async () => {\n${body}\n})();`;
+  const cwd = new URL("../..", import.meta.url);
+  return spawn(process.execPath, [`--input-type=${kind}`, "-e", source], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+}
+
+for (const kind of ["module", "commonjs"]) {
+  test(`a script (${kind}) ends by itself once its client is closed`, async () => {
+    const child = script(kind, `
+      const client = await Client.connect(${JSON.stringify(own(ADD))});
+      console.log((await client.callTool("add", { a: 1, b: 2 })).data);
+      await client.close();
+    `);
+    let output = "";
+    child.stdout.on("data", (text) => (output += text));
+    const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    const [code] = await once(child, "exit");
+    clearTimeout(timer);
+    assert.deepEqual([code, output.trim()], [0, "3"]);
+  });
+}
+
+test("a script lives on while its client is connected, and its server ends with it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const gone = join(folder, "gone");
+  const server = fake(`legacy(message)`, `process.stdin.on("end", () => require("node:fs").writeFileSync(${JSON.stringify(gone)}, ""));`);
+  const child = script("module", `await Client.connect(${JSON.stringify(server)}, { revision: "2025-11-25" }); console.log("connected");`);
+  const exited = once(child, "exit");
+  await once(child.stdout, "data");
+  assert.equal(await Promise.race([exited, sleep(700, "alive")]), "alive");
+  child.kill();
+  await exited;
+  for (let tries = 0; tries < 100 && !existsSync(gone); tries++) await sleep(50);
+  assert.ok(existsSync(gone));
+  rmSync(folder, { recursive: true });
+});
+
+test("a script ends by itself when the server has died, or could not be started", async () => {
+  for (const body of [
+    `const client = await Client.connect(${JSON.stringify(fake(`if (!legacy(message) && message.id) process.exit(1)`))}, { revision: "2025-11-25" });
+     await client.callTool("a").catch(() => {});`,
+    `await Client.connect({ command: "gudgeon-no-such-program" }).catch(() => {});`,
+  ]) {
+    const child = script("module", body);
+    const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    const [code, signal] = await once(child, "exit");
+    clearTimeout(timer);
+    assert.deepEqual([code, signal], [0, null]);
+  }
+});
+
+test("what this version does not do is said at once", async () => {
+  await assert.rejects(Client.connect({ command: "node", restart: true }), NotSupported);
+  await assert.rejects(Client.connect(own(ADD), { revision: "0.7" }), NotSupported);
+});

@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { Client, ClientGroup, ConnectFailed, McpError, NotSupported, ResourceNotFound, Server } from "gudgeon";
+import { Recorder, connect, eras } from "gudgeon/testing";
+
+import { own } from "./fake-server.mjs";
+
+const echo = { type: "object", properties: { text: { type: "string" } } };
+
+function named(name) {
+  const app = new Server(name);
+  const scheme = name.replace("_", "-");
+  app.tool("echo", { input: echo }, ({ text }) => `${name}: ${text}`);
+  app.resource(`${scheme}://about`, {}, () => `About ${name}.`);
+  app.resource(`${scheme}://items/{id}`, {}, ({ id }) => id);
+  app.prompt("greet", {}, () => `Hello from ${name}`);
+  return app;
+}
+
+// ── targets ─────────────────────────────────────────────────────────────────────────────────────────
+
+test("a text that is no URL is refused with the mend", async () => {
+  await assert.rejects(Client.connect("npx -y thing"), (error) => {
+    assert.ok(error instanceof TypeError);
+    assert.match(error.message, /"npx -y thing" must be a URL \(http, https, ws, wss, tcp, unix\)/);
+    assert.match(error.message, /\{ command: "npx", args: \["-y","thing"\] \}/);
+    return true;
+  });
+  await assert.rejects(Client.connect("ftp://example.org"), TypeError);
+  await assert.rejects(Client.connect(["npx", "-y"]), /a command is an object: \{ command: "npx", args: \["-y"\] \}/);
+});
+
+test("URLs that are not reached by this version say what is", async () => {
+  const targets = ["http://a/mcp", "https://a", "ws://a", "wss://a", "tcp://a:1", "unix:///run/x", new URL("http://a"), { url: "http://a" }];
+  for (const target of targets) {
+    await assert.rejects(Client.connect(target), (error) => error instanceof NotSupported && /command, args/.test(error.hint));
+  }
+});
+
+test("anything else is refused at its place", async () => {
+  for (const [target, message] of [
+    [undefined, /nothing to connect to/],
+    [3, /nothing to connect to/],
+    [{}, /no Server of gudgeon's/],
+    [{ command: "" }, /command must be a program's name/],
+    [{ command: "a", args: ["b", 3] }, /args\[1\] is none/],
+    [{ command: "a", env: { B: 3 } }, /env\.B must be a text/],
+    [{ command: "a", type: "http" }, /of type "stdio"/],
+    [{ mcpServers: {} }, /ClientGroup\.connect\(\) takes it/],
+  ]) {
+    await assert.rejects(Client.connect(target), (error) => error instanceof TypeError && message.test(error.message));
+  }
+  const app = named("a");
+  await assert.rejects(Client.connect(app, { revision: "2023-01-01" }), (error) => error instanceof TypeError && /there are 2024-11-05/.test(error.message));
+  await assert.rejects(Client.connect(app, { timeoutMs: -5 }), /timeoutMs must be milliseconds above 0/);
+  await assert.rejects(Client.connect(app, { roots: [3] }), /roots\[0\] must be a file: URI/);
+});
+
+/** Two ends, each a Transport. */
+function wire() {
+  const ends = [0, 1].map(() => ({ waiting: [], wake: () => {}, isClosed: false }));
+  return ends.map((mine, at) => ({
+    async receive() {
+      while (mine.waiting.length === 0 && !mine.isClosed) await new Promise((resolve) => (mine.wake = resolve));
+      return mine.waiting.shift();
+    },
+    async send(message) {
+      ends[1 - at].waiting.push(message);
+      ends[1 - at].wake();
+    },
+    async close() {
+      for (const end of ends) {
+        end.isClosed = true;
+        end.wake();
+      }
+    },
+  }));
+}
+
+test("a wire of one's own carries a client and a server", async () => {
+  const [ours, theirs] = wire();
+  const served = named("own").serve(theirs);
+  const client = await Client.connect(ours);
+  const texts = await Promise.all(Array.from({ length: 100 }, (_, at) => client.callTool("echo", { text: `${at}\nü` })));
+  assert.deepEqual(texts.map((one) => one.text), texts.map((_, at) => `own: ${at}\nü`));
+  await client.close();
+  await served;
+});
+
+test("a wire that ends or fails is a lost connection", async () => {
+  const [ours, theirs] = wire();
+  const served = named("own").serve(theirs);
+  const client = await Client.connect(ours);
+  await theirs.close();
+  await served;
+  await assert.rejects(client.callTool("echo", { text: "" }), (error) => error.kind === "lost");
+  await client.close();
+  const broken = { receive: () => Promise.reject(new Error("cable cut")), send: async () => {}, close: async () => {} };
+  await assert.rejects(Client.connect(broken), /cable cut/);
+});
+
+// ── groups ──────────────────────────────────────────────────────────────────────────────────────────
+
+test("a group has the tools of all its servers under their names", async () => {
+  const group = await ClientGroup.connect({ a: named("a"), a_b: named("a_b"), gone: { command: "gudgeon-no-such-program" }, bare: new Server("bare") });
+  assert.deepEqual([...group.clients.keys()], ["a", "a_b", "bare"]);
+  assert.ok(group.errors.get("gone") instanceof ConnectFailed);
+  assert.deepEqual((await group.listTools()).map((tool) => tool.name), ["a_echo", "a_b_echo"]);
+  assert.deepEqual((await group.listPrompts()).map((prompt) => prompt.name), ["a_greet", "a_b_greet"]);
+  assert.deepEqual((await group.listResources()).map((one) => one.uri), ["a://about", "a-b://about"]);
+  assert.equal((await group.listResourceTemplates()).length, 2);
+  assert.equal((await group.callTool("a_echo", { text: "x" })).text, "a: x");
+  assert.equal((await group.callTool("a_b_echo", { text: "x" })).text, "a_b: x");
+  assert.equal((await group.getPrompt("a_b_greet")).messages[0].text, "Hello from a_b");
+  assert.equal((await group.readResource("a-b://about")).text, "About a_b.");
+  assert.equal((await group.readResource("a-b://items/7")).text, "7");
+  assert.equal((await group.readResource("a://about", { server: "a" })).text, "About a.");
+  await assert.rejects(group.readResource("c://about"), (error) => error instanceof ResourceNotFound && /not reached: gone/.test(error.message));
+  await assert.rejects(group.readResource("a://about", { server: "c" }), /no server "c"/);
+  await assert.rejects(group.callTool("gone_x"), ConnectFailed);
+  await assert.rejects(group.callTool("other_x"), (error) => error instanceof McpError && /<server>_<tool>/.test(error.hint));
+  await group[Symbol.asyncDispose]();
+});
+
+test("a group takes a host's configuration", async () => {
+  const group = await ClientGroup.connect({ mcpServers: { shelf: own(`app.tool("hi", {}, () => "hi");`) } }, { revision: "2025-11-25" });
+  assert.equal((await group.callTool("shelf_hi")).text, "hi");
+  assert.equal(group.clients.get("shelf").revision, "2025-11-25");
+  await group.close();
+});
+
+test("a target that is none fails the whole group, and closes the others", async () => {
+  await assert.rejects(ClientGroup.connect({ a: named("a"), b: "npx thing" }), (error) => error instanceof TypeError && /must be a URL/.test(error.message));
+  await assert.rejects(ClientGroup.connect({ command: "npx" }), /takes targets by name/);
+});
+
+// ── gudgeon/testing ─────────────────────────────────────────────────────────────────────────────────
+
+test("connect() speaks the era that is asked for, the newest otherwise", async () => {
+  assert.equal(eras.length, 5);
+  for (const era of eras) {
+    const client = await connect(named("t"), { era });
+    assert.equal(client.revision, era);
+    await client.close();
+  }
+  const client = await connect(named("t"));
+  assert.equal(client.revision, eras.at(-1));
+  await client.close();
+  await assert.rejects(connect({}), /no Server of gudgeon's/);
+  await assert.rejects(connect(named("t"), { replay: true }), NotSupported);
+});
+
+test("answers= declares what can be asked", async () => {
+  const app = new Server("t");
+  app.tool("can", {}, (_, ctx) => Object.keys(ctx.client.capabilities).sort());
+  for (const [answers, expected] of [[{ "Sure?": true }, ["elicitation", "sampling"]], [undefined, []]]) {
+    const client = await connect(app, { answers, era: "2025-11-25" });
+    assert.deepEqual(JSON.parse((await client.callTool("can")).text), expected);
+    await client.close();
+  }
+});
+
+test("a recorder writes down what was said", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const path = join(folder, "said.txt");
+  const client = await connect(named("t"), { recorder: new Recorder(path), era: "2025-06-18" });
+  assert.equal((await client.callTool("echo", { text: "hi" })).text, "t: hi");
+  await client.close();
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n").map((line) => [line[0], JSON.parse(line.slice(2))]);
+  assert.deepEqual(lines.map(([mark, { method }]) => [mark, method]), [
+    [">", "initialize"], ["<", undefined], [">", "notifications/initialized"], [">", "tools/call"], ["<", undefined],
+  ]);
+  assert.equal(lines.at(-1)[1].result.content[0].text, "t: hi");
+  rmSync(folder, { recursive: true });
+});
+
+test("faults are the same for the same seed", async () => {
+  const lost = async (seed) => {
+    const client = await connect(named("t"), { faults: { seed, drop: 0.3 }, era: "2025-11-25" });
+    const calls = Array.from({ length: 20 }, () => client.callTool("echo", { text: "" }, { timeoutMs: 300 }));
+    const outcomes = await Promise.allSettled(calls);
+    await client.close();
+    return outcomes.map(({ status }) => status);
+  };
+  const [one, same] = await Promise.all([lost(1), lost(1)]);
+  assert.deepEqual(one, same);
+  assert.ok(one.includes("rejected") && one.includes("fulfilled"));
+});

@@ -1,0 +1,36 @@
+/** A server of a few lines, for what our own server would never do. */
+
+const PRELUDE = `
+  process.stdout.on("error", () => process.exit());
+  const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+  const answer = ({ id }, result) => say({ id, result });
+  const refuse = ({ id }, code, message, data) => say({ id, error: { code, message, data } });
+  const ALL = { tools: { listChanged: true }, resources: {}, prompts: {}, completions: {}, logging: {} };
+  const legacy = (request, version = "2025-11-25", capabilities = ALL) => {
+    if (request.method === "server/discover") refuse(request, -32601, "Method not found");
+    else if (request.method === "initialize")
+      answer(request, { protocolVersion: version, capabilities, serverInfo: { name: "fake", version: "1" } });
+    else if (request.method === "ping") answer(request, {});
+    else return false;
+    return true;
+  };
+  const modern = (request, capabilities = ALL) => {
+    if (request.method !== "server/discover") return false;
+    answer(request, { resultType: "complete", supportedVersions: ["2026-07-28"], capabilities, ttlMs: 0, cacheScope: "private" });
+    return true;
+  };
+  const text = (...texts) => ({ resultType: "complete", content: texts.map((text) => ({ type: "text", text: String(text) })) });
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => hear(JSON.parse(line)));
+`;
+
+/** `hear` is the body of a function of one message, in which the names above can be used. */
+export function fake(hear, before = "") {
+  const args = ["-e", `${PRELUDE}\n${before}\nfunction hear(message) {\n${hear}\n}`];
+  return { command: process.execPath, args };
+}
+
+/** Our own server in a child process; `source` registers on `app`. */
+export function own(source, options = "{}") {
+  const code = `import * as g from "gudgeon"; const app = new g.Server("own", ${options});\n${source}\nawait app.run();`;
+  return { command: process.execPath, args: ["--input-type=module", "-e", code], cwd: new URL("../..", import.meta.url).pathname };
+}

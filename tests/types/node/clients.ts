@@ -1,0 +1,55 @@
+/** Types of clients; each `@ts-expect-error` line must fail. */
+import { Client, ClientGroup, ConnectionLost, McpError, Server, ToolResult, cancelled, declined, jsonSchema } from "gudgeon";
+import type { Completion, InputRequired, Page, Progress, Root, Target, Tool, Transport } from "gudgeon";
+import { Recorder, connect } from "gudgeon/testing";
+import * as z from "zod";
+
+import { same } from "./same.js";
+
+const targets: Target[] = [
+  new Server("a"), "https://example.org/mcp", new URL("tcp://localhost:1"), { command: "npx", args: ["-y", "thing"], env: { A: "1" } },
+  { url: "https://example.org", headers: { a: "b" } }, {} as Transport,
+];
+// @ts-expect-error: a command is an object
+targets.push(["npx", "-y", "thing"]);
+
+const client = await Client.connect(new Server("a"), {
+  revision: ["2025-11-25", "2026-07-28"],
+  timeoutMs: undefined,
+  onElicit: ({ mode }) => (mode === "url" ? declined : cancelled),
+  onSample: async ({ messages }) => messages[0]?.text ?? "",
+  roots: async () => ["file:///a", { uri: "file:///b", name: "b" } satisfies Root],
+});
+same<typeof client.instructions, string | undefined>(true);
+
+const any = await client.callTool("a");
+same<typeof any, ToolResult<unknown>>(true);
+const typed = await client.callTool("a", {}, { output: z.object({ n: z.number() }) });
+same<typeof typed.data, { n: number }>(true);
+const plain = await client.callTool("a", {}, { output: jsonSchema<string[]>({ type: "array" }), signal: undefined });
+same<typeof plain.data, string[]>(true);
+const literal = await client.callTool("a", {}, { output: { type: "integer" } });
+same<typeof literal.data, number>(true);
+
+const round = await client.callToolRound("a", {});
+same<typeof round, ToolResult | InputRequired>(true);
+const page = await client.listToolsPage();
+same<typeof page, Page<Tool>>(true);
+const completion = await client.complete("a", "b", "c");
+same<typeof completion, Completion>(true);
+await client.readResource("a://{b}", { variables: { b: ["c"] }, onProgress: (step: Progress) => void step.total });
+// @ts-expect-error: prompts take texts
+await client.getPrompt("a", { n: 1 });
+// @ts-expect-error: no such level
+await client.setLogLevel("loud");
+// @ts-expect-error: connect() makes clients
+new Client();
+// @ts-expect-error: connect() makes groups
+new ClientGroup();
+
+const group = await ClientGroup.connect({ mcpServers: { a: { command: "a" } } });
+same<ReturnType<typeof group.errors.get>, McpError | undefined>(true);
+const tester = await connect(new Server("a"), { era: "2025-11-25", answers: { "Sure?": true }, recorder: new Recorder("a.txt") });
+same<typeof tester, Client>(true);
+const explain = (error: unknown): number | undefined => (error instanceof ConnectionLost ? error.exitStatus : undefined);
+void explain;
