@@ -51,7 +51,8 @@ PATTERNS = {
     "cargo": r"test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored",
     "pytest": r"^(?=.*\d (?:passed|failed|error|skipped))(?:(?P<failed>\d+) failed,? ?)?(?:(?P<passed>\d+) passed,? ?)?"
     r"(?:(?P<skipped>\d+) skipped,? ?)?(?:\d+ warnings?,? ?)?(?:(?P<errors>\d+) errors? ?)?in ",
-    "tap": r"^# pass (?P<passed>\d+)$|^# fail (?P<failed>\d+)$|^# skipped (?P<skipped>\d+)$|^# cancelled (?P<errors>\d+)$",
+    "tap": r"^# pass (?P<passed>\d+)$|^# fail (?P<failed>\d+)$"
+    r"|^# skipped (?P<skipped>\d+)$|^# cancelled (?P<errors>\d+)$",
     "interop": r"^interop: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "demo": r"^demo: (?P<passed>\d+) pairs, \d+ calls, (?P<failed>\d+) failed",
     "skips": r"$^",

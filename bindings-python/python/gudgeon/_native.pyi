@@ -1,133 +1,271 @@
-"""The native half: see `bindings-python/src`. Checked against the built module by a test."""
+from _typeshed import SupportsGetItem
+from typing import Any, SupportsFloat, SupportsIndex, final
 
-from collections.abc import Callable
-from contextvars import Context as ContextVars
-from typing import Any, final
-
-@final
-class Server:
-    def __new__(cls, facts: bytes) -> Server: ...
-    @property
-    def has_async(self) -> bool: ...
-    def add(
-        self,
-        kind: str,
-        spec: bytes,
-        invoke: Callable[[bytes, Call], Any],
-        is_async: bool,
-        expose: tuple[type[BaseException], ...],
-        thread: bool | None,
-    ) -> Registered: ...
-    def add_completion(
-        self,
-        target: str,
-        argument: str,
-        invoke: Callable[[bytes, Call], Any],
-        is_async: bool,
-        expose: tuple[type[BaseException], ...],
-    ) -> Registered: ...
-    def add_method(
-        self, name: str, invoke: Callable[[bytes, Call], Any], is_async: bool, expose: tuple[type[BaseException], ...]
-    ) -> Registered: ...
-    def add_notification(
-        self, name: str, invoke: Callable[[bytes, Call], Any], is_async: bool, expose: tuple[type[BaseException], ...]
-    ) -> Registered: ...
-    def remove(self, kind: str, key: str) -> None: ...
-    def update(self, kind: str, key: str, changes: bytes) -> None: ...
-    def set_enabled(self, kind: str, keys: list[str], tags: list[str], enabled: bool) -> None: ...
-    def keys(self, kind: str) -> list[str]: ...
-    def get(self, kind: str, key: str) -> str | None: ...
-    def find_resource(self, uri: str) -> tuple[Callable[[bytes, Call], Any], bool, str, Read] | None: ...
-    def serve(self, fd_in: int, fd_out: int, app: Any, context: ContextVars) -> Serving: ...
-
-@final
-class Registered:
-    def wrap(self, invoke: Callable[[bytes, Call], Any]) -> None: ...
-
-@final
-class Read:
-    def contents(self, reply: Any) -> str: ...
-
-@final
-class Serving:
-    @property
-    def ended(self) -> bool: ...
-    @property
-    def wants_loop(self) -> bool: ...
-    @property
-    def in_flight(self) -> int: ...
-    def fileno(self) -> int: ...
-    def clear(self) -> None: ...
-    def lane_fileno(self) -> int: ...
-    def wait(self, timeout: float | None = None, other: int | None = None) -> None: ...
-    def attach(
-        self, spawn: Callable[..., Any], flush_soon: Callable[[], Any], settle_soon: Callable[[], Any]
-    ) -> None: ...
-    def detach(self) -> None: ...
-    def drain(self) -> None: ...
-    def settle(self) -> None: ...
-    def flush(self) -> None: ...
-    def tasks(self) -> list[Any]: ...
-    def end(self) -> None: ...
-    def cancel(self) -> None: ...
-    def stop(self, timeout: float) -> bool: ...
+__all__ = ["Call", "Client", "Mailbox", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
+    """
+    The circumstances of one call.
+    """
     @property
-    def app(self) -> Any: ...
+    def app(self, /) -> Any:
+        """
+        The Python server.
+        """
     @property
-    def request_id(self) -> str | int | None: ...
+    def cancelled(self, /) -> bool: ...
     @property
-    def revision(self) -> str: ...
+    def client_capabilities(self, /) -> str | None:
+        """
+        What the client declared, as JSON.
+        """
     @property
-    def meta(self) -> str | None: ...
+    def client_info(self, /) -> str | None:
+        """
+        The client's `Implementation`, as JSON.
+        """
     @property
-    def client_info(self) -> str | None: ...
+    def has_room(self, /) -> bool:
+        """
+        Whether the peer reads fast enough for more to be sent.
+        """
     @property
-    def client_capabilities(self) -> str | None: ...
+    def is_async(self, /) -> bool: ...
+    def log(self, /, level: str, logger: str | None, data: bytes) -> None:
+        """
+        `data` is JSON.
+        """
     @property
-    def cancelled(self) -> bool: ...
+    def meta(self, /) -> str | None:
+        """
+        The request's `_meta`, as JSON.
+        """
+    def progress(self, /, progress: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex | None, message: str | None) -> None: ...
     @property
-    def is_async(self) -> bool: ...
+    def request_id(self, /) -> Any | None:
+        """
+        `None` for a notification.
+        """
     @property
-    def state(self) -> dict[str, Any]: ...
+    def revision(self, /) -> str: ...
     @property
-    def session(self) -> dict[str, Any]: ...
+    def session(self, /) -> dict:
+        """
+        A dictionary that lives as long as this stream of frames.
+        """
     @property
-    def has_room(self) -> bool: ...
-    def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
-    def log(self, level: str, logger: str | None, data: bytes) -> None: ...
-
-@final
-class Slot:
-    def reply(self, result: Any) -> None: ...
-    def fail(self, error: BaseException) -> None: ...
+    def state(self, /) -> dict:
+        """
+        A dictionary that lives as long as this call.
+        """
 
 @final
 class Client:
-    def __new__(cls, options: bytes) -> Client: ...
+    """
+    One client. It does nothing before `connect`.
+    """
+    def __new__(cls, /, options: bytes) -> Client: ...
+    def answer(self, /, number: SupportsIndex, result: bytes) -> None:
+        """
+        The answer to a question of the server's, as on the wire.
+        """
+    def call(self, /, mailbox: Mailbox, order: bytes, how: bytes | None = None, wants_progress: bool = False) -> int:
+        """
+        Starts one thing, as JSON, and how to do it. The ticket.
+        """
+    def cancel(self, /, mailbox: Mailbox, ticket: SupportsIndex) -> None:
+        """
+        Nobody waits for this ticket any more: the server is told, nothing more arrives.
+        """
+    def close(self, /, mailbox: Mailbox) -> int:
+        """
+        Ends the connection. The ticket.
+        """
+    def connect(self, /, mailbox: Mailbox, place: bytes, stream: SupportsIndex | None = None) -> int:
+        """
+        Reaches the server. `stream` is one end of a pair of sockets, which is duplicated. The ticket.
+        """
+    def move_to(self, /, mailbox: Mailbox) -> None:
+        """
+        What is for nobody in particular goes there from now on.
+        """
+    def notify(self, /, method: str, params: bytes) -> None: ...
     @property
-    def number(self) -> int: ...
-    def connect(self, mailbox: Mailbox, place: bytes, stream: int | None = None) -> int: ...
-    def call(self, mailbox: Mailbox, order: bytes, how: bytes | None = None, wants_progress: bool = False) -> int: ...
-    def cancel(self, mailbox: Mailbox, ticket: int) -> None: ...
-    def notify(self, method: str, params: bytes) -> None: ...
-    def set_roots(self, roots: bytes) -> None: ...
-    def move_to(self, mailbox: Mailbox) -> None: ...
-    def answer(self, number: int, result: bytes) -> None: ...
-    def refuse(self, number: int, why: bytes) -> None: ...
-    def close(self, mailbox: Mailbox) -> int: ...
+    def number(self, /) -> int:
+        """
+        Its number in letters that are for nobody in particular.
+        """
+    def refuse(self, /, number: SupportsIndex, why: bytes) -> None:
+        """
+        Why a question is not answered, as JSON.
+        """
+    def set_roots(self, /, roots: bytes) -> None: ...
 
 @final
 class Mailbox:
-    def __new__(cls) -> Mailbox: ...
-    def fileno(self) -> int: ...
-    def take(self) -> list[tuple[Any, ...]]: ...
-    def wait(self, ticket: int, timeout: float | None = None) -> list[tuple[Any, ...]]: ...
+    """
+    Where letters are kept until they are taken.
+    """
+    def __new__(cls, /) -> Mailbox: ...
+    def fileno(self, /) -> int:
+        """
+        Readable when there is something to take.
+        """
+    def take(self, /) -> list[tuple]:
+        """
+        All that has arrived.
+        """
+    def wait(self, /, ticket: SupportsIndex, timeout: SupportsFloat | SupportsIndex | None = None) -> list[tuple]:
+        """
+        Blocks until something has arrived for this ticket, or for a client as a whole, or the time (seconds) is over;
+        signals are handled meanwhile.
+        """
 
-def shut_down_clients(timeout: float) -> None: ...
-def take_stdio() -> tuple[int, int]: ...
-def shut_down(timeout: float) -> bool: ...
-def expand(template: str, variables: bytes) -> str: ...
-def variables(template: str) -> list[str]: ...
+@final
+class Read:
+    """
+    What becomes of the reply of a resource that another handler reads.
+    """
+    def contents(self, /, reply: Any) -> str: ...
+
+@final
+class Registered:
+    """
+    The handler of one registration, for who registered it.
+    """
+    def wrap(self, /, invoke: Any) -> None:
+        """
+        From now on this async function runs in the handler's place. The first wrapper stays.
+        """
+
+@final
+class Server:
+    """
+    The offers of one server. A change makes the next snapshot and tells every stream.
+    """
+    def __new__(cls, /, facts: bytes) -> Server:
+        """
+        `facts`: what the server says of itself, as JSON.
+        """
+    def add(self, /, kind: str, spec: bytes, invoke: Any, is_async: bool, expose: Any, thread: bool | None) -> Registered: ...
+    def add_completion(self, /, target: str, argument: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def add_method(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def add_notification(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def find_resource(self, /, uri: str) -> tuple[Any, bool, str, Read] | None:
+        """
+        Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
+        nobody does.
+        """
+    def get(self, /, kind: str, key: str) -> str | None:
+        """
+        What clients see of one offer, as JSON; `None` where it is not registered.
+        """
+    @property
+    def has_async(self, /) -> bool:
+        """
+        Whether a handler needs an event loop.
+        """
+    def keys(self, /, kind: str) -> list[str]: ...
+    def remove(self, /, kind: str, key: str) -> None: ...
+    def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any) -> Serving:
+        """
+        Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
+        """
+    def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
+    def update(self, /, kind: str, key: str, changes: bytes) -> None:
+        """
+        `changes`: new values by their JSON names; null takes a member away.
+        """
+
+@final
+class Serving:
+    """
+    One stream of frames being served.
+    """
+    def attach(self, /, spawn: Any, flush_soon: Any, settle_soon: Any) -> None:
+        """
+        From now on `async def` handlers run on this loop: `spawn(coroutine)` starts one, `flush_soon()` and
+        `settle_soon()` have `flush` and `settle` called at the end of the loop's turn.
+        """
+    def cancel(self, /) -> None:
+        """
+        Gives up all that is in flight: handlers are cancelled, nothing is answered any more.
+        """
+    def clear(self, /) -> None: ...
+    def detach(self, /) -> None: ...
+    def drain(self, /) -> None: ...
+    def end(self, /) -> None:
+        """
+        Reads nothing more; what is in flight goes on.
+        """
+    @property
+    def ended(self, /) -> bool:
+        """
+        Whether nothing more is read: the input has ended, the peer is gone, or `end` was called.
+        """
+    def fileno(self, /) -> int:
+        """
+        Readable when one of the three above may have changed; `clear` it before looking.
+        """
+    def flush(self, /) -> None: ...
+    @property
+    def in_flight(self, /) -> int:
+        """
+        Requests that were read and not yet answered.
+        """
+    def lane_fileno(self, /) -> int:
+        """
+        Readable when `drain` has something to do.
+        """
+    def settle(self, /) -> None: ...
+    def stop(self, /, timeout: SupportsFloat | SupportsIndex) -> bool:
+        """
+        Writes what is queued and lets the threads go; whether all are gone in time (seconds).
+        """
+    def tasks(self, /) -> list[Any]:
+        """
+        The tasks of handlers under way.
+        """
+    def wait(self, /, timeout: SupportsFloat | SupportsIndex | None = None, other: SupportsIndex | None = None) -> None:
+        """
+        Blocks until `fileno()` or `other` is readable, or a signal came.
+        """
+    @property
+    def wants_loop(self, /) -> bool:
+        """
+        Whether a handler waits for an event loop that is not there.
+        """
+
+@final
+class Slot:
+    """
+    Where the answer of an `async def` handler goes: exactly one, also when its coroutine is dropped without a word.
+    """
+    def fail(self, /, error: Any) -> None: ...
+    def reply(self, /, result: Any) -> None: ...
+
+def expand(template: str, variables: bytes) -> str:
+    """
+    The URI that a template gives with these variables (a JSON object).
+    """
+
+def shut_down(timeout: SupportsFloat | SupportsIndex) -> bool:
+    """
+    Stops every stream, before the interpreter is finalised; whether all threads have left it in time (seconds).
+    """
+
+def shut_down_clients(timeout: SupportsFloat | SupportsIndex) -> None:
+    """
+    Closes what is still open and ends the thread; takes about as long as it may (seconds) at most.
+    """
+
+def take_stdio() -> tuple[int, int]:
+    """
+    Takes standard input and output for the protocol: prints go to standard error from now on. The descriptors.
+    """
+
+def variables(template: str) -> list[str]:
+    """
+    The names of a template's variables.
+    """
