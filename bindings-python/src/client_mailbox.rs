@@ -12,10 +12,7 @@ use gudgeon::{
     error::Error,
     protocol::Raw,
 };
-use pyo3::{
-    prelude::*,
-    types::{PyBytes, PyTuple},
-};
+use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{client_error::error_json, waker::Waker};
 
@@ -90,7 +87,7 @@ impl Mailbox {
     }
 
     /// All that has arrived.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.0.waker.clear();
         let letters = self.0.collect(None);
         letters.into_iter().map(|it| it.into_tuple(py)).collect()
@@ -104,7 +101,7 @@ impl Mailbox {
         py: Python<'py>,
         ticket: u64,
         timeout: Option<f64>,
-    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let limit = timeout.and_then(|it| Duration::try_from_secs_f64(it.max(0.0)).ok());
         let deadline = limit.and_then(|it| Instant::now().checked_add(it));
         loop {
@@ -196,10 +193,10 @@ impl Letter {
     }
 
     /// `(what, to whom, …)`
-    fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let bytes = |it: &Raw| PyBytes::new(py, it.get().as_bytes());
         let to = self.to;
-        match self.content {
+        let tuple = match self.content {
             Content::Done(reply) => {
                 let data = reply.data.as_ref().map(bytes);
                 ("done", to, bytes(&reply.result), data, reply.is_input_required).into_pyobject(py)
@@ -217,6 +214,7 @@ impl Letter {
                 ("question", to, number, kind, bytes(&params)).into_pyobject(py)
             }
             Content::Withdrawn(number) => ("withdrawn", to, number).into_pyobject(py),
-        }
+        };
+        tuple.map(Bound::into_any)
     }
 }

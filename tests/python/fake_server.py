@@ -9,6 +9,7 @@ MODE = sys.argv[1]
 TOOLS = [
     {"name": "echo", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "slow", "inputSchema": {"type": "object"}},
+    {"name": "patient", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}},
     {"name": "typed", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}},
 ]
 
@@ -45,6 +46,11 @@ def call(id, name, arguments, token):
     elif name == "die":
         print("the last line of all", file=sys.stderr, flush=True)
         os._exit(7)
+    elif name == "pid":
+        send(id=id, result=text(str(os.getpid())))
+    elif name == "patient":
+        time.sleep(0.3)
+        send(id=id, result=text("patience"))
     elif name == "steps":
         for step in range(arguments["steps"]):
             time.sleep(arguments["pause"])

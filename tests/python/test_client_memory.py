@@ -246,6 +246,14 @@ async def test_logs_reach_the_callback(app):
     assert [(it.level, it.data) for it in logs] == [("warning", "careful")]
 
 
+async def test_a_calls_own_on_progress_comes_before_the_clients(app):
+    seen = []
+    async with Client(app, on_progress=seen.append) as client:
+        await client.call_tool("steps", {"n": 2})
+        await client.call_tool("steps", {"n": 1}, on_progress=lambda step: None)
+    assert [it.progress for it in seen] == [1, 2]
+
+
 async def test_meta_goes_along(app):
     async with Client(app) as client:
         assert (await client.call_tool("meta", meta={"acme/k": 5})).text == "5"

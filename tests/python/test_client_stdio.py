@@ -26,7 +26,7 @@ def fake(mode="legacy", **env):
 def test_a_modern_client_falls_back_to_what_the_server_speaks():
     with SyncClient(fake()) as client:
         assert client.revision == "2025-11-25" and client.server.name == "fake"
-        assert [tool.name for tool in client.list_tools()] == ["echo", "slow", "typed"]
+        assert [tool.name for tool in client.list_tools()] == ["echo", "slow", "patient", "typed"]
         assert client.call_tool("echo", {"a": 1}).data == '{"a": 1}'
 
 
@@ -44,6 +44,9 @@ def test_a_revision_can_be_pinned():
 def test_text_that_is_json_becomes_the_type_asked_for():
     with SyncClient(fake()) as client:
         assert client.call_tool("echo", {"a": 1}, returns=dict[str, int]).data == {"a": 1}
+        assert client.call_tool("echo", {"1": 2}, returns=dict[int, int]).data == {1: 2}
+        with pytest.raises(McpError, match="no int"):
+            client.call_tool("log", {}, returns=int)
 
 
 def test_a_command_that_is_not_there():
@@ -89,7 +92,40 @@ def test_a_server_that_dies_in_the_middle():
             client.list_tools()
 
 
-def test_a_server_is_restarted_where_that_is_wanted(tmp_path):
+def test_a_server_that_left_meanwhile_is_restarted_before_the_call():
+    back = []
+    command = Command(sys.executable, FAKE, "legacy", restart=True)
+    with SyncClient(command, on_reconnect=back.append) as client:
+        pid = int(client.call_tool("pid", {}).text)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(0.3)
+        assert int(client.call_tool("pid", {}).text) != pid
+        assert len(back) == 1
+
+
+async def test_what_is_safe_is_repeated_and_nothing_else():
+    command = Command(sys.executable, FAKE, "legacy", restart=True)
+
+    async def lose(client, call):
+        pid = int((await client.call_tool("pid", {})).text)
+        waiting = asyncio.ensure_future(call())
+        await asyncio.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        return await waiting
+
+    async with Client(command) as client:
+        await client.list_tools()
+        with pytest.raises(ConnectionLost, match="signal 9"):
+            await lose(client, lambda: client.call_tool("steps", {"steps": 1, "pause": 0.5}))
+        again = await lose(client, lambda: client.call_tool("patient", {}))
+        assert again.text == "patience"
+    async with Client(command, retry="never") as client:
+        await client.list_tools()
+        with pytest.raises(ConnectionLost):
+            await lose(client, lambda: client.call_tool("patient", {}))
+
+
+def test_a_server_is_restarted_where_that_is_wanted():
     command = Command(sys.executable, FAKE, "legacy", restart=True)
     back = []
     with SyncClient(command, on_reconnect=back.append) as client:

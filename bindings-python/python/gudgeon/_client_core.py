@@ -55,6 +55,7 @@ class Core:
         self.place = place_of(target)
         self.native = Client(options.to_json())
         self.number: int = self.native.number
+        self.restarts = isinstance(self.place, Command) and self.place.restart
         self._process = os.getpid()
         self.identity: dict[str, Any] | None = None
         self.subscriptions: list[Any] = []
@@ -143,7 +144,7 @@ class Core:
         order = {"callTool": {"name": name, "arguments": _object("arguments", arguments)}}
         letter = yield from self._do(order, options, repeat=name in self._repeatable)
         result = read_tool(self, name, letter)
-        return result if returns is ... or result.is_error else typed(self, name, result, returns)
+        return result if returns is ... or result.is_error else typed(self, name, letter, returns)
 
     def call_tool_round(
         self,
@@ -227,8 +228,7 @@ class Core:
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
         text = encode(order)
         ask = Ask(lambda mailbox: self.native.call(mailbox, text, special, on_progress is not None), on_progress)
-        restarts = isinstance(self.place, Command) and self.place.restart
-        if not restarts:
+        if not self.restarts:
             return (yield ask)
         retry = self.options.retry
         attempts = 1 if retry is None or (retry.only_safe and not repeat) else retry.attempts

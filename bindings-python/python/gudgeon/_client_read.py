@@ -54,34 +54,33 @@ def read_prompt(core: Any, letter: tuple[Any, ...]) -> PromptResult:
     return read_page(core, "prompts/get", lambda: PromptResult.from_dict(decode(letter[2])))
 
 
-def typed(core: Any, name: str, result: ToolResult[Any], wanted: Any) -> ToolResult[Any]:
+def typed(core: Any, name: str, letter: tuple[Any, ...], wanted: Any) -> ToolResult[Any]:
     """The result with `data` in the type asked for. A server older than structured content says JSON in its text."""
-    from msgspec.json import decode
-
-    data = result.data
-    has_structure = "_data" in result.__dict__
-    if not has_structure and wanted is not str:
-        try:
-            data = decode(result.text)
-        except ValueError:
-            pass
+    result = read_tool(core, name, letter)
+    said = letter[3]
     try:
-        return result._with_data(_converter(wanted)(data))
+        if said is None and wanted is str:
+            return result._with_data(result.text)
+        return result._with_data(_reader(wanted)(result.text.encode() if said is None else said))
     except (ValueError, TypeError) as error:
         label = getattr(wanted, "__name__", None) or str(wanted)
+        problem = " ".join(str(error).split())
         raise McpError(
-            f"what tool {name!r} answered is no {label}: {error}", data=data, target=core.target_name(), phase="call"
+            f"what tool {name!r} answered is no {label}: {problem}",
+            data=result.data,
+            target=core.target_name(),
+            phase="call",
         ) from error
 
 
-def _converter(wanted: Any) -> Callable[[Any], Any]:
+def _reader(wanted: Any) -> Callable[[bytes], Any]:
+    """What reads JSON as this type."""
+    from ._json import decoder, is_pydantic
     from ._schema import uses_pydantic
 
-    if uses_pydantic(wanted):
-        from pydantic import TypeAdapter
+    if is_pydantic(wanted) or not uses_pydantic(wanted):
+        return decoder(wanted).decode
+    from pydantic import TypeAdapter
 
-        adapter: Any = TypeAdapter(wanted)
-        return lambda data: adapter.validate_python(data)
-    from ._json import convert
-
-    return lambda data: convert(data, wanted)
+    adapter: Any = TypeAdapter(wanted)
+    return lambda said: adapter.validate_json(said)

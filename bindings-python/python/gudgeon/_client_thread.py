@@ -29,6 +29,9 @@ class ThreadPost:
 
     def run(self, steps: Steps) -> Any:
         """Walks the steps of an operation."""
+        if self.core.restarts:
+            # The server may be gone since the last call: then it is started afresh before this one.
+            self.wait(0)
         try:
             step = next(steps)
             while True:
