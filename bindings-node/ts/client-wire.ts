@@ -1,5 +1,6 @@
 import { errorOf, type Told } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
+import type { Subscription } from "./client-subscription.js";
 import { Cancelled, ConnectionLost, Declined } from "./errors.js";
 import { toJson } from "./json.js";
 import { checked, type NativeClient } from "./native.js";
@@ -57,6 +58,8 @@ interface Waiting {
 
 /** The seam to the native client: requests go in by number, outcomes and events come out in batches. */
 export class ClientWire {
+  /** Who wants to hear of changes. */
+  readonly subscriptions = new Set<Subscription>();
   readonly #native: NativeClient;
   readonly #options: ClientOptions;
   readonly #waiting = new Map<number, Waiting>();
@@ -72,8 +75,8 @@ export class ClientWire {
     this.#native = open(() => this.#drain());
   }
 
-  get native(): NativeClient {
-    return this.#native;
+  get isOpen(): boolean {
+    return this.#reason === undefined;
   }
 
   async connect(): Promise<Facts> {
@@ -126,6 +129,7 @@ export class ClientWire {
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of left) reject(this.#lost(this.#reason ?? ""));
+    for (const one of this.subscriptions) one.end(this.#lost(this.#reason ?? ""));
     this.#native.release();
   }
 
@@ -186,7 +190,11 @@ export class ClientWire {
         return tell("onLog", this.#options.onLog, { level, logger, data });
       }
       case "changed":
+        for (const one of this.subscriptions) one.hear({ kind: entry[1] });
         return tell("onListChanged", this.#options.onListChanged, entry[1]);
+      case "updated":
+        for (const one of this.subscriptions) one.hear({ kind: "updated", uri: entry[1] });
+        return;
       case "notified":
         if (entry[1] === "notifications/elicitation/complete") {
           tell("onUrlDone", this.#options.onUrlDone, String(entry[2]["elicitationId"] ?? ""));
@@ -197,7 +205,6 @@ export class ClientWire {
       case "closed":
         this.#reason ??= entry[1];
         return;
-      case "updated":
       case "askCancelled":
         return;
     }

@@ -1,6 +1,7 @@
 import { brandClass } from "./brand.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { toolResult } from "./client-result.js";
+import { Subscription } from "./client-subscription.js";
 import { reach, type Reached } from "./client-target.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
 import { isObject } from "./content.js";
@@ -147,12 +148,14 @@ export class Client implements AsyncDisposable {
     this.#wire.setRoots(toJson(rootsToWire(roots), "the roots"));
   }
 
-  subscribe(
-    _what: { uris?: readonly string[] | undefined; tools?: boolean | undefined; resources?: boolean | undefined; prompts?: boolean | undefined },
-  ): AsyncIterableIterator<Change> & AsyncDisposable {
-    throw new NotSupported("subscribe(): this version of gudgeon has no subscriptions", {
-      hint: "onListChanged hears of changed lists; read a resource again to see whether it changed",
-    });
+  /** Changes as they are told, from the first step of the iteration on. */
+  subscribe(what: {
+    uris?: readonly string[] | undefined;
+    tools?: boolean | undefined;
+    resources?: boolean | undefined;
+    prompts?: boolean | undefined;
+  }): AsyncIterableIterator<Change> & AsyncDisposable {
+    return new Subscription(this.#wire, this, what);
   }
 
   async setLogLevel(level: LogLevel): Promise<void> {

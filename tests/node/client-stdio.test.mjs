@@ -222,6 +222,26 @@ test("a round by hand gives the questions, and takes answers and state", async (
   await second.close();
 });
 
+test("a subscription to resources is asked for and taken back", async () => {
+  const client = await Client.connect(fake(`
+    const caps = { resources: { subscribe: true }, tools: {} };
+    if (legacy(message, "2025-11-25", caps)) return;
+    if (message.method === "resources/subscribe") {
+      answer(message, {});
+      for (const uri of ["a://other", message.params.uri, message.params.uri]) say({ method: "notifications/resources/updated", params: { uri } });
+    } else if (message.method === "resources/unsubscribe") {
+      taken.push(message.params.uri);
+      answer(message, {});
+    } else if (message.id) answer(message, text(taken));
+  `, `const taken = [];`), { revision: "2025-11-25" });
+  for await (const change of client.subscribe({ uris: ["a://b"] })) {
+    assert.deepEqual(change, { kind: "updated", uri: "a://b" });
+    break;
+  }
+  assert.equal((await client.callTool("taken")).text, "a://b");
+  await client.close();
+});
+
 test("pages to visit first are an error of their own", async () => {
   const client = await Client.connect(fake(`
     if (legacy(message) || !message.id) return;
@@ -300,6 +320,15 @@ test("a script lives on while its client is connected, and its server ends with 
   for (let tries = 0; tries < 100 && !existsSync(gone); tries++) await sleep(50);
   assert.ok(existsSync(gone));
   rmSync(folder, { recursive: true });
+});
+
+test("a script that ends in the middle of calls ends cleanly", async () => {
+  const child = script("module", `
+    const client = await Client.connect(${JSON.stringify(fake(`legacy(message)`))}, { revision: "2025-11-25" });
+    for (let call = 0; call < 100; call++) client.callTool("never").catch(() => {});
+    setTimeout(() => process.exit(5), 50);
+  `);
+  assert.deepEqual(await once(child, "exit"), [5, null]);
 });
 
 test("a script ends by itself when the server has died, or could not be started", async () => {

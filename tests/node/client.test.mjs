@@ -172,7 +172,8 @@ test("misuse says what to write", async () => {
   await assert.rejects(client.callTool("add", { a: 1n }), /callTool\(\)\.arguments\.a is a BigInt/);
   await assert.rejects(client.callTool("add", {}, { timeoutMs: 0 }), /timeoutMs must be milliseconds above 0/);
   await assert.rejects(client.setLogLevel("loud"), /"loud" is no log level/);
-  assert.throws(() => client.subscribe({ tools: true }), NotSupported);
+  assert.throws(() => client.subscribe({}), /subscribe\(\) to something/);
+  assert.throws(() => client.subscribe({ uris: [3] }), /uris\[0\] must be a text/);
   await client.close();
 });
 
@@ -186,6 +187,35 @@ test("a changed list is told, and what is called after it is known anew", async 
   assert.equal(await heard, "tools");
   assert.equal((await client.callTool("late")).data, 5);
   await client.close();
+});
+
+test("a subscription hears of changed lists until it is left or the client is closed", async () => {
+  const app = shelf();
+  const client = await connect(app, { era: "2025-11-25" });
+  const changes = client.subscribe({ tools: true });
+  const first = changes.next();
+  await client.ping();
+  app.tools.disable("add");
+  assert.deepEqual(await first, { done: false, value: { kind: "tools" } });
+  setTimeout(() => app.tools.enable("add"), 20);
+  for await (const change of changes) {
+    assert.deepEqual(change, { kind: "tools" });
+    break;
+  }
+  assert.deepEqual(await changes.next(), { done: true, value: undefined });
+  const lost = client.subscribe({ prompts: true }).next();
+  await client.ping();
+  await Promise.all([client.close(), assert.rejects(lost, (error) => error.kind === "lost")]);
+});
+
+test("a subscription that the server can't keep says so", async () => {
+  const legacy = await connect(new Server("bare"), { era: "2025-11-25" });
+  await assert.rejects(legacy.subscribe({ tools: true }).next(), /did not declare tools\.listChanged/);
+  await assert.rejects(legacy.subscribe({ uris: ["a://b"] }).next(), NotSupported);
+  await legacy.close();
+  const modern = await connect(shelf());
+  await assert.rejects(modern.subscribe({ tools: true }).next(), NotSupported);
+  await modern.close();
 });
 
 test("a callback that throws keeps nobody from hearing", async (t) => {
