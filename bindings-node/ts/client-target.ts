@@ -12,6 +12,8 @@ const REACHED = "a command ({ command, args }), a Server in this process, or a T
 export interface Reached {
   readonly name: string;
   open(settings: string, wake: () => void): NativeClient;
+  /** Whether it may be opened again when the connection was lost. */
+  readonly restarts?: boolean;
   /** Resolves when it can be opened. */
   readonly ready?: Promise<void>;
   /** Resolves when what serves in this process has let go; rejects with why it could not serve. */
@@ -43,14 +45,10 @@ function command(given: Command, place: string): Reached {
   if (wrong >= 0) throw new TypeError(`${place}: args must be a list of texts, and args[${wrong}] is none`);
   const named = Object.entries(env).find(([, value]) => typeof value !== "string");
   if (named) throw new TypeError(`${place}: env.${named[0]} must be a text`);
-  if (restart) {
-    throw new NotSupported(`${place}: this version of gudgeon does not start a server anew that has ended`, {
-      hint: "leave restart out, and connect again after ConnectionLost",
-    });
-  }
   const json = JSON.stringify({ command, args, env: Object.entries(env), cwd });
   return {
     name: [command, ...args].join(" "),
+    restarts: restart === true,
     open: (settings, wake) => checked(place, () => native().NativeClient.startCommand(json, settings, wake)),
   };
 }

@@ -104,7 +104,7 @@ export class ClientWire {
     return signal ? this.#abortable(number, what, signal, reply) : reply;
   }
 
-  notify(method: string, params: Wire): void {
+  async notify(method: string, params: Wire): Promise<void> {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     checked(`notify(${JSON.stringify(method)})`, () => this.#native.notify(method, toJson(params, "the params")));
   }
@@ -152,6 +152,11 @@ export class ClientWire {
       everywhere(progress);
       onProgress(progress);
     };
+  }
+
+  /** Why there is no connection any more. */
+  lost(): ConnectionLost {
+    return this.#lost(this.#reason ?? "the client is connected");
   }
 
   #lost(reason: string): ConnectionLost {
@@ -224,7 +229,7 @@ export class ClientWire {
 const CALLBACKS: Readonly<Record<Asked, string>> = { elicit: "onElicit", sample: "onSample", roots: "roots()" };
 
 /** A callback that throws must not keep others from hearing what they wait for. */
-function tell<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
+export function tell<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
   const failed = (error: unknown): void => console.error(`${name} failed:`, error);
   try {
     const given = callback?.(value);

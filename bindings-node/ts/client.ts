@@ -1,5 +1,6 @@
 import { brandClass } from "./brand.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
+import { RestartingWire } from "./client-restart.js";
 import { toolResult } from "./client-result.js";
 import { Subscription } from "./client-subscription.js";
 import { reach, type Reached } from "./client-target.js";
@@ -25,10 +26,10 @@ export class Client implements AsyncDisposable {
   readonly capabilities: Meta;
   readonly instructions: string | undefined;
   readonly sessionId: string | undefined;
-  readonly #wire: ClientWire;
+  readonly #wire: ClientWire | RestartingWire;
   readonly #served: Promise<void> | undefined;
 
-  private constructor(wire: ClientWire, facts: Facts, served: Promise<void> | undefined) {
+  private constructor(wire: ClientWire | RestartingWire, facts: Facts, served: Promise<void> | undefined) {
     this.#wire = wire;
     this.#served = served;
     this.server = facts.server;
@@ -44,10 +45,12 @@ export class Client implements AsyncDisposable {
     const settings = settingsOf(options, place);
     const reached = reach(target, place);
     await reached.ready;
-    const wire = new ClientWire(options, reached.name, (wake) => reached.open(settings, wake));
+    const open = (): ClientWire => new ClientWire(options, reached.name, (wake) => reached.open(settings, wake));
+    const wire = open();
     const failure = failureOf(reached);
     try {
-      return new Client(wire, await wire.connect(), reached.served);
+      const facts = await wire.connect();
+      return new Client(reached.restarts ? new RestartingWire(wire, open, options) : wire, facts, reached.served);
     } catch (error) {
       throw (await failure()) ?? error;
     }
@@ -155,7 +158,7 @@ export class Client implements AsyncDisposable {
     resources?: boolean | undefined;
     prompts?: boolean | undefined;
   }): AsyncIterableIterator<Change> & AsyncDisposable {
-    return new Subscription(this.#wire, this, what);
+    return new Subscription(this.#wire instanceof RestartingWire ? this.#wire.current : this.#wire, this, what);
   }
 
   async setLogLevel(level: LogLevel): Promise<void> {
@@ -177,7 +180,7 @@ export class Client implements AsyncDisposable {
 
   /** Any notification; one of the specification's that the revision lacks is not sent. */
   async notify(method: string, params: object = {}): Promise<void> {
-    this.#wire.notify(method, object(params, `the params of ${method}`) as Wire);
+    await this.#wire.notify(method, object(params, `the params of ${method}`) as Wire);
   }
 
   /** Ends the connection, and a process that was started for it; twice is fine. */

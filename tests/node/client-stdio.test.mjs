@@ -119,6 +119,34 @@ test("a server that dies during a call fails every call, and later ones at once"
   await client.close();
 });
 
+test("a server that may be restarted is: what only reads is asked again, the rest is the caller's to repeat", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
+  const server = fake(`
+    if (legacy(message) || !message.id) return;
+    const list = (...tools) => answer(message, { tools });
+    if (message.method === "logging/setLevel") { level = message.params.level; return answer(message, {}); }
+    if (message.method === "tools/list") return list({ name: "safe", inputSchema: {}, annotations: { readOnlyHint: true } }, { name: "unsafe", inputSchema: {} });
+    if (message.params.name === "die" || (!fs.existsSync(mark) && message.params.name !== "any")) { fs.writeFileSync(mark, ""); process.exit(4); }
+    answer(message, text(level));
+  `, `const fs = require("node:fs"); const mark = ${JSON.stringify(join(folder, "died"))}; let level = "none";`);
+  const reconnects = [];
+  const client = await Client.connect({ ...server, restart: true }, {
+    revision: "2025-11-25",
+    onReconnect: ({ attempt, reason }) => reconnects.push([attempt, reason.message.includes("status 4")]),
+  });
+  await client.listTools();
+  await client.setLogLevel("error");
+  assert.equal((await client.callTool("safe")).text, "error");
+  assert.deepEqual(reconnects, [[2, true]]);
+  await assert.rejects(client.callTool("die"), ConnectionLost);
+  const texts = await Promise.all([client.callTool("unsafe"), client.callTool("any")]);
+  assert.deepEqual(texts.map((one) => one.text), ["error", "error"]);
+  assert.equal(reconnects.length, 2);
+  await client.close();
+  await assert.rejects(client.callTool("safe"), ConnectionLost);
+  rmSync(folder, { recursive: true });
+});
+
 test("an aborted call tells the server", async () => {
   const client = await Client.connect(fake(`
     if (legacy(message)) return;
@@ -346,6 +374,5 @@ test("a script ends by itself when the server has died, or could not be started"
 });
 
 test("what this version does not do is said at once", async () => {
-  await assert.rejects(Client.connect({ command: "node", restart: true }), NotSupported);
   await assert.rejects(Client.connect(own(ADD), { revision: "0.7" }), NotSupported);
 });

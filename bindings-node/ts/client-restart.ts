@@ -1,0 +1,98 @@
+import { type ClientWire, type Reply, type RequestOptions, tell } from "./client-wire.js";
+import { isObject } from "./content.js";
+import { ConnectionLost } from "./errors.js";
+import type { ClientOptions } from "./types.js";
+
+type Wire = Readonly<Record<string, unknown>>;
+
+const ATTEMPTS = 5;
+const DEADLINE_MS = 30_000;
+/** What may be asked twice: it only reads. */
+const READS = /^(list|readResource$|getPrompt$|complete$|ping$)/;
+
+/** The wire of a client whose server may be started anew: what was set up is set up again, what only reads is asked again. */
+export class RestartingWire {
+  #wire: ClientWire;
+  readonly #open: () => ClientWire;
+  readonly #options: ClientOptions;
+  readonly #attempts: number;
+  readonly #deadlineMs: number;
+  /** Tools that are marked read-only or idempotent. */
+  readonly #safeTools = new Set<unknown>();
+  #reviving: Promise<void> | undefined;
+  #isClosed = false;
+  #roots: string | undefined;
+  #logLevel: Wire | undefined;
+
+  constructor(wire: ClientWire, open: () => ClientWire, options: ClientOptions) {
+    const { retry = "safe" } = options;
+    const { attempts = ATTEMPTS, deadlineMs = DEADLINE_MS } = typeof retry === "object" ? retry : {};
+    this.#wire = wire;
+    this.#open = open;
+    this.#options = options;
+    this.#attempts = retry === "never" ? 1 : attempts;
+    this.#deadlineMs = deadlineMs;
+  }
+
+  get current(): ClientWire {
+    return this.#wire;
+  }
+
+  async request(what: string, params: Wire, options: RequestOptions = {}): Promise<Reply> {
+    const end = performance.now() + this.#deadlineMs;
+    const attempts = READS.test(what) || (what === "callTool" && this.#safeTools.has(params["name"])) ? this.#attempts : 1;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#revive(attempt);
+        const reply = await this.#wire.request(what, params, options);
+        this.#learn(what, params, reply);
+        return reply;
+      } catch (error) {
+        if (!(error instanceof ConnectionLost) || this.#isClosed || attempt >= attempts || performance.now() >= end) throw error;
+      }
+    }
+  }
+
+  async notify(method: string, params: Wire): Promise<void> {
+    await this.#revive(1);
+    await this.#wire.notify(method, params);
+  }
+
+  setRoots(json: string): void {
+    this.#roots = json;
+    if (this.#wire.isOpen || this.#isClosed) this.#wire.setRoots(json);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.#wire.close();
+  }
+
+  /** Starts the server anew where it is gone; who comes meanwhile waits. */
+  async #revive(attempt: number): Promise<void> {
+    if (this.#wire.isOpen || this.#isClosed) return;
+    this.#reviving ??= this.#startAnew(attempt).finally(() => (this.#reviving = undefined));
+    await this.#reviving;
+  }
+
+  async #startAnew(attempt: number): Promise<void> {
+    const reason = this.#wire.lost();
+    await this.#wire.close();
+    const wire = this.#open();
+    await wire.connect();
+    this.#wire = wire;
+    if (this.#isClosed) return wire.close();
+    if (this.#roots !== undefined) wire.setRoots(this.#roots);
+    if (this.#logLevel) await wire.request("setLogLevel", this.#logLevel);
+    tell("onReconnect", this.#options.onReconnect, { attempt, reason });
+  }
+
+  #learn(what: string, params: Wire, { result }: Reply): void {
+    if (what === "setLogLevel") this.#logLevel = params;
+    if (what !== "listTools" || !Array.isArray(result)) return;
+    this.#safeTools.clear();
+    for (const { name, annotations: hints } of result.filter(isObject)) {
+      if (isObject(hints) && (hints["readOnlyHint"] === true || hints["idempotentHint"] === true)) this.#safeTools.add(name);
+    }
+  }
+}
