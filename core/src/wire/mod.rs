@@ -58,6 +58,8 @@ pub struct Vocabulary {
     pub completions_capability: bool,
     /// `message` in progress notifications.
     pub progress_messages: bool,
+    /// Changes of lists are told without a subscription.
+    pub unasked_changes: bool,
     /// `resultType`, cache hints and the server's name on every result.
     pub stamped_results: bool,
     /// An error without a readable request id leaves `id` out, rather than saying null.

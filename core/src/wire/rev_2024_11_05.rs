@@ -41,6 +41,7 @@ pub(super) const VOCABULARY: Vocabulary = Vocabulary {
     resource_links: false,
     completions_capability: false,
     progress_messages: false,
+    unasked_changes: true,
     stamped_results: false,
     absent_error_id: false,
 };

@@ -37,6 +37,7 @@ pub(super) static WIRE: Wire = Wire {
     input_requests: INPUT_REQUESTS,
     vocabulary: Vocabulary {
         structured_content: StructuredContent::Any,
+        unasked_changes: false,
         stamped_results: true,
         ..before::VOCABULARY
     },
