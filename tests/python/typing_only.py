@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from nowhere import Db
 
     import gudgeon as g
-    from gudgeon import Context, SyncContext
-    from gudgeon import Context as Ctx
+    from gudgeon import Context, Context as Ctx, SyncContext
 
 
 async def plain(text: str, where: Context) -> str:

@@ -1,163 +1,80 @@
 """The Model Context Protocol: servers and clients, every revision, on one Rust core."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from os import PathLike
-from types import TracebackType
-from typing import Any, Generic, Literal, Protocol, TypeAlias, overload
+from typing import Any, Generic, Literal, TypeAlias, overload
 
-from typing_extensions import ParamSpec, Self, TypedDict, TypeForm, TypeVar, TypeVarTuple, Unpack
+from typing_extensions import ParamSpec, TypedDict, TypeForm, TypeVar, TypeVarTuple, Unpack
 
-from . import ask as ask
-from . import errors as errors
-from . import testing as testing
+from . import ask as ask, errors as errors, testing as testing
+from ._clients import (
+    CallOptions as CallOptions,
+    Client as Client,
+    ClientGroup as ClientGroup,
+    ClientOptions as ClientOptions,
+    Command as Command,
+    Retry as Retry,
+    Subscription as Subscription,
+    SyncClient as SyncClient,
+    SyncClientGroup as SyncClientGroup,
+    SyncSubscription as SyncSubscription,
+    Target as Target,
+    Transport as Transport,
+)
 from .ask import Question
-from .auth import Auth, ClientAuth
+from .auth import Auth
 from .errors import (
     Cancelled as Cancelled,
-)
-from .errors import (
     Declined as Declined,
-)
-from .errors import (
     McpError as McpError,
-)
-from .errors import (
     ProtocolError as ProtocolError,
-)
-from .errors import (
     ResourceNotFound as ResourceNotFound,
-)
-from .errors import (
     ToolError as ToolError,
-)
-from .errors import (
     UrlElicitationRequired as UrlElicitationRequired,
 )
 from .types import (
     Accepted as Accepted,
-)
-from .types import (
     Annotations as Annotations,
-)
-from .types import (
     Audio as Audio,
-)
-from .types import (
     Change as Change,
-)
-from .types import (
     ClientInfo as ClientInfo,
-)
-from .types import (
     Completion as Completion,
-)
-from .types import (
     Content as Content,
-)
-from .types import (
     ElicitRequest as ElicitRequest,
-)
-from .types import (
     EmbeddedResource as EmbeddedResource,
-)
-from .types import (
     File as File,
-)
-from .types import (
     Icon as Icon,
-)
-from .types import (
     Image as Image,
-)
-from .types import (
     Implementation as Implementation,
-)
-from .types import (
     InputRequired as InputRequired,
-)
-from .types import (
     ListChanged as ListChanged,
-)
-from .types import (
     LogMessage as LogMessage,
-)
-from .types import (
     Message as Message,
-)
-from .types import (
     Other as Other,
-)
-from .types import (
     Page as Page,
-)
-from .types import (
     Principal as Principal,
-)
-from .types import (
     Progress as Progress,
-)
-from .types import (
     Prompt as Prompt,
-)
-from .types import (
     PromptArgument as PromptArgument,
-)
-from .types import (
     PromptResult as PromptResult,
-)
-from .types import (
     Resource as Resource,
-)
-from .types import (
     ResourceContents as ResourceContents,
-)
-from .types import (
     ResourceLink as ResourceLink,
-)
-from .types import (
     ResourceResult as ResourceResult,
-)
-from .types import (
     ResourceTemplate as ResourceTemplate,
-)
-from .types import (
     Root as Root,
-)
-from .types import (
     RootsRequest as RootsRequest,
-)
-from .types import (
     SampleOptions as SampleOptions,
-)
-from .types import (
     SampleRequest as SampleRequest,
-)
-from .types import (
     SampleResult as SampleResult,
-)
-from .types import (
     Text as Text,
-)
-from .types import (
     Tool as Tool,
-)
-from .types import (
     ToolAnnotations as ToolAnnotations,
-)
-from .types import (
     ToolOutcome as ToolOutcome,
-)
-from .types import (
     ToolResult as ToolResult,
-)
-from .types import (
     ToolUse as ToolUse,
-)
-from .types import (
     assistant as assistant,
-)
-from .types import (
     user as user,
 )
 
@@ -486,249 +403,3 @@ class Header:
 
 class Depends:
     def __init__(self, provider: Callable[..., Any], /, *, cached: bool = True) -> None: ...
-
-# ── Client ────────────────────────────────────────────────────────────────────────────────────────────
-
-class Command:
-    def __init__(
-        self,
-        *argv: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str | PathLike[str] | None = None,
-        restart: bool = False,
-    ) -> None: ...
-
-class Transport(Protocol):
-    """How messages travel, where none of the built-in ways fits. `receive` gives None when the peer is gone."""
-
-    async def receive(self) -> bytes | None: ...
-    async def send(self, message: bytes, /) -> None: ...
-    async def close(self) -> None: ...
-
-Target: TypeAlias = Server[Any] | Transport | str | PathLike[str] | Sequence[str] | Command | Mapping[str, Any]
-
-class Retry:
-    def __init__(self, *, attempts: int = 5, deadline: float = 30, only_safe: bool = True) -> None: ...
-
-class ClientOptions(TypedDict, total=False):
-    revision: Literal["auto", "0.7", "bare"] | Revision | Sequence[Revision]
-    validate: bool
-    retry: Literal["safe", "never"] | Retry
-    timeout: float | None
-    max_timeout: float | None
-    headers: Mapping[str, str]
-    auth: ClientAuth
-    client_info: Implementation
-    roots: Sequence[str | Root] | Callable[[], Any]
-    on_elicit: Callable[[ElicitRequest], Any]
-    on_url_done: Callable[[str], Any]
-    on_sample: Callable[[SampleRequest], Any]
-    on_log: Callable[[LogMessage], Any]
-    on_progress: Callable[[Progress], Any]
-    on_list_changed: Callable[[ListChanged], Any]
-    on_reconnect: Callable[[Any], Any]
-    max_rounds: int
-    max_message: int
-
-class CallOptions(TypedDict, total=False):
-    timeout: float | None
-    on_progress: Callable[[Progress], Any]
-    raise_on_error: bool
-    meta: Mapping[str, Any]
-
-class _Peer:
-    server: Implementation
-    revision: Revision | Literal["0.7", "bare"]
-    capabilities: Mapping[str, Any]
-    instructions: str | None
-    session_id: str | None
-
-class Client(_Peer):
-    """A connection to one server, opened by `async with`, by `with` (blocking) or by `await connect()`."""
-
-    def __init__(self, target: Target, /, **options: Unpack[ClientOptions]) -> None: ...
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(self, *exc: object) -> None: ...
-    def __enter__(self) -> SyncClient: ...
-    def __exit__(self, *exc: object) -> None: ...
-    async def connect(self) -> Self: ...
-    async def close(self) -> None: ...
-    async def list_tools(self) -> list[Tool]: ...
-    async def list_tools_page(self, cursor: str | None = None, /) -> Page[Tool]: ...
-    async def list_resources(self) -> list[Resource]: ...
-    async def list_resources_page(self, cursor: str | None = None, /) -> Page[Resource]: ...
-    async def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    async def list_resource_templates_page(self, cursor: str | None = None, /) -> Page[ResourceTemplate]: ...
-    async def list_prompts(self) -> list[Prompt]: ...
-    async def list_prompts_page(self, cursor: str | None = None, /) -> Page[Prompt]: ...
-    @overload
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        *,
-        returns: type[_T],
-        **options: Unpack[CallOptions],
-    ) -> ToolResult[_T]: ...
-    @overload
-    async def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        *,
-        returns: TypeForm[_T],
-        **options: Unpack[CallOptions],
-    ) -> ToolResult[_T]: ...
-    @overload
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Unpack[CallOptions]
-    ) -> ToolResult: ...
-    async def call_tool_round(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        *,
-        answers: Mapping[str, Any] | None = None,
-        state: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> ToolResult | InputRequired: ...
-    async def read_resource(
-        self, uri: str, variables: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> ResourceResult: ...
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, /, *, timeout: float | None = ...
-    ) -> PromptResult: ...
-    async def complete(
-        self, target: str, argument: str, value: str, /, *, arguments: Mapping[str, str] | None = None
-    ) -> Completion: ...
-    def subscribe(
-        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
-    ) -> Subscription: ...
-    async def set_log_level(self, level: LogLevel, /) -> None: ...
-    def set_roots(self, roots: Sequence[str | Root], /) -> None: ...
-    async def ping(self) -> float: ...
-    async def request(
-        self, method: str, params: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> Any: ...
-    async def notify(self, method: str, params: Mapping[str, Any] | None = None, /) -> None: ...
-
-class Subscription(AbstractAsyncContextManager["Subscription"], AsyncIterator[Change]):
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None, /
-    ) -> None: ...
-    async def __anext__(self) -> Change: ...
-
-class SyncClient(_Peer):
-    """A connection to one server for programs without an event loop."""
-
-    def __init__(self, target: Target, /, **options: Unpack[ClientOptions]) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
-    def connect(self) -> Self: ...
-    def close(self) -> None: ...
-    def list_tools(self) -> list[Tool]: ...
-    def list_tools_page(self, cursor: str | None = None, /) -> Page[Tool]: ...
-    def list_resources(self) -> list[Resource]: ...
-    def list_resources_page(self, cursor: str | None = None, /) -> Page[Resource]: ...
-    def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    def list_resource_templates_page(self, cursor: str | None = None, /) -> Page[ResourceTemplate]: ...
-    def list_prompts(self) -> list[Prompt]: ...
-    def list_prompts_page(self, cursor: str | None = None, /) -> Page[Prompt]: ...
-    @overload
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        *,
-        returns: type[_T],
-        **options: Unpack[CallOptions],
-    ) -> ToolResult[_T]: ...
-    @overload
-    def call_tool(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        *,
-        returns: TypeForm[_T],
-        **options: Unpack[CallOptions],
-    ) -> ToolResult[_T]: ...
-    @overload
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Unpack[CallOptions]
-    ) -> ToolResult: ...
-    def call_tool_round(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        /,
-        *,
-        answers: Mapping[str, Any] | None = None,
-        state: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> ToolResult | InputRequired: ...
-    def read_resource(
-        self, uri: str, variables: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> ResourceResult: ...
-    def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, /, *, timeout: float | None = ...
-    ) -> PromptResult: ...
-    def complete(
-        self, target: str, argument: str, value: str, /, *, arguments: Mapping[str, str] | None = None
-    ) -> Completion: ...
-    def subscribe(
-        self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
-    ) -> SyncSubscription: ...
-    def set_log_level(self, level: LogLevel, /) -> None: ...
-    def set_roots(self, roots: Sequence[str | Root], /) -> None: ...
-    def ping(self) -> float: ...
-    def request(
-        self, method: str, params: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> Any: ...
-    def notify(self, method: str, params: Mapping[str, Any] | None = None, /) -> None: ...
-
-class SyncSubscription(AbstractContextManager["SyncSubscription"], Iterator[Change]):
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None, /
-    ) -> None: ...
-    def __next__(self) -> Change: ...
-
-class ClientGroup:
-    """Many servers behind one client. Tools and prompts carry their server's name in front; a server that is down is in `errors`."""
-
-    def __init__(self, targets: Mapping[str, Target], /, **options: Unpack[ClientOptions]) -> None: ...
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(self, *exc: object) -> None: ...
-    clients: Mapping[str, Client]
-    errors: Mapping[str, McpError]
-    async def list_tools(self) -> list[Tool]: ...
-    async def list_resources(self) -> list[Resource]: ...
-    async def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    async def list_prompts(self) -> list[Prompt]: ...
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Unpack[CallOptions]
-    ) -> ToolResult: ...
-    async def read_resource(self, uri: str, /, *, server: str | None = None) -> ResourceResult: ...
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> PromptResult: ...
-
-class SyncClientGroup:
-    """A `ClientGroup` for programs without an event loop."""
-
-    def __init__(self, targets: Mapping[str, Target], /, **options: Unpack[ClientOptions]) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
-    clients: Mapping[str, SyncClient]
-    errors: Mapping[str, McpError]
-    def list_tools(self) -> list[Tool]: ...
-    def list_resources(self) -> list[Resource]: ...
-    def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    def list_prompts(self) -> list[Prompt]: ...
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Unpack[CallOptions]
-    ) -> ToolResult: ...
-    def read_resource(self, uri: str, /, *, server: str | None = None) -> ResourceResult: ...
-    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> PromptResult: ...

@@ -6,8 +6,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import NODEFAULT
-from msgspec import inspect as mi
+from msgspec import NODEFAULT, inspect as mi
 
 from ._json import to_builtins
 

@@ -1,5 +1,6 @@
-from _typeshed import SupportsGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
+
+from _typeshed import SupportsGetItem
 
 __all__ = ["Call", "Client", "Mailbox", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 

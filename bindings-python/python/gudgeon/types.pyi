@@ -1,49 +1,57 @@
 """The value types of the protocol, in the newest revision's vocabulary."""
 
-from ._content import Annotations as Annotations
-from ._content import Audio as Audio
-from ._content import Content as Content
-from ._content import EmbeddedResource as EmbeddedResource
-from ._content import File as File
-from ._content import Icon as Icon
-from ._content import Image as Image
-from ._content import Other as Other
-from ._content import ResourceLink as ResourceLink
-from ._content import Text as Text
-from ._content import ToolOutcome as ToolOutcome
-from ._content import ToolUse as ToolUse
-from ._content import content_from_dict as content_from_dict
-from ._offers import ClientInfo as ClientInfo
-from ._offers import Implementation as Implementation
-from ._offers import Page as Page
-from ._offers import Principal as Principal
-from ._offers import Prompt as Prompt
-from ._offers import PromptArgument as PromptArgument
-from ._offers import Resource as Resource
-from ._offers import ResourceTemplate as ResourceTemplate
-from ._offers import Root as Root
-from ._offers import Tool as Tool
-from ._offers import ToolAnnotations as ToolAnnotations
-from ._offers import _Offer as _Offer
-from ._questions import Accepted as Accepted
-from ._questions import Change as Change
-from ._questions import ElicitRequest as ElicitRequest
-from ._questions import InputRequired as InputRequired
-from ._questions import ListChanged as ListChanged
-from ._questions import LogMessage as LogMessage
-from ._questions import Progress as Progress
-from ._questions import RootsRequest as RootsRequest
-from ._questions import SampleOptions as SampleOptions
-from ._questions import SampleRequest as SampleRequest
-from ._results import Completion as Completion
-from ._results import Message as Message
-from ._results import PromptResult as PromptResult
-from ._results import ResourceContents as ResourceContents
-from ._results import ResourceResult as ResourceResult
-from ._results import SampleResult as SampleResult
-from ._results import ToolResult as ToolResult
-from ._results import assistant as assistant
-from ._results import user as user
+from ._content import (
+    Annotations as Annotations,
+    Audio as Audio,
+    Content as Content,
+    EmbeddedResource as EmbeddedResource,
+    File as File,
+    Icon as Icon,
+    Image as Image,
+    Other as Other,
+    ResourceLink as ResourceLink,
+    Text as Text,
+    ToolOutcome as ToolOutcome,
+    ToolUse as ToolUse,
+    content_from_dict as content_from_dict,
+)
+from ._offers import (
+    ClientInfo as ClientInfo,
+    Implementation as Implementation,
+    Page as Page,
+    Principal as Principal,
+    Prompt as Prompt,
+    PromptArgument as PromptArgument,
+    Resource as Resource,
+    ResourceTemplate as ResourceTemplate,
+    Root as Root,
+    Tool as Tool,
+    ToolAnnotations as ToolAnnotations,
+    _Offer as _Offer,
+)
+from ._questions import (
+    Accepted as Accepted,
+    Change as Change,
+    ElicitRequest as ElicitRequest,
+    InputRequired as InputRequired,
+    ListChanged as ListChanged,
+    LogMessage as LogMessage,
+    Progress as Progress,
+    RootsRequest as RootsRequest,
+    SampleOptions as SampleOptions,
+    SampleRequest as SampleRequest,
+)
+from ._results import (
+    Completion as Completion,
+    Message as Message,
+    PromptResult as PromptResult,
+    ResourceContents as ResourceContents,
+    ResourceResult as ResourceResult,
+    SampleResult as SampleResult,
+    ToolResult as ToolResult,
+    assistant as assistant,
+    user as user,
+)
 from ._value import Value as _Value
 
 __all__ = [
