@@ -30,7 +30,8 @@ $(VENV)/.stamp: tests/requirements.txt
 
 node_modules/.stamp: package-lock.json
 	@echo "set-up: npm packages"
-	@npm ci --no-audit --no-fund --loglevel=error
+	@# Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
+	@npm install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@
 
 build-python: $(VENV)/.stamp
