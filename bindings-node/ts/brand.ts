@@ -1,5 +1,5 @@
 /**
- * A program may load Gudgeon twice, once as ESM and once as CommonJS. Both copies must know each other's values,
+ * A program may hold Gudgeon twice, when two packages bring their own. Both copies must know each other's values,
  * so values are told by a registered symbol, never by which class made them.
  */
 

@@ -1,11 +1,15 @@
+import { createRequire } from "node:module";
+
 import type * as Addon from "../native.js";
-import { loadAddon } from "./loader.cjs";
 
 export type { NativeClient, NativeSchema, NativeServer, NativeStream } from "../native.js";
 
+let addon: typeof Addon | undefined;
+
 /** The native half, loaded when it is first needed. */
 export function native(): typeof Addon {
-  return loadAddon();
+  addon ??= load();
+  return addon;
 }
 
 /** Calls into the native half; what it refuses is the caller's mistake, and `place` says where. */
@@ -17,5 +21,20 @@ export function checked<T>(place: string, call: () => T): T {
       throw new TypeError(`${place}: ${error.message}`, { cause: error });
     }
     throw error;
+  }
+}
+
+function load(): typeof Addon {
+  const given = process.env["GUDGEON_NATIVE"];
+  try {
+    return createRequire(import.meta.url)(given || "../gudgeon.node") as typeof Addon;
+  } catch (error) {
+    const where = given ? `GUDGEON_NATIVE names ${given}` : "dist/gudgeon.node belongs into the package";
+    throw new Error(
+      `gudgeon's native half for ${process.platform}-${process.arch} can't be loaded (${where}). ` +
+        "In a checkout run `npm run build:native`; in an installed package remove node_modules and the lock file's entry, " +
+        "and install again on this machine.",
+      { cause: error },
+    );
   }
 }

@@ -3,8 +3,8 @@ import { test } from "node:test";
 
 import * as gudgeon from "gudgeon";
 
-import { failureJson } from "../../bindings-node/dist/esm/failures.js";
-import { SchemaMismatch } from "../../bindings-node/dist/esm/schema.js";
+import { failureJson } from "../../bindings-node/dist/modules/failures.js";
+import { SchemaMismatch } from "../../bindings-node/dist/modules/schema.js";
 
 const { Cancelled, ConnectFailed, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired } = gudgeon;
 const failure = (thrown, options) => JSON.parse(failureJson(thrown, options));

@@ -4,30 +4,38 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 
 import * as esm from "gudgeon";
+import * as testing from "gudgeon/testing";
 
 const require = createRequire(import.meta.url);
 const cjs = require("gudgeon");
 const manifest = require("gudgeon/package.json");
+const other = anotherCopy();
 
-test("import and require are two copies with the same names", () => {
-  assert.deepEqual(Object.keys(cjs).sort(), Object.keys(esm).sort());
-  assert.notEqual(cjs.ToolError, esm.ToolError);
+test("import and require give the same values, also for tests", () => {
+  assert.deepEqual({ ...cjs }, { ...esm });
+  assert.equal(cjs.ToolError, esm.ToolError);
+  assert.deepEqual({ ...require("gudgeon/testing") }, { ...testing });
 });
 
-test("each copy knows the other's errors, results, symbols", () => {
-  assert.ok(new cjs.ToolError("no") instanceof esm.ToolError);
-  assert.ok(new cjs.ToolError("no") instanceof esm.McpError);
-  assert.ok(new esm.PromptResult(["hi"]) instanceof cjs.PromptResult);
-  assert.ok(!(new cjs.ToolError("no") instanceof esm.ProtocolError));
-  assert.equal(cjs.declined, esm.declined);
+test("stack traces name the classes of the source", () => {
+  for (const name of Object.keys(esm).filter((name) => /^[A-Z]/.test(name))) assert.equal(esm[name].name, name);
+});
+
+test("each of two copies knows the other's errors, results, symbols", () => {
+  assert.notEqual(other.ToolError, esm.ToolError);
+  assert.ok(new other.ToolError("no") instanceof esm.ToolError);
+  assert.ok(new other.ToolError("no") instanceof esm.McpError);
+  assert.ok(new esm.PromptResult(["hi"]) instanceof other.PromptResult);
+  assert.ok(!(new other.ToolError("no") instanceof esm.ProtocolError));
+  assert.equal(other.declined, esm.declined);
   assert.notEqual(esm.declined, esm.cancelled);
-  assert.equal(new esm.ToolResult([cjs.text("a"), "b"]).text, "a\nb");
+  assert.equal(new esm.ToolResult([other.text("a"), "b"]).text, "a\nb");
 });
 
 test("a user's subclass keeps the ordinary meaning of instanceof", () => {
   class OutOfStock extends esm.ToolError {}
   assert.ok(new OutOfStock("none left") instanceof OutOfStock);
-  assert.ok(new OutOfStock("none left") instanceof cjs.ToolError);
+  assert.ok(new OutOfStock("none left") instanceof other.ToolError);
   assert.ok(!(new esm.ToolError("other") instanceof OutOfStock));
 });
 
@@ -45,3 +53,15 @@ test("the lock file names no download address", () => {
   const lock = readFileSync(new URL("../../package-lock.json", import.meta.url), "utf8");
   assert.doesNotMatch(lock, /"resolved"/);
 });
+
+/** What a package holds that brought a Gudgeon of its own. */
+function anotherCopy() {
+  const file = require.resolve("../../bindings-node/dist/cjs/gudgeon.js");
+  const ours = require.cache[file];
+  delete require.cache[file];
+  try {
+    return require(file).index;
+  } finally {
+    require.cache[file] = ours;
+  }
+}

@@ -5,7 +5,7 @@ import { type } from "arktype";
 import { ask, Cancelled, Declined, image, text, user } from "gudgeon";
 import * as z from "zod";
 
-import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/esm/questions.js";
+import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/modules/questions.js";
 
 const accept = (content) => ({ action: "accept", content });
 const formOf = (schema) => ask.elicit("Well?", schema).params.requestedSchema;

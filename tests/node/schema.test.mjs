@@ -7,7 +7,7 @@ import { jsonSchema } from "gudgeon";
 import * as v from "valibot";
 import * as z from "zod";
 
-import { compileInput, compileSchema, SchemaMismatch, validatorOf } from "../../bindings-node/dist/esm/schema.js";
+import { compileInput, compileSchema, SchemaMismatch, validatorOf } from "../../bindings-node/dist/modules/schema.js";
 
 const PLACE = 'tool "add", input';
 

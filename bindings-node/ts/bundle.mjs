@@ -1,0 +1,54 @@
+// Makes what is published of the modules in dist/modules: all code in one CommonJS file, which loads in a few
+// milliseconds, and for each entry a face to import and a face to require. So both give the same classes.
+import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+
+import { rollup } from "@rollup/wasm-node";
+
+const ENTRIES = ["index", "testing"];
+const MODULES = dist("modules");
+
+const code = await bundled();
+for (const kind of ["esm", "cjs"]) {
+  rmSync(dist(kind), { recursive: true, force: true });
+  cpSync(MODULES, dist(kind), { recursive: true, filter: (path) => !path.endsWith(".js") });
+}
+// The package is of type "module"; this file says that what stands beside it is CommonJS.
+writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
+writeFileSync(dist("cjs/gudgeon.js"), code);
+
+const made = createRequire(import.meta.url)(dist("cjs/gudgeon.js"));
+for (const entry of ENTRIES) {
+  const names = Object.keys(made[entry]).join(",\n  ");
+  writeFileSync(dist(`cjs/${entry}.js`), `"use strict";\nmodule.exports = require("./gudgeon.js").${entry};\n`);
+  writeFileSync(
+    dist(`esm/${entry}.js`),
+    `import { createRequire } from "node:module";\n\n` +
+      `// Required, not imported: Node is slow to find out the names that a CommonJS file exports.\n` +
+      `export const {\n  ${names},\n} = createRequire(import.meta.url)("../cjs/gudgeon.js").${entry};\n`,
+  );
+}
+
+async function bundled() {
+  const all = ENTRIES.map((entry) => `export * as ${entry} from ${JSON.stringify(`${MODULES}/${entry}.js`)};\n`).join("");
+  const bundle = await rollup({
+    input: "all",
+    external: /^node:/,
+    plugins: [
+      {
+        name: "all",
+        resolveId: (id) => (id === "all" ? id : null),
+        load: (id) => (id === "all" ? all : null),
+        resolveImportMeta: (property) => (property === "url" ? 'require("node:url").pathToFileURL(__filename).href' : null),
+      },
+    ],
+  });
+  const { output } = await bundle.generate({ format: "cjs", freeze: false, externalLiveBindings: false });
+  await bundle.close();
+  return output[0].code;
+}
+
+function dist(path) {
+  return fileURLToPath(new URL(`../dist/${path}`, import.meta.url));
+}
