@@ -181,7 +181,7 @@ test("a recorder writes down what was said", async () => {
 test("faults are the same for the same seed", async () => {
   const lost = async (seed) => {
     const client = await connect(named("t"), { faults: { seed, drop: 0.3 }, era: "2025-11-25" });
-    const calls = Array.from({ length: 20 }, () => client.callTool("echo", { text: "" }, { timeoutMs: 300 }));
+    const calls = Array.from({ length: 20 }, () => client.callTool("echo", { text: "" }, { timeoutMs: 2_000 }));
     const outcomes = await Promise.allSettled(calls);
     await client.close();
     return outcomes.map(({ status }) => status);
