@@ -1,6 +1,5 @@
-from typing import Any, SupportsFloat, SupportsIndex, final
-
 from _typeshed import SupportsGetItem
+from typing import Any, SupportsFloat, SupportsIndex, final
 
 __all__ = ["Call", "Client", "Mailbox", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
@@ -113,11 +112,11 @@ class Mailbox:
         """
         Readable when there is something to take.
         """
-    def take(self, /) -> list[tuple]:
+    def take(self, /) -> list[Any]:
         """
         All that has arrived.
         """
-    def wait(self, /, ticket: SupportsIndex, timeout: SupportsFloat | SupportsIndex | None = None) -> list[tuple]:
+    def wait(self, /, ticket: SupportsIndex, timeout: SupportsFloat | SupportsIndex | None = None) -> list[Any]:
         """
         Blocks until something has arrived for this ticket, or for a client as a whole, or the time (seconds) is over;
         signals are handled meanwhile.
