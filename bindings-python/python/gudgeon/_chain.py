@@ -19,7 +19,7 @@ _METHODS = {
 
 
 class Request:
-    """What middleware sees."""
+    """A request on its way to its handler, as middleware gets it: `method`, `params` as JSON says them, and `ctx`."""
 
     __slots__ = ("ctx", "method", "params")
 

@@ -69,7 +69,17 @@ def _named(server: str, offers: list[Any]) -> list[Any]:
 
 
 class ClientGroup(_Group):
-    """Several servers as one client: names get the server's prefix, one that fails leaves the others working."""
+    """Several servers as one client: names get the server's prefix, one that fails leaves the others working.
+
+    `clients` has the clients that are connected, by name; `errors` has an McpError for each server that is not.
+
+    Args:
+        targets: Targets by name, or a host's whole configuration: `{"mcpServers": …}`.
+        options: Those of `Client`, for each of them.
+
+    Raises:
+        TypeError: It is no mapping of names to targets.
+    """
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
         from .client import Client
@@ -102,23 +112,28 @@ class ClientGroup(_Group):
         await asyncio.gather(*(client.close() for client in self._all.values()), return_exceptions=True)
 
     async def list_tools(self) -> list[Any]:
+        """All tools of all servers; each is called `<server>_<tool>`."""
         return [tool for name, it in self._having("tools") for tool in _named(name, await it.list_tools())]
 
     async def list_resources(self) -> list[Any]:
+        """All resources of all servers, under their own URIs."""
         return [resource for _, it in self._having("resources") for resource in await it.list_resources()]
 
     async def list_resource_templates(self) -> list[Any]:
+        """All templates of all servers."""
         return [template for _, it in self._having("resources") for template in await it.list_resource_templates()]
 
     async def list_prompts(self) -> list[Any]:
+        """All prompts of all servers; each is called `<server>_<prompt>`."""
         return [prompt for name, it in self._having("prompts") for prompt in _named(name, await it.list_prompts())]
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
+        """`Client.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed of."""
         client, own_name = self._home(name)
         return await client.call_tool(own_name, arguments, **options)
 
     async def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
-        """From the server that is named, else from the first one that has it."""
+        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound."""
         from .errors import ProtocolError, ResourceNotFound
 
         if server is not None:
@@ -131,12 +146,23 @@ class ClientGroup(_Group):
         raise ResourceNotFound(uri)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
+        """`Client.get_prompt` with `<server>_<prompt>` as name."""
         client, own_name = self._home(name)
         return await client.get_prompt(own_name, arguments)
 
 
 class SyncClientGroup(_Group):
-    """`ClientGroup`, blocking."""
+    """`ClientGroup`, blocking.
+
+    >>> from gudgeon import Server, SyncClientGroup
+    >>> shelf = Server("shelf")
+    >>> @shelf.tool
+    ... def count() -> int:
+    ...     return 2
+    >>> with SyncClientGroup({"shelf": shelf, "gone": ["no-such-program"]}) as group:
+    ...     group.call_tool("shelf_count").data, list(group.errors)
+    (2, ['gone'])
+    """
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
         from .client import SyncClient
@@ -160,23 +186,30 @@ class SyncClientGroup(_Group):
             client.close()
 
     def list_tools(self) -> list[Any]:
+        """All tools of all servers; each is called `<server>_<tool>`."""
         return [tool for name, it in self._having("tools") for tool in _named(name, it.list_tools())]
 
     def list_resources(self) -> list[Any]:
+        """All resources of all servers, under their own URIs."""
         return [resource for _, it in self._having("resources") for resource in it.list_resources()]
 
     def list_resource_templates(self) -> list[Any]:
+        """All templates of all servers."""
         return [template for _, it in self._having("resources") for template in it.list_resource_templates()]
 
     def list_prompts(self) -> list[Any]:
+        """All prompts of all servers; each is called `<server>_<prompt>`."""
         return [prompt for name, it in self._having("prompts") for prompt in _named(name, it.list_prompts())]
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
+        """`SyncClient.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed
+        of.
+        """
         client, own_name = self._home(name)
         return client.call_tool(own_name, arguments, **options)
 
     def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
-        """From the server that is named, else from the first one that has it."""
+        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound."""
         from .errors import ProtocolError, ResourceNotFound
 
         if server is not None:
@@ -189,5 +222,6 @@ class SyncClientGroup(_Group):
         raise ResourceNotFound(uri)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
+        """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""
         client, own_name = self._home(name)
         return client.get_prompt(own_name, arguments)

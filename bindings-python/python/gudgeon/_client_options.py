@@ -26,7 +26,19 @@ _OF_A_CALL = {"timeout", "on_progress", "raise_on_error", "meta"}
 
 
 class Retry:
-    """How often, and for how long, what was lost is tried again."""
+    """How often, and for how long, what was lost is tried again; for `retry=` of a client.
+
+    Args:
+        attempts: How often in all. Default 5.
+        deadline: Seconds in all. Default 30.
+        only_safe: Whether only reads, lists, and tools marked read-only or idempotent are repeated. Default True.
+
+    Raises:
+        ValueError: A number is not above 0.
+
+    >>> Retry(attempts=2).deadline
+    30
+    """
 
     __slots__ = ("attempts", "deadline", "only_safe")
 

@@ -15,7 +15,22 @@ _INTERPRETERS = {".py": sys.executable, ".js": "node", ".mjs": "node", ".cjs": "
 
 
 class Command:
-    """A program to start as a server, with its environment and folder."""
+    """A program to start as a server, with its environment and folder.
+
+    Args:
+        argv: The program and its arguments, as words; no shell reads them.
+        env: Variables beside those that a program may inherit. Default none.
+        cwd: The folder it runs in. Default: this program's.
+        restart: Whether it is started again when it ended, before the next call. Default False.
+
+    Raises:
+        TypeError, ValueError: A word is no text, or there is none.
+
+    Spec: Base Protocol › Transports › stdio.
+
+    >>> Command("uvx", "mcp-server-time", env={"TZ": "UTC"})
+    Command('uvx', 'mcp-server-time')
+    """
 
     __slots__ = ("argv", "cwd", "env", "restart")
 

@@ -35,6 +35,8 @@ from .types import (
 _T = TypeVar("_T")
 
 class Command:
+    """A program to start as a server, with its environment and folder."""
+
     def __init__(
         self,
         *argv: str,
@@ -53,9 +55,15 @@ class Transport(Protocol):
 Target: TypeAlias = Server[Any] | Transport | str | PathLike[str] | Sequence[str] | Command | Mapping[str, Any]
 
 class Retry:
+    """How often, and for how long, what was lost is tried again; for `retry=` of a client."""
+
     def __init__(self, *, attempts: int = 5, deadline: float = 30, only_safe: bool = True) -> None: ...
 
 class ClientOptions(TypedDict, total=False):
+    """Options of clients: `timeout` (60) and `max_timeout` (None) in seconds, `max_message` in bytes (16 MiB),
+    `max_rounds` (10), `retry` ("safe"), `validate` (False).
+    """
+
     revision: Literal["auto", "0.7", "bare"] | Revision | Sequence[Revision]
     validate: bool
     retry: Literal["safe", "never"] | Retry
@@ -76,12 +84,16 @@ class ClientOptions(TypedDict, total=False):
     max_message: int
 
 class CallOptions(TypedDict, total=False):
+    """Options of one call: `timeout` in seconds without an answer or progress (the client's), `raise_on_error` (True)."""
+
     timeout: float | None
     on_progress: Callable[[Progress], Any]
     raise_on_error: bool
     meta: Mapping[str, Any]
 
 class _Peer:
+    """What the server said of itself; known once the client is connected."""
+
     server: Implementation
     revision: Revision | Literal["0.7", "bare"]
     capabilities: Mapping[str, Any]
@@ -96,16 +108,26 @@ class Client(_Peer):
     async def __aexit__(self, *exc: object) -> None: ...
     def __enter__(self) -> SyncClient: ...
     def __exit__(self, *exc: object) -> None: ...
-    async def connect(self) -> Self: ...
-    async def close(self) -> None: ...
-    async def list_tools(self) -> list[Tool]: ...
-    async def list_tools_page(self, cursor: str | None = None, /) -> Page[Tool]: ...
-    async def list_resources(self) -> list[Resource]: ...
-    async def list_resources_page(self, cursor: str | None = None, /) -> Page[Resource]: ...
-    async def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    async def list_resource_templates_page(self, cursor: str | None = None, /) -> Page[ResourceTemplate]: ...
-    async def list_prompts(self) -> list[Prompt]: ...
-    async def list_prompts_page(self, cursor: str | None = None, /) -> Page[Prompt]: ...
+    async def connect(self) -> Self:
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing."""
+    async def close(self) -> None:
+        """Ends the connection, and the server's process with it. Closed already, it does nothing."""
+    async def list_tools(self) -> list[Tool]:
+        """All tools, all pages. Spec: Server Features › Tools."""
+    async def list_tools_page(self, cursor: str | None = None, /) -> Page[Tool]:
+        """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
+    async def list_resources(self) -> list[Resource]:
+        """All resources, all pages. Spec: Server Features › Resources."""
+    async def list_resources_page(self, cursor: str | None = None, /) -> Page[Resource]:
+        """One page of resources, as `list_tools_page`."""
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
+    async def list_resource_templates_page(self, cursor: str | None = None, /) -> Page[ResourceTemplate]:
+        """One page of templates, as `list_tools_page`."""
+    async def list_prompts(self) -> list[Prompt]:
+        """All prompts, all pages. Spec: Server Features › Prompts."""
+    async def list_prompts_page(self, cursor: str | None = None, /) -> Page[Prompt]:
+        """One page of prompts, as `list_tools_page`."""
     @overload
     async def call_tool(
         self,
@@ -115,7 +137,8 @@ class Client(_Peer):
         *,
         returns: type[_T],
         **options: Unpack[CallOptions],
-    ) -> ToolResult[_T]: ...
+    ) -> ToolResult[_T]:
+        """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text."""
     @overload
     async def call_tool(
         self,
@@ -139,28 +162,41 @@ class Client(_Peer):
         answers: Mapping[str, Any] | None = None,
         state: str | None = None,
         **options: Unpack[CallOptions],
-    ) -> ToolResult | InputRequired: ...
+    ) -> ToolResult | InputRequired:
+        """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
+        be.
+        """
     async def read_resource(
         self, uri: str, variables: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> ResourceResult: ...
+    ) -> ResourceResult:
+        """Reads a resource and gives its `ResourceResult`."""
     async def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, *, timeout: float | None = ...
-    ) -> PromptResult: ...
+    ) -> PromptResult:
+        """A prompt with its arguments filled in, a `PromptResult`."""
     async def complete(
         self, target: str, argument: str, value: str, /, *, arguments: Mapping[str, str] | None = None
-    ) -> Completion: ...
+    ) -> Completion:
+        """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`."""
     def subscribe(
         self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
-    ) -> Subscription: ...
-    async def set_log_level(self, level: LogLevel, /) -> None: ...
+    ) -> Subscription:
+        """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`."""
+    async def set_log_level(self, level: LogLevel, /) -> None:
+        """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
     def set_roots(self, roots: Sequence[str | Root], /) -> None: ...
-    async def ping(self) -> float: ...
+    async def ping(self) -> float:
+        """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
     async def request(
         self, method: str, params: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> Any: ...
-    async def notify(self, method: str, params: Mapping[str, Any] | None = None, /) -> None: ...
+    ) -> Any:
+        """Sends any request, a vendor's own for one, and gives its result as JSON says it."""
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None, /) -> None:
+        """Sends any notification; one of the specification's that the revision lacks is not sent."""
 
 class Subscription(AbstractAsyncContextManager["Subscription"], AsyncIterator[Change]):
+    """`async with client.subscribe(…) as changes: async for change in changes: …`"""
+
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None, /
     ) -> None: ...
@@ -172,16 +208,26 @@ class SyncClient(_Peer):
     def __init__(self, target: Target, /, **options: Unpack[ClientOptions]) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
-    def connect(self) -> Self: ...
-    def close(self) -> None: ...
-    def list_tools(self) -> list[Tool]: ...
-    def list_tools_page(self, cursor: str | None = None, /) -> Page[Tool]: ...
-    def list_resources(self) -> list[Resource]: ...
-    def list_resources_page(self, cursor: str | None = None, /) -> Page[Resource]: ...
-    def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    def list_resource_templates_page(self, cursor: str | None = None, /) -> Page[ResourceTemplate]: ...
-    def list_prompts(self) -> list[Prompt]: ...
-    def list_prompts_page(self, cursor: str | None = None, /) -> Page[Prompt]: ...
+    def connect(self) -> Self:
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing."""
+    def close(self) -> None:
+        """Ends the connection, and the server's process with it. Closed already, it does nothing."""
+    def list_tools(self) -> list[Tool]:
+        """All tools, all pages. Spec: Server Features › Tools."""
+    def list_tools_page(self, cursor: str | None = None, /) -> Page[Tool]:
+        """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
+    def list_resources(self) -> list[Resource]:
+        """All resources, all pages. Spec: Server Features › Resources."""
+    def list_resources_page(self, cursor: str | None = None, /) -> Page[Resource]:
+        """One page of resources, as `list_tools_page`."""
+    def list_resource_templates(self) -> list[ResourceTemplate]:
+        """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
+    def list_resource_templates_page(self, cursor: str | None = None, /) -> Page[ResourceTemplate]:
+        """One page of templates, as `list_tools_page`."""
+    def list_prompts(self) -> list[Prompt]:
+        """All prompts, all pages. Spec: Server Features › Prompts."""
+    def list_prompts_page(self, cursor: str | None = None, /) -> Page[Prompt]:
+        """One page of prompts, as `list_tools_page`."""
     @overload
     def call_tool(
         self,
@@ -191,7 +237,8 @@ class SyncClient(_Peer):
         *,
         returns: type[_T],
         **options: Unpack[CallOptions],
-    ) -> ToolResult[_T]: ...
+    ) -> ToolResult[_T]:
+        """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text."""
     @overload
     def call_tool(
         self,
@@ -215,28 +262,39 @@ class SyncClient(_Peer):
         answers: Mapping[str, Any] | None = None,
         state: str | None = None,
         **options: Unpack[CallOptions],
-    ) -> ToolResult | InputRequired: ...
+    ) -> ToolResult | InputRequired:
+        """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
+        be.
+        """
     def read_resource(
         self, uri: str, variables: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> ResourceResult: ...
+    ) -> ResourceResult:
+        """Reads a resource and gives its `ResourceResult`."""
     def get_prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, *, timeout: float | None = ...
-    ) -> PromptResult: ...
+    ) -> PromptResult:
+        """A prompt with its arguments filled in, a `PromptResult`."""
     def complete(
         self, target: str, argument: str, value: str, /, *, arguments: Mapping[str, str] | None = None
-    ) -> Completion: ...
+    ) -> Completion:
+        """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`."""
     def subscribe(
         self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False
-    ) -> SyncSubscription: ...
-    def set_log_level(self, level: LogLevel, /) -> None: ...
+    ) -> SyncSubscription:
+        """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`."""
+    def set_log_level(self, level: LogLevel, /) -> None:
+        """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
     def set_roots(self, roots: Sequence[str | Root], /) -> None: ...
-    def ping(self) -> float: ...
-    def request(
-        self, method: str, params: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...
-    ) -> Any: ...
-    def notify(self, method: str, params: Mapping[str, Any] | None = None, /) -> None: ...
+    def ping(self) -> float:
+        """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
+    def request(self, method: str, params: Mapping[str, Any] | None = None, /, *, timeout: float | None = ...) -> Any:
+        """Sends any request, a vendor's own for one, and gives its result as JSON says it."""
+    def notify(self, method: str, params: Mapping[str, Any] | None = None, /) -> None:
+        """Sends any notification; one of the specification's that the revision lacks is not sent."""
 
 class SyncSubscription(AbstractContextManager["SyncSubscription"], Iterator[Change]):
+    """`with client.subscribe(…) as changes: for change in changes: …`"""
+
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None, /
     ) -> None: ...
@@ -250,15 +308,22 @@ class ClientGroup:
     async def __aexit__(self, *exc: object) -> None: ...
     clients: Mapping[str, Client]
     errors: Mapping[str, McpError]
-    async def list_tools(self) -> list[Tool]: ...
-    async def list_resources(self) -> list[Resource]: ...
-    async def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    async def list_prompts(self) -> list[Prompt]: ...
+    async def list_tools(self) -> list[Tool]:
+        """All tools of all servers; each is called `<server>_<tool>`."""
+    async def list_resources(self) -> list[Resource]:
+        """All resources of all servers, under their own URIs."""
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        """All templates of all servers."""
+    async def list_prompts(self) -> list[Prompt]:
+        """All prompts of all servers; each is called `<server>_<prompt>`."""
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Unpack[CallOptions]
-    ) -> ToolResult: ...
-    async def read_resource(self, uri: str, /, *, server: str | None = None) -> ResourceResult: ...
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> PromptResult: ...
+    ) -> ToolResult:
+        """`Client.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed of."""
+    async def read_resource(self, uri: str, /, *, server: str | None = None) -> ResourceResult:
+        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound."""
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> PromptResult:
+        """`Client.get_prompt` with `<server>_<prompt>` as name."""
 
 class SyncClientGroup:
     """A `ClientGroup` for programs without an event loop."""
@@ -268,12 +333,21 @@ class SyncClientGroup:
     def __exit__(self, *exc: object) -> None: ...
     clients: Mapping[str, SyncClient]
     errors: Mapping[str, McpError]
-    def list_tools(self) -> list[Tool]: ...
-    def list_resources(self) -> list[Resource]: ...
-    def list_resource_templates(self) -> list[ResourceTemplate]: ...
-    def list_prompts(self) -> list[Prompt]: ...
+    def list_tools(self) -> list[Tool]:
+        """All tools of all servers; each is called `<server>_<tool>`."""
+    def list_resources(self) -> list[Resource]:
+        """All resources of all servers, under their own URIs."""
+    def list_resource_templates(self) -> list[ResourceTemplate]:
+        """All templates of all servers."""
+    def list_prompts(self) -> list[Prompt]:
+        """All prompts of all servers; each is called `<server>_<prompt>`."""
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Unpack[CallOptions]
-    ) -> ToolResult: ...
-    def read_resource(self, uri: str, /, *, server: str | None = None) -> ResourceResult: ...
-    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> PromptResult: ...
+    ) -> ToolResult:
+        """`SyncClient.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed
+        of.
+        """
+    def read_resource(self, uri: str, /, *, server: str | None = None) -> ResourceResult:
+        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound."""
+    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> PromptResult:
+        """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""

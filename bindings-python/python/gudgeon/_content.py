@@ -4,6 +4,17 @@ from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
 class Icon(Value):
+    """A picture that a host may show beside a name.
+
+    Args:
+        src: A URL, or a data: URI.
+        mime_type: Where `src` does not tell it.
+        sizes: Such as "48x48", or "any".
+        theme: "light" or "dark": for which background it is made.
+
+    Spec: Base Protocol › Icons.
+    """
+
     _fields = {"src": REQUIRED, "mime_type": None, "sizes": (), "theme": None}
     _readers = {"sizes": lambda sizes: tuple(sizes.split()) if isinstance(sizes, str) else tuple(sizes)}
 
@@ -12,6 +23,16 @@ class Icon(Value):
 
 
 class Annotations(Value):
+    """For whom content is, and how much it matters.
+
+    Args:
+        audience: "user", "assistant", or both. Default: nobody in particular.
+        priority: From 0 (may be left out) to 1 (needed).
+        last_modified: ISO 8601.
+
+    Spec: Server Features › Resources › Annotations.
+    """
+
     _fields = {"audience": (), "priority": None, "last_modified": None}
     _readers = {"audience": tuple}
 
@@ -20,6 +41,8 @@ class Annotations(Value):
 
 
 class Content(Value):
+    """One block of content; `from_dict` finds the kind by `type`."""
+
     type = ""
     _readers = {"annotations": Annotations.from_dict}
 
@@ -32,6 +55,12 @@ class Content(Value):
 
 
 class Text(Content):
+    """Plain text. Not a str: TypeError.
+
+    >>> Text("hello", annotations=Annotations(audience=["user"])).to_dict()["annotations"]
+    {'audience': ['user']}
+    """
+
     type = "text"
     _fields = {"text": REQUIRED, "annotations": None, "meta": {}}
     _readers = {"annotations": Annotations.from_dict, "text": string}
@@ -81,6 +110,8 @@ def _read(path):
 
 
 class _Media(Content):
+    """Bytes and their media type."""
+
     _fields = {"data": REQUIRED, "mime_type": REQUIRED, "annotations": None, "meta": {}}
     _readers = {"annotations": Annotations.from_dict, "data": unbase64}
 
@@ -101,14 +132,45 @@ class _Media(Content):
 
 
 class Image(_Media):
+    """A picture: bytes, or the path of a file that is read at once.
+
+    Args:
+        data: bytes, or a Path.
+        format: Such as "png"; by default the bytes or the file's name tell it.
+        mime_type: The same as a whole media type.
+        annotations, meta: `Annotations`, and the block's `_meta`.
+
+    Raises:
+        TypeError: The data is a str.
+        ValueError: Nothing tells the format.
+        OSError: The file can't be read.
+
+    Spec: Server Features › Tools › Image content.
+
+    >>> Image(b"...", format="png").mime_type
+    'image/png'
+    """
+
     type = "image"
 
 
 class Audio(_Media):
+    """Sound: bytes, or the path of a file that is read at once; parameters and errors are those of `Image`.
+
+    >>> Audio(b"ID3...").mime_type
+    'audio/mpeg'
+    """
+
     type = "audio"
 
 
 class EmbeddedResource(Content):
+    """A resource's contents, given along; `text=` or `blob=`, not both (ValueError). Spec: Tools › Embedded resources.
+
+    >>> EmbeddedResource("shelf://1", text="Dune").contents()
+    {'uri': 'shelf://1', 'text': 'Dune'}
+    """
+
     type = "resource"
     _fields = {"uri": REQUIRED, "text": None, "blob": None, "mime_type": None, "annotations": None, "meta": {}}
 
@@ -181,6 +243,12 @@ class File(EmbeddedResource):
 
 
 class ResourceLink(Content):
+    """A resource that can be read, by its URI; `size` is in bytes. Spec: Tools › Resource links (2025-06-18 and later).
+
+    >>> ResourceLink("shelf://1", name="Dune").to_dict()
+    {'type': 'resource_link', 'uri': 'shelf://1', 'name': 'Dune'}
+    """
+
     type = "resource_link"
     _fields = {
         "uri": REQUIRED,
@@ -210,7 +278,7 @@ class ResourceLink(Content):
 
 
 class ToolUse(Content):
-    """In sampling: the model wants this tool called."""
+    """In sampling: the model wants this tool called. Spec: Client Features › Sampling › Tools (2025-11-25)."""
 
     type = "tool_use"
     _fields = {"id": REQUIRED, "name": REQUIRED, "input": REQUIRED, "meta": {}}
@@ -256,6 +324,7 @@ class Other(Content):
 
     @property
     def type(self):
+        """What its JSON calls it."""
         return self.raw.get("type", "")
 
     def to_dict(self):

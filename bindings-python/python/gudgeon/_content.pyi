@@ -104,7 +104,8 @@ class EmbeddedResource(Content):
         annotations: Annotations | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> None: ...
-    def contents(self) -> dict[str, Any]: ...
+    def contents(self) -> dict[str, Any]:
+        """The resource inside, as JSON says it."""
 
 class File(EmbeddedResource):
     """A file on disk as an embedded resource."""

@@ -9,7 +9,16 @@ if TYPE_CHECKING:
 
 
 class Header:
-    """`Annotated[str, Header("Region")]`: the client mirrors this argument in `Mcp-Param-Region`."""
+    """`Annotated[str, Header("Region")]`: HTTP clients repeat this argument in the header `Mcp-Param-Region`.
+
+    Args:
+        name: An HTTP field name: letters, digits and dashes.
+
+    Raises:
+        ValueError: It is none.
+
+    Spec: Base Protocol › Transports › Streamable HTTP (2026-07-28), `x-mcp-header`.
+    """
 
     def __init__(self, name: str, /) -> None:
         if not name or not all(char.isascii() and (char.isalnum() or char in "!#$%&'*+-.^_`|~") for char in name):
@@ -21,7 +30,28 @@ class Header:
 
 
 class Depends:
-    """`Annotated[Db, Depends(get_db)]`: the server calls `get_db` and hands over what it gives."""
+    """`Annotated[Db, Depends(get_db)]`: the server calls `get_db` and hands over what it gives; clients don't see it.
+
+    Args:
+        provider: A function, async or not, or a generator that cleans up after the call; it may have a context and
+            dependencies of its own.
+        cached: Whether it is called once a call (default True), however many parameters name it.
+
+    Raises:
+        TypeError: It is no function.
+
+    >>> from typing import Annotated
+    >>> from gudgeon import Depends, Server, SyncClient
+    >>> app = Server("shelf")
+    >>> def stock() -> list[str]:
+    ...     return ["Dune"]
+    >>> @app.tool
+    ... def count(books: Annotated[list[str], Depends(stock)]) -> int:
+    ...     return len(books)
+    >>> with app.override(stock, lambda: ["Dune", "Emma"]), SyncClient(app) as client:
+    ...     client.call_tool("count").data
+    2
+    """
 
     def __init__(self, provider: Callable[..., Any], /, *, cached: bool = True) -> None:
         if not callable(provider):

@@ -8,6 +8,12 @@ _OFFER = {"name": REQUIRED, "title": None, "description": None, "icons": (), "me
 
 
 class Implementation(Value):
+    """A program's name and version. Spec: Base Protocol › Versioning › Implementation information.
+
+    >>> Implementation("reader", "1.0", title="Reader").to_dict()
+    {'name': 'reader', 'version': '1.0', 'title': 'Reader'}
+    """
+
     _fields = {
         "name": REQUIRED,
         "version": REQUIRED,
@@ -32,6 +38,8 @@ class Implementation(Value):
 
 
 class ClientInfo(Implementation):
+    """Who calls, and what it can answer (`capabilities`, as JSON says it)."""
+
     _fields = {**Implementation._fields, "capabilities": {}}
 
     def __init__(self, name, version, *, capabilities=None, **rest):
@@ -40,6 +48,8 @@ class ClientInfo(Implementation):
 
 
 class Principal(Value):
+    """Who asks, as the authorization found out: `subject`, `client_id`, `scopes`, `claims`."""
+
     _fields = {"subject": REQUIRED, "client_id": None, "scopes": frozenset(), "claims": {}}
     _readers = {"scopes": frozenset}
 
@@ -50,6 +60,21 @@ class Principal(Value):
 
 
 class ToolAnnotations(Value):
+    """What a tool does to the world, as hints; None leaves one unsaid.
+
+    Args:
+        title: A name for people.
+        read_only: Changes nothing. Clients take False where it is unsaid.
+        destructive: May delete or overwrite. Unsaid: True.
+        idempotent: Called again with the same arguments it changes nothing more. Unsaid: False.
+        open_world: Reaches things outside, such as the web. Unsaid: True.
+
+    Spec: Server Features › Tools › ToolAnnotations.
+
+    >>> ToolAnnotations(read_only=True).to_dict()
+    {'readOnlyHint': True}
+    """
+
     _fields = {"title": None, "read_only": None, "destructive": None, "idempotent": None, "open_world": None}
 
     def __init__(self, *, title=None, read_only=None, destructive=None, idempotent=None, open_world=None):
@@ -78,25 +103,35 @@ class _Offer(Value):
 
 
 class Tool(_Offer):
+    """A tool as clients see it. Spec: Server Features › Tools › Tool."""
+
     _fields = {**_OFFER, "input_schema": REQUIRED, "output_schema": None, "annotations": None}
     _readers = {"icons": _ICONS, "annotations": ToolAnnotations.from_dict}
 
 
 class Resource(_Offer):
+    """A resource as clients see it; `size` in bytes. Spec: Server Features › Resources › Resource."""
+
     _fields = {**_OFFER, "uri": REQUIRED, "mime_type": None, "size": None, "annotations": None}
     _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
 
 
 class ResourceTemplate(_Offer):
+    """A template (RFC 6570) as clients see it. Spec: Server Features › Resources › Resource templates."""
+
     _fields = {**_OFFER, "uri_template": REQUIRED, "mime_type": None, "annotations": None}
     _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
 
 
 class PromptArgument(Value):
+    """An argument of a prompt; `required` is by default False."""
+
     _fields = {"name": REQUIRED, "title": None, "description": None, "required": False}
 
 
 class Prompt(_Offer):
+    """A prompt as clients see it. Spec: Server Features › Prompts › Prompt."""
+
     _fields = {**_OFFER, "arguments": ()}
     _readers = {"icons": _ICONS, "arguments": each(PromptArgument.from_dict)}
 
@@ -111,6 +146,8 @@ class Page(Value):
 
 
 class Root(Value):
+    """A place that a client lets a server work in; `uri` begins with "file://". Spec: Client Features › Roots."""
+
     _fields = {"uri": REQUIRED, "name": None, "meta": {}}
 
     def __init__(self, uri, *, name=None, meta=None):

@@ -9,6 +9,8 @@ SampleOptions = dict
 
 
 class SampleRequest(Value):
+    """What a server asks the client's model, as `on_sample` gets it. Spec: Client Features › Sampling."""
+
     method = "sampling/createMessage"
     _fields = {
         "messages": REQUIRED,
@@ -64,6 +66,11 @@ class SampleRequest(Value):
 
 
 class ElicitRequest(Value):
+    """What a server asks the user, as `on_elicit` gets it: `message`, with a `schema` or a `url` by `mode`.
+
+    Spec: Client Features › Elicitation.
+    """
+
     method = "elicitation/create"
     _fields = {"mode": REQUIRED, "message": REQUIRED, "schema": {}, "url": None, "id": None}
 
@@ -90,6 +97,8 @@ class ElicitRequest(Value):
 
 
 class RootsRequest(Value):
+    """A server wants to know the roots. Spec: Client Features › Roots."""
+
     method = "roots/list"
 
 
@@ -135,6 +144,8 @@ class InputRequired(Value):
 
 
 class Accepted(Value):
+    """The user's answer, as `try_elicit` gives it."""
+
     _fields = {"value": REQUIRED}
 
     def __init__(self, value):
@@ -142,16 +153,24 @@ class Accepted(Value):
 
 
 class LogMessage(Value):
+    """What a server logged, as `on_log` gets it. Spec: Server Features › Utilities › Logging."""
+
     _fields = {"level": REQUIRED, "logger": None, "data": REQUIRED}
 
 
 class Progress(Value):
+    """How far a call got, as `on_progress` gets it. Spec: Base Protocol › Utilities › Progress."""
+
     _fields = {"progress": REQUIRED, "total": None, "message": None}
 
 
 class ListChanged(Value):
+    """A list of the server's changed: `kind` is "tools", "resources" or "prompts"."""
+
     _fields = {"kind": REQUIRED}
 
 
 class Change(Value):
+    """What a subscription tells: a list of this `kind` changed, or the resource `uri` was "updated"."""
+
     _fields = {"kind": REQUIRED, "uri": None}

@@ -11,7 +11,21 @@ _T = TypeVar("_T")
 
 
 class Registry(Generic[_T]):
-    """What a server offers of one kind, in order. Every change sends its list_changed by itself."""
+    """What a server offers of one kind, in order: `app.tools`, `.resources`, `.resource_templates`, `.prompts`.
+
+    Keys are names, or URIs and templates. Every change sends its list_changed by itself; a key that is not there
+    raises ValueError, or KeyError for `registry[key]`.
+
+    Spec: Server Features › Tools › List changed notification, and the same of resources and prompts.
+
+    >>> from gudgeon import Server
+    >>> app = Server("shelf")
+    >>> _ = app.tool(lambda: "ok", name="tidy", tags=["chores"])
+    >>> app.tools.update("tidy", title="Tidy up")
+    >>> app.tools["tidy"].title
+    'Tidy up'
+    >>> app.tools.disable(tags=["chores"])
+    """
 
     def __init__(self, server: Any, kind: str, type_name: str) -> None:
         self._server = server

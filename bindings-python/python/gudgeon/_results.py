@@ -5,7 +5,23 @@ from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
 class ToolResult(Value):
-    """What a tool answered; a handler may return one to say everything itself."""
+    """What a tool answered; a handler may return one to say everything itself.
+
+    Args:
+        content: A str, content, or a list of them. Default: none.
+        structured_content: What JSON can say, for programs.
+        is_error: Whether the tool failed. Default False.
+        meta: The result's `_meta`.
+
+    Raises:
+        TypeError: JSON stands where content belongs.
+
+    Spec: Server Features › Tools › Tool result.
+
+    >>> result = ToolResult("2 books", structured_content={"count": 2})
+    >>> result.text, result.data
+    ('2 books', {'count': 2})
+    """
 
     _fields = {"content": REQUIRED, "structured_content": None, "is_error": False, "meta": {}}
     _readers = {"content": each(content_from_dict)}
@@ -45,6 +61,10 @@ class ToolResult(Value):
 
 
 class ResourceContents(Value):
+    """One part of a resource: `text=` or `blob=` (bytes), not both (ValueError). "" as `uri` is the one that was asked
+    for.
+    """
+
     _fields = {"uri": "", "mime_type": None, "text": None, "blob": None, "meta": {}}
     _readers = {"text": string, "blob": unbase64}
 
@@ -79,6 +99,19 @@ _PARTS = (str, bytes, bytearray, memoryview, ResourceContents, Content)
 
 
 class ResourceResult(Value):
+    """What reading a resource gave; a handler may return one.
+
+    Args:
+        contents: A str, bytes, JSON, `ResourceContents`, or a list of such parts.
+        mime_type: Of the parts that have none.
+        meta: The result's `_meta`.
+
+    Spec: Server Features › Resources › Reading resources.
+
+    >>> ResourceResult(["a", b"b"]).text
+    'a'
+    """
+
     _fields = {"contents": REQUIRED, "meta": {}}
     _readers = {"contents": each(ResourceContents.from_dict)}
 
@@ -107,6 +140,15 @@ def _message_content(content):
 
 
 class Message(Value):
+    """One turn of a conversation; `user(…)` and `assistant(…)` make them.
+
+    Args:
+        role: "user" or "assistant"; else ValueError.
+        content: A str, content, or a list of them.
+
+    Spec: Server Features › Prompts › PromptMessage.
+    """
+
     _fields = {"role": REQUIRED, "content": REQUIRED, "meta": {}}
     _readers = {
         "content": lambda wire: each(content_from_dict)(wire) if isinstance(wire, list) else content_from_dict(wire)
@@ -124,7 +166,11 @@ class Message(Value):
 
 
 def user(content, /):
-    """A message of the user."""
+    """A message of the user.
+
+    >>> user("Review Emma.").role
+    'user'
+    """
     return Message("user", content)
 
 
@@ -141,6 +187,12 @@ def messages_of(messages):
 
 
 class PromptResult(Value):
+    """What a prompt gave; a handler may return one: messages (a str is the user's), and a description.
+
+    >>> PromptResult(["Review Emma.", assistant("Gladly.")]).messages[1].text
+    'Gladly.'
+    """
+
     _fields = {"messages": REQUIRED, "description": None, "meta": {}}
     _readers = {"messages": each(Message.from_dict)}
 
@@ -149,6 +201,19 @@ class PromptResult(Value):
 
 
 class Completion(Value):
+    """Suggestions, best first.
+
+    Args:
+        values: Texts; not one str (TypeError).
+        total: How many there are in all.
+        has_more: Whether there are more than these. Default False.
+
+    Spec: Server Features › Utilities › Completion.
+
+    >>> Completion(["Emma"], total=7, has_more=True).to_dict()
+    {'values': ['Emma'], 'total': 7, 'hasMore': True}
+    """
+
     _fields = {"values": REQUIRED, "total": None, "has_more": False}
     _readers = {"values": tuple}
 
@@ -159,6 +224,17 @@ class Completion(Value):
 
 
 class SampleResult(Value):
+    """What the client's model said; `on_sample` may give one.
+
+    Args:
+        content: A str, content, or a list of them.
+        model: Which model it was.
+        stop_reason: Default "endTurn".
+        role: Default "assistant".
+
+    Spec: Client Features › Sampling.
+    """
+
     _fields = {"role": "assistant", "content": REQUIRED, "model": REQUIRED, "stop_reason": None, "meta": {}}
     _readers = {
         "content": lambda wire: tuple(content_from_dict(item) for item in (wire if isinstance(wire, list) else [wire]))

@@ -27,9 +27,11 @@ class ToolResult(Value, Generic[_D]):
     is_error: bool
     meta: Mapping[str, Any]
     @property
-    def data(self) -> _D: ...
+    def data(self) -> _D:
+        """Structured content in the type asked for, else as the output schema says, else the text."""
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """All text content, joined by newlines."""
     def _with_data(self, data: _T) -> ToolResult[_T]: ...
 
 class ResourceContents(Value):
@@ -59,9 +61,11 @@ class ResourceResult(Value):
     contents: Sequence[ResourceContents]
     meta: Mapping[str, Any]
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """All text contents, joined by newlines."""
     @property
-    def blob(self) -> bytes: ...
+    def blob(self) -> bytes:
+        """All binary contents, one after the other."""
 
 class Message(Value):
     """What the user or the assistant said; several blocks of content in sampling only."""
@@ -70,7 +74,8 @@ class Message(Value):
     content: Content | Sequence[Content]
     meta: Mapping[str, Any]
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """All text content, joined by newlines."""
     def __init__(
         self,
         role: Literal["user", "assistant"],
@@ -119,7 +124,8 @@ class SampleResult(Value):
         role: Literal["user", "assistant"] = "assistant",
     ) -> None: ...
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """All text content, joined by newlines."""
     role: Literal["user", "assistant"]
     content: Sequence[Content]
     model: str

@@ -65,7 +65,25 @@ class Question:
 
 
 def elicit(message, type, /, *, key=None, default=_UNSET):
-    """A question to the user by a form: for a type, or for what a JSON Schema says."""
+    """A question to the user by a form: for a type, or for what a JSON Schema says.
+
+    Args:
+        message: What the user reads.
+        type: A plain type (asked as the one property `value`), a model, or a JSON Schema with flat properties.
+        key: The question's name, by which its answer comes back. Default: "elicit-<n>" in the order asked.
+        default: What the form shows at first.
+
+    Raises:
+        TypeError: There is no message, or a form can't ask for such a type.
+
+    Spec: Client Features › Elicitation.
+
+    >>> question = elicit("Delete it?", bool)
+    >>> question.schema["properties"]["value"]["type"]
+    'boolean'
+    >>> question.decode({"action": "accept", "content": {"value": True}})
+    True
+    """
     from ._forms import form
 
     asked = form(type) if default is _UNSET else form(type, default)
@@ -75,7 +93,18 @@ def elicit(message, type, /, *, key=None, default=_UNSET):
 
 
 def elicit_url(message, url, /, *, key=None):
-    """The user is sent to a URL; the answer is the elicitation's id."""
+    """The user is sent to a URL; the answer is the elicitation's id.
+
+    Args:
+        message: What the user reads.
+        url: An absolute URL.
+        key: As for `elicit`.
+
+    Raises:
+        ValueError: The URL is not absolute.
+
+    Spec: Client Features › Elicitation › URL mode.
+    """
     if not isinstance(url, str) or "://" not in url:
         raise ValueError(f"elicit_url takes an absolute URL such as https://example.org/in, not {url!r}")
     params = {"mode": "url", "message": _message(message), "url": url}
@@ -85,7 +114,25 @@ def elicit_url(message, url, /, *, key=None):
 
 
 def sample(messages, /, *, key=None, **options):
-    """A question to the client's model."""
+    """A question to the client's model; the answer is a `SampleResult`.
+
+    Args:
+        messages: A text, a `Message`, or a list of them.
+        key: As for `elicit`.
+        max_tokens: Default 1024.
+        system, temperature, stop, tool_choice: What the model is told.
+        models: Names or parts of names, best first.
+        cost_priority, speed_priority, intelligence_priority: From 0 to 1.
+        tools: `Tool` values, their JSON, or functions.
+
+    Raises:
+        TypeError: There is no such option, or a tool is none.
+
+    Spec: Client Features › Sampling.
+
+    >>> sample("Sum it up.", max_tokens=50).params["maxTokens"]
+    50
+    """
     from ._results import messages_of
     from .types import SampleRequest, SampleResult
 
@@ -126,7 +173,10 @@ def _tool(item):
 
 
 def roots(*, key=None):
-    """A question for the places that the client lets a server work in."""
+    """A question for the places that the client lets a server work in; the answer is a list of `Root`.
+
+    Spec: Client Features › Roots.
+    """
     from .types import Root
 
     read = lambda result: [Root.from_dict(item) for item in result["roots"]]  # noqa: E731

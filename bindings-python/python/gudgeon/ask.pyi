@@ -19,9 +19,12 @@ class Question(Generic[_T]):
     key: str | None
     default: Any
     @property
-    def schema(self) -> Mapping[str, Any] | None: ...
-    def request(self) -> dict[str, Any]: ...
-    def decode(self, result: Any) -> _T: ...
+    def schema(self) -> Mapping[str, Any] | None:
+        """The form's JSON Schema, or None."""
+    def request(self) -> dict[str, Any]:
+        """The question as a member of `inputRequests`."""
+    def decode(self, result: Any) -> _T:
+        """The answer in its type. A refusal raises Declined or Cancelled; what does not fit, ProtocolError."""
 
 @overload
 def elicit(message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...) -> Question[_T]:

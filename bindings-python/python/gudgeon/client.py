@@ -33,24 +33,29 @@ class _Peer:
 
     @property
     def server(self):
+        """The server's name, version, title, … (`Implementation`); one that gives no name has ""."""
         from .types import Implementation
 
         return Implementation.from_dict({"version": "", **self._core.said("info")})
 
     @property
     def revision(self):
+        """The revision that was agreed on."""
         return self._core.said("revision")
 
     @property
     def capabilities(self):
+        """What the server declared, as JSON says it."""
         return self._core.said("capabilities")
 
     @property
     def instructions(self):
+        """What the server wants the model to be told, or None."""
         return self._core.said("instructions")
 
     @property
     def session_id(self):
+        """The HTTP session's id; None over stdio and in memory."""
         self._core.said("info")
         return None  # only HTTP has sessions with ids
 
@@ -63,7 +68,41 @@ class _Peer:
 
 
 class Client(_Peer):
-    """The constructor does no input or output: `async with`, `with`, or `await connect()` does."""
+    """A connection to one server, opened by `async with`, by `with` (then a `SyncClient`) or by `await connect()`.
+
+    The constructor does no input or output. Every property raises McpError until the client is connected.
+
+    Args:
+        target: A command as a list of words or a `Command`; the Path of a file to run; a `Server`, served in memory;
+            an entry of a host's JSON configuration; or a `Transport`.
+        revision: "auto" (default: the newest that both sides speak), one revision, or several.
+        timeout: Seconds without an answer or progress. Default 60; None for no limit.
+        max_timeout: Seconds in all, however much progress is told. Default None.
+        validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
+        retry: "safe" (default) repeats reads, lists and repeatable tools when a `Command` with `restart=True` ended;
+            "never", or a `Retry`.
+        client_info: What the server is told of this program, an `Implementation`.
+        roots: URIs or `Root` values that the server may ask for, or a function that gives them.
+        on_elicit, on_sample: Answer the server's questions; without them the capability is not declared.
+        on_log, on_progress, on_list_changed, on_url_done, on_reconnect: Are told what their name says.
+        max_rounds: How often one call may come back with questions. Default 10.
+        max_message: Bytes a message may have. Default 16 MiB.
+
+    Raises:
+        TypeError, ValueError: The target or an option can't be meant; the text says the mend.
+
+    Spec: Base Protocol › Versioning; Transports › stdio.
+
+    >>> import asyncio
+    >>> from gudgeon import Client, Server
+    >>> app = Server("shelf")
+    >>> _ = app.tool(lambda: "ok", name="tidy")
+    >>> async def main():
+    ...     async with Client(app, timeout=5) as client:
+    ...         return [tool.name for tool in await client.list_tools()]
+    >>> asyncio.run(main())
+    ['tidy']
+    """
 
     _sync = None
 
@@ -83,7 +122,15 @@ class Client(_Peer):
             sync.close()
 
     async def connect(self):
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing."""
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing.
+
+        Raises:
+            ConnectFailed: The command can't be started, or ended before it answered; stderr's last lines are told.
+            NotSupported: No revision in common, or a URL.
+            CallTimeout: It never answered.
+
+        Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
+        """
         from ._client_loop import loop_post
         from ._client_memory import OtherEnd
 
@@ -122,69 +169,160 @@ class Client(_Peer):
         return await loop_post().run(self._core, steps)
 
     async def list_tools(self):
+        """All tools, all pages. Spec: Server Features › Tools."""
         return await self._run(self._core.list_all("tools"))
 
     async def list_tools_page(self, cursor=None, /):
+        """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
         return await self._run(self._core.list_page("tools", cursor))
 
     async def list_resources(self):
+        """All resources, all pages. Spec: Server Features › Resources."""
         return await self._run(self._core.list_all("resources"))
 
     async def list_resources_page(self, cursor=None, /):
+        """One page of resources, as `list_tools_page`."""
         return await self._run(self._core.list_page("resources", cursor))
 
     async def list_resource_templates(self):
+        """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
         return await self._run(self._core.list_all("resourceTemplates"))
 
     async def list_resource_templates_page(self, cursor=None, /):
+        """One page of templates, as `list_tools_page`."""
         return await self._run(self._core.list_page("resourceTemplates", cursor))
 
     async def list_prompts(self):
+        """All prompts, all pages. Spec: Server Features › Prompts."""
         return await self._run(self._core.list_all("prompts"))
 
     async def list_prompts_page(self, cursor=None, /):
+        """One page of prompts, as `list_tools_page`."""
         return await self._run(self._core.list_page("prompts", cursor))
 
     async def call_tool(self, name, arguments=None, /, *, returns=..., **options):
-        """Calls a tool; one that fails raises ToolError, unless raise_on_error=False."""
+        """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text.
+
+        Args:
+            name: The tool's name.
+            arguments: A mapping, or an object of a type that JSON can say.
+            returns: The type that `data` shall have.
+            timeout: Seconds without an answer or progress; None for no limit. Default: the client's.
+            on_progress: Gets each `Progress` of this call.
+            raise_on_error: Whether a result with `isError` raises (default True) or is given back.
+            meta: The request's `_meta`.
+
+        Raises:
+            ToolError: The tool failed.
+            ProtocolError: There is no such tool, or the arguments are wrong.
+            CallTimeout, ConnectionLost: No answer in time, or none any more.
+            NotSupported: The server has no tools.
+
+        Spec: Server Features › Tools.
+        """
         return await self._run(self._core.call_tool(name, arguments, returns, options))
 
     async def call_tool_round(self, name, arguments=None, /, *, answers=None, state=None, **options):
-        """One round by hand: answers, by question key and as on the wire, may come from another process, days later."""
+        """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
+        be.
+
+        Args:
+            name, arguments: As for `call_tool`, the same in every round.
+            answers: Results as on the wire, by question key.
+            state: What the `InputRequired` before gave.
+
+        Raises:
+            What `call_tool` does.
+
+        Spec: Base Protocol › Patterns › Multi round-trip requests (2026-07-28).
+        """
         return await self._run(self._core.call_tool_round(name, arguments, answers, state, options))
 
     async def read_resource(self, uri, variables=None, /, *, timeout=...):
-        """Reads a resource; variables expand a template."""
+        """Reads a resource and gives its `ResourceResult`.
+
+        Args:
+            uri: The URI, or a template (RFC 6570).
+            variables: What the template is expanded with.
+            timeout: As for `call_tool`.
+
+        Raises:
+            ResourceNotFound: There is no such resource.
+
+        Spec: Server Features › Resources.
+        """
         return await self._run(self._core.read_resource(uri, variables, timeout))
 
     async def get_prompt(self, name, arguments=None, /, *, timeout=...):
+        """A prompt with its arguments filled in, a `PromptResult`.
+
+        Args:
+            arguments: Texts by name.
+            timeout: As for `call_tool`.
+
+        Raises:
+            ProtocolError: There is no such prompt, or an argument is missing.
+
+        Spec: Server Features › Prompts.
+        """
         return await self._run(self._core.get_prompt(name, arguments, timeout))
 
     async def complete(self, target, argument, value, /, *, arguments=None):
-        """Suggestions for an argument of a prompt, or for a variable of a resource template."""
+        """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
+
+        Args:
+            target: The prompt's name, or the URI template.
+            argument: The argument's or variable's name.
+            value: What is typed so far.
+            arguments: What was chosen for the others.
+
+        Spec: Server Features › Utilities › Completion.
+        """
         return await self._run(self._core.complete(target, argument, value, arguments))
 
     def subscribe(self, *uris, tools=False, prompts=False, resources=False):
-        """Changes of resources and of lists."""
+        """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`.
+
+        Raises:
+            ValueError: Nothing is asked for.
+            NotSupported: On entering: the server does not tell of such changes, or speaks 2026-07-28.
+
+        Spec: Server Features › Resources › Subscriptions.
+        """
         return Subscription(self._core, *self._subscription(uris, tools, prompts, resources))
 
     async def set_log_level(self, level, /):
+        """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
         await self._run(self._core.set_log_level(level))
 
     async def ping(self):
-        """How many seconds the server takes to answer."""
+        """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
         return await self._run(self._core.ping())
 
     async def request(self, method, params=None, /, *, timeout=...):
-        """Sends any request, a vendor's own for one."""
+        """Sends any request, a vendor's own for one, and gives its result as JSON says it.
+
+        Raises:
+            ProtocolError: The server refuses it.
+        """
         return await self._run(self._core.request(method, params, timeout))
 
     async def notify(self, method, params=None, /):
+        """Sends any notification; one of the specification's that the revision lacks is not sent."""
         self._core.notify(method, params)
 
 
 class SyncClient(_Peer):
-    """`Client` without an event loop: the same names, blocking."""
+    """`Client` without an event loop: the same options, names, results and errors, blocking.
+
+    Threads may share one; callbacks run on the thread that waits.
+
+    >>> from gudgeon import Server, SyncClient
+    >>> app = Server("shelf", version="2")
+    >>> with SyncClient(app, revision="2025-11-25") as client:
+    ...     client.server.version, client.revision, client.ping() < 10
+    ('2', '2025-11-25', True)
+    """
 
     def __init__(self, target, /, **options):
         from ._client_thread import ThreadPost
@@ -200,7 +338,10 @@ class SyncClient(_Peer):
         self.close()
 
     def connect(self):
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing."""
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing.
+
+        Parameters and errors: `Client.connect`.
+        """
         core = self._core
         if core.is_open():
             return self
@@ -231,62 +372,122 @@ class SyncClient(_Peer):
                 end.close_blocking()
 
     def list_tools(self):
+        """All tools, all pages. Spec: Server Features › Tools."""
         return self._run(self._core.list_all("tools"))
 
     def list_tools_page(self, cursor=None, /):
+        """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
         return self._run(self._core.list_page("tools", cursor))
 
     def list_resources(self):
+        """All resources, all pages. Spec: Server Features › Resources."""
         return self._run(self._core.list_all("resources"))
 
     def list_resources_page(self, cursor=None, /):
+        """One page of resources, as `list_tools_page`."""
         return self._run(self._core.list_page("resources", cursor))
 
     def list_resource_templates(self):
+        """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
         return self._run(self._core.list_all("resourceTemplates"))
 
     def list_resource_templates_page(self, cursor=None, /):
+        """One page of templates, as `list_tools_page`."""
         return self._run(self._core.list_page("resourceTemplates", cursor))
 
     def list_prompts(self):
+        """All prompts, all pages. Spec: Server Features › Prompts."""
         return self._run(self._core.list_all("prompts"))
 
     def list_prompts_page(self, cursor=None, /):
+        """One page of prompts, as `list_tools_page`."""
         return self._run(self._core.list_page("prompts", cursor))
 
     def call_tool(self, name, arguments=None, /, *, returns=..., **options):
-        """Calls a tool; one that fails raises ToolError, unless raise_on_error=False."""
+        """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text.
+
+        Parameters and errors: `Client.call_tool`.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("calculator")
+        >>> @app.tool
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> with SyncClient(app) as client:
+        ...     client.call_tool("add", {"a": 1, "b": 2}, returns=float, timeout=5).data
+        3.0
+        """
         return self._run(self._core.call_tool(name, arguments, returns, options))
 
     def call_tool_round(self, name, arguments=None, /, *, answers=None, state=None, **options):
-        """One round by hand: answers, by question key and as on the wire, may come from another process, days later."""
+        """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
+        be.
+
+        Parameters and errors: `Client.call_tool_round`.
+        """
         return self._run(self._core.call_tool_round(name, arguments, answers, state, options))
 
     def read_resource(self, uri, variables=None, /, *, timeout=...):
-        """Reads a resource; variables expand a template."""
+        """Reads a resource and gives its `ResourceResult`.
+
+        Parameters and errors: `Client.read_resource`.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("shelf")
+        >>> @app.resource("shelf://books/{id}")
+        ... def book(id: str) -> str:
+        ...     return f"book {id}"
+        >>> with SyncClient(app) as client:
+        ...     client.read_resource("shelf://books/{id}", {"id": "a b"}).text
+        'book a b'
+        """
         return self._run(self._core.read_resource(uri, variables, timeout))
 
     def get_prompt(self, name, arguments=None, /, *, timeout=...):
+        """A prompt with its arguments filled in, a `PromptResult`.
+
+        Parameters and errors: `Client.get_prompt`.
+        """
         return self._run(self._core.get_prompt(name, arguments, timeout))
 
     def complete(self, target, argument, value, /, *, arguments=None):
-        """Suggestions for an argument of a prompt, or for a variable of a resource template."""
+        """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
+
+        Parameters and errors: `Client.complete`.
+        """
         return self._run(self._core.complete(target, argument, value, arguments))
 
     def subscribe(self, *uris, tools=False, prompts=False, resources=False):
-        """Changes of resources and of lists."""
+        """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`.
+
+        Parameters and errors: `Client.subscribe`.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("shelf")
+        >>> _ = app.tool(lambda: "ok", name="tidy")
+        >>> with SyncClient(app, revision="2025-11-25") as client, client.subscribe(tools=True) as changes:
+        ...     before = client.list_tools()
+        ...     app.tools.disable("tidy")
+        ...     next(changes).kind
+        'tools'
+        """
         return SyncSubscription(self._core, *self._subscription(uris, tools, prompts, resources), self._post)
 
     def set_log_level(self, level, /):
+        """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
         self._run(self._core.set_log_level(level))
 
     def ping(self):
-        """How many seconds the server takes to answer."""
+        """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
         return self._run(self._core.ping())
 
     def request(self, method, params=None, /, *, timeout=...):
-        """Sends any request, a vendor's own for one."""
+        """Sends any request, a vendor's own for one, and gives its result as JSON says it.
+
+        Parameters and errors: `Client.request`.
+        """
         return self._run(self._core.request(method, params, timeout))
 
     def notify(self, method, params=None, /):
+        """Sends any notification; one of the specification's that the revision lacks is not sent."""
         self._core.notify(method, params)

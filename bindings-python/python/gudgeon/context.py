@@ -16,7 +16,7 @@ _QUIET = 0.005  # seconds between two looks whether there is room
 
 
 class _Facts:
-    """What both contexts know."""
+    """What both contexts know of a call: who asks, what was sent along, and what belongs to the server or the call."""
 
     __slots__ = ("_cache", "_call", "server")
 
@@ -40,38 +40,47 @@ class _Facts:
 
     @property
     def request_id(self) -> Any:
+        """The id of the JSON-RPC request, a str or an int."""
         return self._call.request_id
 
     @property
     def session_id(self) -> None:
+        """The legacy HTTP session's id; None over stdio and in memory."""
         return None
 
     @property
     def revision(self) -> Any:
+        """The revision that this call speaks, such as "2026-07-28"."""
         return self._call.revision
 
     @property
     def headers(self) -> Mapping[str, str]:
+        """The HTTP request's headers; empty over stdio and in memory."""
         return {}
 
     @property
     def principal(self) -> None:
+        """Who asks, where the server has authorization; else None."""
         return None
 
     @property
     def client(self) -> Any:
+        """The client's name, version and capabilities (`ClientInfo`); one that gives no name has ""."""
         return self._once("client", self._read_client)
 
     @property
     def meta(self) -> Any:
+        """The request's `_meta`."""
         return self._once("meta", lambda: _decode(self._call.meta))
 
     @property
     def lifespan(self) -> Any:
+        """What the server's `lifespan=` gave."""
         return self.server._lifespan.value
 
     @property
     def session(self) -> MutableMapping[str, Any]:
+        """A mapping that lives as long as the session. From 2026-07-28 there is none, and it raises NotSupported."""
         if self._call.revision >= "2026-07-28":
             raise NotSupported(
                 "the modern era has no sessions, so there is no ctx.session",
@@ -82,11 +91,13 @@ class _Facts:
 
     @property
     def state(self) -> dict[str, Any]:
+        """A dict that lives as long as this call; middleware and `Depends` leave things here."""
         kept: dict[str, Any] = self._call.state
         return kept
 
     @property
     def cancelled(self) -> bool:
+        """Whether the client gave the call up or its time is over. Spec: Base Protocol › Utilities › Cancellation."""
         return bool(self._call.cancelled)
 
     def answer(self, question: Any, /) -> Any:
@@ -119,38 +130,92 @@ class _Facts:
 
 
 class Context(_Facts):
-    """For `async def` handlers."""
+    """What an `async def` handler knows of its call, tells while it runs, and asks the client.
+
+    A parameter annotated `Context`, under any name, gets it. When the client cancels, the handler's task is
+    cancelled.
+
+    >>> from gudgeon import Context, Server, SyncClient
+    >>> app = Server("shelf")
+    >>> @app.tool
+    ... async def index(ctx: Context) -> str:
+    ...     ctx.progress(1, total=2, message="half way")
+    ...     return ctx.revision
+    >>> with SyncClient(app) as client:
+    ...     client.call_tool("index", on_progress=lambda it: print(it.message)).text
+    half way
+    '2026-07-28'
+    """
 
     __slots__ = ()
 
     def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> Awaitable[None]:
-        """Tells how far this got, at once; awaiting it waits for room in the stream."""
+        """Tells how far this got, at once; awaiting it waits for room in the stream.
+
+        It is sent only when the client gave a progress token.
+
+        Args:
+            progress: What is done so far; it must grow with each report.
+            total: What there is to do, in the same unit, where it is known.
+            message: What a person reads.
+
+        Spec: Base Protocol › Utilities › Progress.
+        """
         self._progress(progress, total, message)
         return _Sent(self._call)
 
     def log(self, level: Any, data: Any, /, *, logger: str | None = None) -> Awaitable[None]:
-        """Tells the client's log, at once; awaiting it waits for room in the stream."""
+        """Tells the client's log, at once; awaiting it waits for room in the stream.
+
+        Args:
+            level: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency"; what is below
+                the level that the client set is not sent.
+            data: Anything that JSON can say.
+            logger: A name of the part that speaks.
+
+        Raises:
+            TypeError: JSON can't say the data.
+
+        Spec: Server Features › Utilities › Logging.
+        """
         self._log(level, data, logger)
         return _Sent(self._call)
 
     def debug(self, data: Any, /, **extra: Any) -> Awaitable[None]:
+        """`log` at level "debug"; keyword arguments make the data `{"message": data, **extra}`."""
         self._log("debug", data, None, extra)
         return _Sent(self._call)
 
     def info(self, data: Any, /, **extra: Any) -> Awaitable[None]:
+        """`log` at level "info", with `extra` as in `debug`."""
         self._log("info", data, None, extra)
         return _Sent(self._call)
 
     def warning(self, data: Any, /, **extra: Any) -> Awaitable[None]:
+        """`log` at level "warning", with `extra` as in `debug`."""
         self._log("warning", data, None, extra)
         return _Sent(self._call)
 
     def error(self, data: Any, /, **extra: Any) -> Awaitable[None]:
+        """`log` at level "error", with `extra` as in `debug`."""
         self._log("error", data, None, extra)
         return _Sent(self._call)
 
     def elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
-        """Asks the user by a form and waits for the answer."""
+        """Asks the user by a form and waits for the answer.
+
+        Args:
+            message: What the user reads.
+            type: What is wanted: a plain type, a model, or a JSON Schema with flat properties.
+            key: The question's name; default "elicit-<n>", in the order asked.
+            default: What the form shows at first.
+
+        Raises:
+            Declined, Cancelled: The user said no, or closed the form.
+            NotSupported: The client did not declare elicitation, or the connection carries no questions.
+
+        Spec: Client Features › Elicitation.
+        """
         return self._asking("elicit", _ask.elicit(message, type, key=key, **default))
 
     def try_elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
@@ -158,23 +223,45 @@ class Context(_Facts):
         return self._asking("try_elicit", _ask.elicit(message, type, key=key, **default))
 
     def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> Any:
-        """Sends the user to a URL."""
+        """Sends the user to a URL; gives the elicitation's id. Raises what `elicit` does."""
         return self._asking("elicit_url", _ask.elicit_url(message, url, key=key))
 
     def sample(self, messages: Any, /, *, key: str | None = None, **options: Any) -> Any:
-        """Asks the client's model."""
+        """Asks the client's model; gives a `SampleResult`.
+
+        Args:
+            messages: A text, `Message` values, or a list of them.
+            key: As for `elicit`.
+            max_tokens: Default 1024.
+            system, temperature, stop, models, tools, tool_choice: What the model is told; `models` are hints, best
+                first.
+            cost_priority, speed_priority, intelligence_priority: From 0 to 1.
+
+        Raises:
+            NotSupported: The client did not declare sampling, or the connection carries no questions.
+
+        Spec: Client Features › Sampling.
+        """
         return self._asking("sample", _ask.sample(messages, key=key, **options))
 
     def roots(self, *, key: str | None = None) -> Any:
-        """Asks for the places that the client lets a server work in."""
+        """Asks for the places that the client lets a server work in: a list of `Root`. Spec: Client › Roots."""
         return self._asking("roots", _ask.roots(key=key))
 
     def ask(self, *questions: Any) -> Any:
-        """Asks several questions at once."""
+        """Asks several questions of `gudgeon.ask` at once; gives their answers. Raises what `elicit` does."""
         return self._asking("ask", *questions)
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Does something once, and remembers under this key that it is done."""
+        """Does something once, and remembers under this key that it is done: at least once, not exactly once.
+
+        Args:
+            key: Names the step within the call.
+            fn: A function, async or not; its result goes through JSON and is rebuilt by its return annotation.
+
+        Raises:
+            TypeError: JSON can't say the result, or the key is no text.
+        """
 
         async def run() -> Any:
             from ._steps import recorded
@@ -185,7 +272,7 @@ class Context(_Facts):
         return Asking("step", run)
 
     def read_resource(self, uri: str, /) -> Any:
-        """Reads a resource of this server."""
+        """Reads a resource of this server; gives a `ResourceResult`. Raises ResourceNotFound."""
 
         async def run() -> Any:
             invoke, is_async, raw, read = _find(self.server, uri)
@@ -195,7 +282,7 @@ class Context(_Facts):
         return Asking("read_resource", run)
 
     def close_stream(self, *, retry: float | None = None) -> Any:
-        """Legacy HTTP: lets the client poll; the answer waits in the event store."""
+        """Legacy HTTP: lets the client poll after `retry` seconds. Elsewhere it raises NotSupported."""
 
         async def run() -> Any:
             raise self._no_stream()
@@ -214,32 +301,51 @@ class Context(_Facts):
 
 
 class SyncContext(_Facts):
-    """For `def` handlers: the same names, nothing to await."""
+    """What a `def` handler knows of its call, tells while it runs, and asks: `Context` with nothing to await.
+
+    A handler that runs long looks at `ctx.cancelled` between two steps: nobody can interrupt a thread.
+
+    >>> from gudgeon import Server, SyncClient, SyncContext
+    >>> app = Server("shelf")
+    >>> @app.tool
+    ... def whoami(ctx: SyncContext) -> str:
+    ...     ctx.info("asked", by=ctx.client.name)
+    ...     return str(ctx.cancelled)
+    >>> with SyncClient(app, on_log=lambda it: print(it.level, it.data["message"])) as client:
+    ...     client.set_log_level("info")
+    ...     client.call_tool("whoami").text
+    info asked
+    'False'
+    """
 
     __slots__ = ()
 
     def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> None:
-        """Tells how far this got, at once."""
+        """Tells how far this got, at once; parameters as in `Context.progress`."""
         self._progress(progress, total, message)
 
     def log(self, level: Any, data: Any, /, *, logger: str | None = None) -> None:
-        """Tells the client's log, at once."""
+        """Tells the client's log, at once; parameters and errors as in `Context.log`."""
         self._log(level, data, logger)
 
     def debug(self, data: Any, /, **extra: Any) -> None:
+        """As in `Context`."""
         self._log("debug", data, None, extra)
 
     def info(self, data: Any, /, **extra: Any) -> None:
+        """As in `Context`."""
         self._log("info", data, None, extra)
 
     def warning(self, data: Any, /, **extra: Any) -> None:
+        """As in `Context`."""
         self._log("warning", data, None, extra)
 
     def error(self, data: Any, /, **extra: Any) -> None:
+        """As in `Context`."""
         self._log("error", data, None, extra)
 
     def elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
-        """Asks the user by a form and waits for the answer."""
+        """Asks the user by a form and waits for the answer; parameters and errors as in `Context.elicit`."""
         raise self._refusal(_ask.elicit(message, type, key=key, **default))
 
     def try_elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
@@ -247,11 +353,11 @@ class SyncContext(_Facts):
         raise self._refusal(_ask.elicit(message, type, key=key, **default))
 
     def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> Any:
-        """Sends the user to a URL."""
+        """Sends the user to a URL; gives the elicitation's id. Raises what `Context.elicit` does."""
         raise self._refusal(_ask.elicit_url(message, url, key=key))
 
     def sample(self, messages: Any, /, *, key: str | None = None, **options: Any) -> Any:
-        """Asks the client's model."""
+        """Asks the client's model; parameters and errors as in `Context.sample`."""
         raise self._refusal(_ask.sample(messages, key=key, **options))
 
     def roots(self, *, key: str | None = None) -> Any:
@@ -265,13 +371,13 @@ class SyncContext(_Facts):
         raise self._refusal(questions[0])
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Does something once, and remembers under this key that it is done."""
+        """Does something once and remembers under this key that it is done: `Context.step` with a plain function."""
         from ._steps import recorded
 
         return recorded(key, fn, fn(*args, **kwargs))
 
     def read_resource(self, uri: str, /) -> Any:
-        """Reads a resource of this server."""
+        """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
         invoke, is_async, raw, read = _find(self.server, uri)
         if is_async:
             raise TypeError(f"the resource {uri} is an async def: read it in an async def handler")
@@ -308,12 +414,24 @@ def make_sync_context(call: Any, app: Any) -> SyncContext:
 
 
 def current_context() -> Context:
-    """The context of the `async def` handler that runs here."""
+    """The context of the `async def` handler that runs here. Outside of one: LookupError.
+
+    >>> from gudgeon import Server, SyncClient, current_context
+    >>> app = Server("shelf")
+    >>> async def helper() -> str:
+    ...     return current_context().revision
+    >>> @app.tool
+    ... async def show() -> str:
+    ...     return await helper()
+    >>> with SyncClient(app, revision="2025-11-25") as client:
+    ...     client.call_tool("show").text
+    '2025-11-25'
+    """
     return Context(call := _current("current_context"), call.app)
 
 
 def current_sync_context() -> SyncContext:
-    """The context of the `def` handler that runs here."""
+    """The context of the `def` handler that runs here. Outside of one: LookupError."""
     return SyncContext(call := _current("current_sync_context"), call.app)
 
 

@@ -2,7 +2,14 @@
 
 
 class McpError(Exception):
-    """The base of all. `str()` is one flat line, the hint included."""
+    """The base of all. `str()` is one flat line, the hint included.
+
+    Attributes: `message`; `code`, the JSON-RPC code where there is one; `data`; `hint`, what would mend it;
+    `target`, the URL or command; `phase`, such as "connect" or "call".
+
+    >>> print(McpError("no such book", hint="list them", phase="call", target="shelf"))
+    call shelf: no such book (hint: list them)
+    """
 
     code = None
 
@@ -22,7 +29,15 @@ class McpError(Exception):
 
 
 class ConnectFailed(McpError):
-    """No connection came about."""
+    """No connection came about. `exit_status` and `stderr` (its last lines) tell how a command ended.
+
+    >>> from gudgeon import SyncClient
+    >>> try:
+    ...     SyncClient(["no-such-program"]).connect()
+    ... except ConnectFailed as error:
+    ...     error.phase, error.target
+    ('connect', 'no-such-program')
+    """
 
     def __init__(self, message="", *, exit_status=None, stderr="", **rest):
         super().__init__(message, **rest)
@@ -40,30 +55,45 @@ class ConnectFailed(McpError):
 
 
 class ConnectionLost(McpError):
-    """The connection broke while it was in use."""
+    """The connection broke while it was in use: the server ended, or closed its output."""
 
 
 class CallTimeout(McpError, TimeoutError):
-    """No answer in time."""
+    """No answer in time; it is a `TimeoutError`, too. `timeout=` of the client or the call sets the seconds."""
 
 
 class AuthError(McpError):
-    """Authorization failed."""
+    """Authorization failed. Spec: Base Protocol › Authorization."""
 
 
 class NotSupported(McpError):
-    """The other side, or the revision spoken, can't do this."""
+    """The other side, or the revision spoken, can't do this; what the server did not declare fails before it is sent.
+
+    >>> from gudgeon import Server, SyncClient
+    >>> with SyncClient(Server("empty")) as client:
+    ...     try:
+    ...         client.list_prompts()
+    ...     except NotSupported as error:
+    ...         "capability" in error.message
+    True
+    """
 
 
 class ProtocolError(McpError):
-    """A JSON-RPC error, received or to be sent."""
+    """A JSON-RPC error, received; raised in a handler, it goes to the client as it is. Spec: Base Protocol › Messages.
+
+    Args:
+        code: The JSON-RPC code, such as -32602 (invalid params).
+        message: One line.
+        data: Anything that JSON can say.
+    """
 
     def __init__(self, code, message, data=None, **rest):
         super().__init__(message, code=code, data=data, **rest)
 
 
 class UrlElicitationRequired(McpError):
-    """The user must first visit these URLs."""
+    """The user must first visit these URLs (-32042, 2025-11-25). Spec: Client Features › Elicitation › URL mode."""
 
     code = -32042
 
@@ -75,7 +105,13 @@ class UrlElicitationRequired(McpError):
 
 
 class ResourceNotFound(McpError):
-    """No such resource."""
+    """No such resource: -32002 up to 2025-11-25, -32602 from 2026-07-28. Spec: Server Features › Resources › Error
+    handling.
+
+    Args:
+        uri: What was asked for.
+        message: Default "no such resource: <uri>".
+    """
 
     def __init__(self, uri, message=None, **rest):
         super().__init__(message or f"no such resource: {uri}", **rest)
@@ -86,7 +122,28 @@ class ResourceNotFound(McpError):
 
 
 class ToolError(McpError):
-    """A tool failed in a way that the model can mend: it reads this text as written."""
+    """A tool failed in a way that the model can mend: it reads this text as written.
+
+    A handler raises it; `call_tool` raises it for a result with `isError`, which is then `error.result`.
+
+    Args:
+        message: What the model reads.
+        meta: The result's `_meta`.
+
+    Spec: Server Features › Tools › Error handling.
+
+    >>> from gudgeon import Server, SyncClient
+    >>> app = Server("shelf")
+    >>> @app.tool
+    ... def lend(title: str) -> str:
+    ...     raise ToolError(f"{title} is lent already.")
+    >>> with SyncClient(app) as client:
+    ...     try:
+    ...         client.call_tool("lend", {"title": "Dune"})
+    ...     except ToolError as error:
+    ...         print(error.text)
+    Dune is lent already.
+    """
 
     def __init__(self, message, /, **meta):
         super().__init__(message)
@@ -114,7 +171,7 @@ class ToolError(McpError):
 
 
 class Declined(McpError):
-    """The user said no."""
+    """The user said no. A handler that does not catch it is answered for: "The user declined: <question>"."""
 
     def __init__(self, question="", **rest):
         super().__init__(f"The user declined: {question}" if question else "The user declined", **rest)
@@ -122,7 +179,7 @@ class Declined(McpError):
 
 
 class Cancelled(McpError):
-    """The user dismissed the question."""
+    """The user dismissed the question without an answer."""
 
     def __init__(self, question="", **rest):
         super().__init__(f"The user dismissed: {question}" if question else "The user dismissed the question", **rest)

@@ -107,7 +107,8 @@ class ToolError(McpError):
     text: str
     meta: Mapping[str, Any]
     @property
-    def result(self) -> ToolResult: ...
+    def result(self) -> ToolResult:
+        """The whole result, `is_error` set."""
     def __init__(self, message: str, /, **meta: Any) -> None: ...  # meta: the result's _meta
     @classmethod
     def _from_result(cls, result: ToolResult[Any]) -> ToolError: ...

@@ -26,7 +26,12 @@ def _subject(request: Request) -> str:
 
 
 class Timing:
-    """Logs how long each request took."""
+    """Logs to the logger "gudgeon" how many milliseconds each request took.
+
+    >>> from gudgeon import Server, middleware
+    >>> app = Server("shelf")
+    >>> _ = app.middleware(middleware.Timing())
+    """
 
     async def __call__(self, request: Request, next: Next) -> Any:
         start = time.perf_counter()
@@ -37,7 +42,9 @@ class Timing:
 
 
 class Logging:
-    """Logs each request and how it ended; with `params`, what was asked as well."""
+    """Logs to the logger "gudgeon" each request and how it ended; with `params=True` (default False) what was asked,
+    too.
+    """
 
     def __init__(self, *, params: bool = False) -> None:
         self.params = params
@@ -56,7 +63,24 @@ class Logging:
 
 
 class RateLimit:
-    """Refuses what comes faster than so many a second, counted by principal or client."""
+    """Refuses what comes faster than so many a second.
+
+    Args:
+        per_second: Requests a second.
+        burst: How many may come at once. Default 1.
+        by: What is counted by: "principal" (default; without one the client's name), "client" or "server".
+
+    Raises:
+        ValueError: A number or `by` can't be meant. In use: ToolError for tools, else ProtocolError -32000.
+
+    >>> from gudgeon import Server, SyncClient, middleware
+    >>> app = Server("shelf")
+    >>> _ = app.tool(lambda: "ok", name="tidy")
+    >>> _ = app.middleware(middleware.RateLimit(0.1))
+    >>> with SyncClient(app) as client:
+    ...     [client.call_tool("tidy", raise_on_error=False).is_error for _ in range(2)]
+    [False, True]
+    """
 
     def __init__(self, per_second: float, *, burst: int = 1, by: str = "principal") -> None:
         if not per_second > 0:
@@ -95,7 +119,11 @@ class RateLimit:
 
 
 class ResponseLimit:
-    """Refuses results over so many bytes of JSON."""
+    """Refuses results over so many bytes of JSON, with the errors of `RateLimit`.
+
+    Args:
+        max_bytes: Above 0, else ValueError.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes < 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _options
 from ._chain import applies
+from ._described import check_variables, described, is_visible, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
 from ._native import Server as NativeServer
@@ -21,7 +22,38 @@ _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
 class Server:
-    """An MCP server: handlers under names, served to any number of clients."""
+    """An MCP server: handlers under names, served to any number of clients of every revision.
+
+    Args:
+        name: What the server calls itself (`serverInfo.name`).
+        lifespan: `(server) -> ` a context manager, async or not: entered at the first start, left at the end; what
+            it
+            gives is `ctx.lifespan`.
+        version: `serverInfo.version`. Default "".
+        title, website_url, icons: What a host may show.
+        instructions: What the model is told of the server as a whole.
+        page_size: Entries a page of a list. Default 100.
+        expose_errors: Exception classes whose text the model may read, beside `ToolError`. Default none.
+        debug: Whether clients see tracebacks. Default False.
+        revisions: Those that are spoken. Default all five.
+        schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps
+            it.
+        list_ttl: Seconds that a client may keep a list (2026-07-28). Default: it asks again.
+        max_message: Bytes a message may have. Default 16 MiB.
+        threads: Threads for `def` handlers that are slow.
+
+    Raises:
+        TypeError: The name is no text, or there is no such option.
+        ValueError: An option has a value that can't be meant.
+
+    Spec: Base Protocol › Lifecycle; Server Features › Overview.
+
+    >>> from gudgeon import Server, SyncClient
+    >>> app = Server("shelf", version="1.2")
+    >>> with SyncClient(app) as client:
+    ...     client.server.name, client.server.version
+    ('shelf', '1.2')
+    """
 
     def __init__(self, name: str, /, *, lifespan: Callable[[Any], Any] | None = None, **options: Any) -> None:
         if not isinstance(name, str):
@@ -58,11 +90,70 @@ class Server:
     # ── registration ─────────────────────────────────────────────────────────────────────────────────
 
     def tool(self, fn: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
-        """Offers a function as a tool: `@app.tool`, `@app.tool("name", …)` or `app.tool(fn, name=…)`."""
+        """Offers a function as a tool: `@app.tool`, `@app.tool("name", …)` or `app.tool(fn, name=…)`.
+
+        Type hints make the schemas, the docstring (Google, NumPy, Sphinx) the descriptions. A `def` gets a
+        `SyncContext`, an `async def` a `Context`, under any parameter name. The function itself is given back.
+
+        Args:
+            name: Default: the function's name.
+            title, description, icons, meta, tags: What clients see; the description is by default the docstring's.
+            annotations: `ToolAnnotations`: hints such as `read_only`.
+            timeout: Seconds a call may run, then it is cancelled and answered with an error. Default: no limit.
+            concurrency: Calls that run at once; others wait. Default: no limit.
+            thread: For a `def`: True always runs it on a thread of its own, False never; by default it moves there
+                when slow.
+            output: The type (or None) that makes the output schema. Default: the return annotation.
+            expose_errors: As for the server, for this tool.
+            enabled: Whether it is shown from the start. Default True.
+
+        Raises:
+            TypeError: A parameter has no schema, a context does not fit, or there is no such option.
+            ValueError: The name is taken, or is none that the specification allows.
+
+        Spec: Server Features › Tools.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("calculator")
+        >>> @app.tool(timeout=5)
+        ... def add(a: int, b: int = 1) -> int:
+        ...     return a + b
+        >>> with SyncClient(app) as client:
+        ...     client.call_tool("add", {"a": 2}).data
+        3
+        """
         return self._decorated("tool", self._add_tool, fn, name, options)
 
     def resource(self, uri: str, /, **options: Any) -> Any:
-        """Offers what a function returns under a URI, or under every URI that a template gives."""
+        """Offers what a function returns under a URI, or under every URI that a template (RFC 6570) gives.
+
+        The template's variables are the function's parameters, in their types; one that stands in the query may have
+        a default.
+
+        Args:
+            uri: Such as "shelf://about" or "shelf://books/{id}".
+            name, title, description, icons, meta, tags: What clients see. The name is by default the function's.
+            mime_type: Default "application/json" for JSON, else what the function's result says.
+            annotations, size: What clients are told of it; the size in bytes.
+            ttl: Seconds that a client may keep it, with `cache_scope` "public" or "private" (2026-07-28).
+            cache: Seconds that the server keeps what the function returned. Default: it is called each time.
+            timeout, thread, enabled: As for `tool`.
+
+        Raises:
+            TypeError: There is no URI, or parameters and variables don't fit each other.
+            ValueError: The URI is taken, or is no valid template.
+
+        Spec: Server Features › Resources.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("shelf")
+        >>> @app.resource("shelf://books/{id}")
+        ... def book(id: int) -> dict[str, int]:
+        ...     return {"next": id + 1}
+        >>> with SyncClient(app) as client:
+        ...     client.read_resource("shelf://books/7").text
+        '{"next":8}'
+        """
         if not isinstance(uri, str):
             raise TypeError("a resource needs its URI: write @app.resource('shelf://books/{id}') above the function")
         _options.check("resource", options, f"resource {uri!r}")
@@ -74,11 +165,55 @@ class Server:
         return decorate
 
     def prompt(self, fn: Any = None, /, *, name: str | None = None, **options: Any) -> Any:
-        """Offers a function as a prompt, as `tool` does."""
+        """Offers a function as a prompt, as `tool` does.
+
+        It returns a str, a `Message`, a list of them, or a `PromptResult`.
+
+        Args:
+            name: Default: the function's name.
+            title, description, icons, meta, tags, timeout, thread, enabled: As for `tool`.
+
+        Spec: Server Features › Prompts. Errors are those of `tool`.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("shelf")
+        >>> @app.prompt
+        ... def review(title: str) -> str:
+        ...     return f"Review {title}."
+        >>> with SyncClient(app) as client:
+        ...     client.get_prompt("review", {"title": "Emma"}).messages[0].text
+        'Review Emma.'
+        """
         return self._decorated("prompt", self._add_prompt, fn, name, options)
 
     def complete(self, target: str, argument: str, /) -> Any:
-        """Completes an argument of a prompt, or a variable of a resource template."""
+        """Completes an argument of a prompt, or a variable of a resource template.
+
+        The function takes what was typed and, if it likes, what was chosen for the other arguments (a mapping); it
+        returns texts, best first, or a `Completion`. At most 100 are sent.
+
+        Args:
+            target: The prompt's name, or the template, as it was registered before.
+            argument: The argument's or variable's name.
+
+        Raises:
+            TypeError: One of them is no text.
+            ValueError: There is no such target or argument, or it is completed already.
+
+        Spec: Server Features › Utilities › Completion.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("shelf")
+        >>> @app.prompt
+        ... def review(title: str) -> str:
+        ...     return f"Review {title}."
+        >>> @app.complete("review", "title")
+        ... def titles(prefix: str) -> list[str]:
+        ...     return [title for title in ("Dune", "Emma") if title.startswith(prefix)]
+        >>> with SyncClient(app) as client:
+        ...     client.complete("review", "title", "E").values
+        ('Emma',)
+        """
         if not isinstance(target, str) or not isinstance(argument, str):
             raise TypeError(
                 "complete takes a prompt's name or a template, and the argument: @app.complete('review', 'code')"
@@ -92,19 +227,38 @@ class Server:
         return decorate
 
     def method(self, name: str, /) -> Any:
-        """Serves a request of a vendor's own, "acme/thing"."""
+        """Serves a request of a vendor's own, such as "acme/thing": its params are the function's parameters.
+
+        Raises:
+            TypeError: The name is no text.
+            ValueError: It is a method of the specification, or taken.
+        """
         return self._vendor("method", "methods", name)
 
     def notification(self, name: str, /) -> Any:
-        """Listens to a notification of a vendor's own."""
+        """Listens to a notification of a vendor's own; parameters and errors are those of `method`."""
         return self._vendor("notification", "notifications", name)
 
     def on_roots_changed(self, fn: Any, /) -> Any:
-        """Is called when the client's roots have changed (legacy)."""
+        """Is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots."""
         return self._vendor("notification", "notifications", _ROOTS_CHANGED)(fn)
 
     def middleware(self, fn: Any = None, /, *, on: str | Sequence[str] = "*") -> Any:
-        """Runs an async function around handlers: of all methods, or `on` those named."""
+        """Runs an async function `(request, next)` around handlers; `await next(request)` goes on to the handler.
+
+        Args:
+            on: Methods such as "tools/call", or "*" for all (default).
+
+        >>> from gudgeon import Server, SyncClient, ToolError
+        >>> app = Server("shelf")
+        >>> _ = app.tool(lambda: "secret", name="peek")
+        >>> @app.middleware(on="tools/call")
+        ... async def guard(request, next):
+        ...     raise ToolError(f"{request.params['name']} is locked")
+        >>> with SyncClient(app) as client:
+        ...     client.call_tool("peek", raise_on_error=False).text
+        'peek is locked'
+        """
 
         def decorate(middleware: Any) -> Any:
             if not callable(middleware):
@@ -118,11 +272,27 @@ class Server:
         return decorate if fn is None else decorate(fn)
 
     def override(self, dependency: Callable[..., Any], fake: Callable[..., Any], /) -> AbstractContextManager[None]:
-        """Inside the `with` block, `fake` is called in place of `dependency`."""
+        """Inside the `with` block, `fake` is called in place of `dependency`, as `Depends` shows."""
         return self._overrides.override(dependency, fake)
 
     def mount(self, prefix: str, other: Server, /) -> None:
-        """Offers all that another server offers, now and later: its tools and prompts as `prefix_name`."""
+        """Offers all that another server has, now and later: tools and prompts as `prefix_name`, URIs as they are.
+
+        Args:
+            prefix: What its names begin with here.
+            other: The server; it can still be served by itself.
+
+        Raises:
+            TypeError: `other` is no Server.
+            ValueError: It would contain itself, or a name is taken.
+
+        >>> from gudgeon import Server
+        >>> app, shelf = Server("house"), Server("shelf")
+        >>> app.mount("shelf", shelf)
+        >>> _ = shelf.tool(lambda: "ok", name="tidy")
+        >>> [tool.name for tool in app.tools]
+        ['shelf_tidy']
+        """
         if not isinstance(other, Server):
             raise TypeError(f"mount takes a prefix and a Server, not {type(other).__name__}")
         if other is self or any(server is self for server in other._below()):
@@ -147,25 +317,29 @@ class Server:
     # ── running ──────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Any) -> None:
-        """Serves until the client is gone or a signal comes."""
+        """Serves over stdio until the client is gone or a signal comes; then calls in flight get 3 seconds.
+
+        stdout belongs to the protocol: what is printed goes to stderr. Any other address raises NotSupported. Spec:
+        Base Protocol › Transports › stdio.
+        """
         _only_stdio(at, http, workers)
         from ._run import run_stdio
 
         run_stdio(self)
 
     async def serve(self, at: Any = "stdio", /, **http: Any) -> None:
-        """`run` inside an event loop that runs already."""
+        """`run` inside an event loop that runs already; cancelling it stops the server."""
         _only_stdio(at, http)
         from ._serving import serve_stdio
 
         await serve_stdio(self)
 
     def listen(self, at: str, /, **http: Any) -> AbstractAsyncContextManager[Any]:
-        """Serves at an address inside an `async with` block."""
+        """Serves at an address inside an `async with` block. Only stdio is served: it raises NotSupported."""
         raise _no_http(at)
 
     def asgi(self, **http: Any) -> Callable[..., Coroutine[Any, Any, None]]:
-        """This server as an ASGI app."""
+        """This server as an ASGI app. Without HTTP there is none: it raises NotSupported."""
         raise _no_http("ASGI")
 
     async def aclose(self) -> None:
@@ -217,7 +391,7 @@ class Server:
                 f"put {{{next(iter(plan.parameters))}}} into the URI"
             )
         if kind == "templates":
-            _check_variables(plan, uri)
+            check_variables(plan, uri)
         registration = Registration(self, kind, uri, plan, options)
         if options.get("cache"):
             from ._cached import cached
@@ -254,7 +428,7 @@ class Server:
             elif registration.kind == "notifications":
                 handle = native.add_notification(key, *call)
             else:
-                said = encode(_described(registration, key))
+                said = encode(described(registration, key))
                 handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
         except ValueError as error:
             raise ValueError(f"{plan.place}: {error}") from None
@@ -264,7 +438,7 @@ class Server:
         ):
             registration.wrap()
         for prefix, parent in self._parents:
-            parent._offer(registration, _prefixed(registration.kind, prefix, key))
+            parent._offer(registration, prefixed(registration.kind, prefix, key))
 
     def _key_of(self, registration: Registration) -> Any:
         """What a registration of a server below is called here."""
@@ -272,7 +446,7 @@ class Server:
         server = registration.server
         while server is not self:
             prefix, server = next((p, s) for p, s in server._parents if s is self or s in list(self._below()))
-            key = _prefixed(registration.kind, prefix, key)
+            key = prefixed(registration.kind, prefix, key)
         return key
 
     def _below(self) -> Iterator[Server]:
@@ -294,7 +468,7 @@ class Server:
         yield self, ""
         for prefix, parent in self._parents:
             for server, before in parent._everywhere(kind):
-                yield server, before + _prefixed(kind, prefix, "")
+                yield server, before + prefixed(kind, prefix, "")
 
     def _check_visible(self, kind: str, names: Sequence[str], tags: Sequence[str], enabled: bool) -> None:
         """What nobody without credentials may see stays hidden where nobody has any."""
@@ -302,7 +476,7 @@ class Server:
             return
         for (of, key), registration in self._registrations.items():
             chosen = key in names or any(tag in tags for tag in registration.options.get("tags", ()))
-            if of == kind and chosen and not _is_visible(registration.options):
+            if of == kind and chosen and not is_visible(registration.options):
                 raise ValueError(f"{key!r} can't be enabled: its visible= hides it from whoever has no credentials")
 
     def _executor(self) -> Any:
@@ -311,55 +485,6 @@ class Server:
 
             self._threads = ThreadPoolExecutor(self._options.get("threads", 32), "gudgeon-middleware")
         return self._threads
-
-
-def _prefixed(kind: str, prefix: str, key: Any) -> Any:
-    if kind in ("tools", "prompts"):
-        return f"{prefix}_{key}"
-    if kind == "completions" and "://" not in key[0]:
-        return f"{prefix}_{key[0]}", key[1]
-    return key
-
-
-def _is_visible(options: Mapping[str, Any]) -> bool:
-    visible = options.get("visible")
-    return visible is None or bool(visible(None))
-
-
-def _described(registration: Registration, key: Any) -> dict[str, Any]:
-    """An offer as JSON says it, with our options."""
-    from msgspec import Raw
-
-    plan, options, kind = registration.plan, registration.options, registration.kind
-    said: dict[str, Any] = {"description": plan.description} if plan.description else {}
-    said |= _options.spec(options)
-    if not _is_visible(options):
-        said["enabled"] = False
-    if kind == "tools":
-        said |= {"name": key, "inputSchema": Raw(plan.input_schema)}
-        if plan.output_schema is not None:
-            said["outputSchema"] = Raw(plan.output_schema)
-    elif kind == "prompts":
-        said |= {"name": key, "arguments": plan.arguments}
-    else:
-        said |= {"name": plan.name, "uri" if kind == "resources" else "uriTemplate": key}
-    return said
-
-
-def _check_variables(plan: Plan, uri: str) -> None:
-    from ._native import variables
-
-    given: list[str] = variables(uri)
-    for name, required in plan.parameters.items():
-        if required and name not in given:
-            raise TypeError(
-                f"parameter {name!r} of {plan.place} is not in {uri!r}: it has {', '.join(given) or 'no variables'}"
-            )
-    unknown = [name for name in given if name not in plan.parameters]
-    if unknown:
-        raise TypeError(
-            f"{plan.place} has no parameter {unknown[0]!r} for the variable in {uri!r}: add {unknown[0]}: str"
-        )
 
 
 def _only_stdio(at: Any, http: Mapping[str, Any], workers: int = 1) -> None:

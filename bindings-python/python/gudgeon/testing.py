@@ -6,7 +6,16 @@ ERAS = REVISIONS
 
 
 class Faults:
-    """Makes the wire bad, the same way each time: messages of the server's, but the first, get lost or come twice."""
+    """Makes the wire bad, the same way each time: messages of the server's, but the first, get lost or come twice.
+
+    Args:
+        seed: The same seed gives the same faults. Default 0.
+        drop, duplicate: Probabilities from 0 (default) to 1.
+        restart_between_rounds: Needs rounds of questions, which these connections don't carry.
+
+    Raises:
+        ValueError: A probability is none.
+    """
 
     def __init__(self, *, seed=0, drop=0, duplicate=0, restart_between_rounds=False):
         for name, value in (("drop", drop), ("duplicate", duplicate)):
@@ -32,7 +41,19 @@ class Recorder:
 
 
 def connect(server, /, *, era=ERAS[-1], answers=None, replay=False, faults=None, recorder=None):
-    """A `Client` of this server, in memory: `async with connect(app, answers={"Sure?": True}) as client: …`"""
+    """A `Client` of this server, in memory: `async with connect(app, answers={"Sure?": True}) as client: …`
+
+    Args:
+        era: The revision to speak, one of `ERAS`. Default: the newest.
+        answers: What the user or model answers, by message: a value, `Declined`, or a function of the request.
+        replay: Whether handlers are replayed between rounds; needs rounds of questions, as `Faults` says.
+        faults: How bad the wire is. Default: perfect.
+        recorder: Writes a transcript.
+
+    Raises:
+        ValueError: There is no such era.
+        NotSupported: `replay`, or `restart_between_rounds`.
+    """
     from ._testing import TestLink
     from .client import Client
 
@@ -40,7 +61,17 @@ def connect(server, /, *, era=ERAS[-1], answers=None, replay=False, faults=None,
 
 
 def connect_sync(server, /, *, era=ERAS[-1], answers=None, replay=False, faults=None, recorder=None):
-    """A `SyncClient` of this server, in memory: `with connect_sync(app) as client: …`"""
+    """A `SyncClient` of this server, in memory; parameters and errors are those of `connect`.
+
+    >>> from gudgeon import Server
+    >>> app = Server("calculator")
+    >>> @app.tool
+    ... def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> for era in ERAS:
+    ...     with connect_sync(app, era=era) as client:
+    ...         assert client.call_tool("add", {"a": 1, "b": 2}, returns=int).data == 3
+    """
     from ._testing import TestLink
     from .client import SyncClient
 

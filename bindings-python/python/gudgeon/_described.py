@@ -1,0 +1,62 @@
+"""Registrations as clients see them: name, place and description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import _options
+from ._plan import Plan
+from ._registration import Registration
+
+
+def described(registration: Registration, key: Any) -> dict[str, Any]:
+    """An offer as JSON says it, with our options."""
+    from msgspec import Raw
+
+    plan, options, kind = registration.plan, registration.options, registration.kind
+    said: dict[str, Any] = {"description": plan.description} if plan.description else {}
+    said |= _options.spec(options)
+    if not is_visible(options):
+        said["enabled"] = False
+    if kind == "tools":
+        said |= {"name": key, "inputSchema": Raw(plan.input_schema)}
+        if plan.output_schema is not None:
+            said["outputSchema"] = Raw(plan.output_schema)
+    elif kind == "prompts":
+        said |= {"name": key, "arguments": plan.arguments}
+    else:
+        said |= {"name": plan.name, "uri" if kind == "resources" else "uriTemplate": key}
+    return said
+
+
+def prefixed(kind: str, prefix: str, key: Any) -> Any:
+    """What an offer of a mounted server is called in the server above it."""
+    if kind in ("tools", "prompts"):
+        return f"{prefix}_{key}"
+    if kind == "completions" and "://" not in key[0]:
+        return f"{prefix}_{key[0]}", key[1]
+    return key
+
+
+def is_visible(options: Mapping[str, Any]) -> bool:
+    """Whether somebody without credentials may see it."""
+    visible = options.get("visible")
+    return visible is None or bool(visible(None))
+
+
+def check_variables(plan: Plan, uri: str) -> None:
+    """Refuses a template whose variables and parameters don't fit each other."""
+    from ._native import variables
+
+    given: list[str] = variables(uri)
+    for name, required in plan.parameters.items():
+        if required and name not in given:
+            raise TypeError(
+                f"parameter {name!r} of {plan.place} is not in {uri!r}: it has {', '.join(given) or 'no variables'}"
+            )
+    unknown = [name for name in given if name not in plan.parameters]
+    if unknown:
+        raise TypeError(
+            f"{plan.place} has no parameter {unknown[0]!r} for the variable in {uri!r}: add {unknown[0]}: str"
+        )
