@@ -30,8 +30,6 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Replies of finished calls wait for the rest of the batch no longer than this, and no more than so many bytes.
 const FLUSH_AFTER: Duration = Duration::from_millis(1);
 const FLUSH_BYTES: usize = 256 * 1024;
-/// So many unwritten bytes hold up who would add to them.
-const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 /// How often a leader that may not read looks whether it may again.
 const ROOM_TICK: Duration = Duration::from_millis(10);
 
@@ -142,10 +140,11 @@ impl Stream {
         self.flush();
     }
 
-    /// Writes what is queued. Where another thread writes already, waits until the peer has read enough of it.
+    /// Writes what is queued, and waits only while the peer leaves too much of it unread: who waits for every byte
+    /// would hear nothing from a peer that writes before it reads.
     fn flush(&self) {
-        self.server.flush();
-        while self.server.unwritten() > MAX_UNWRITTEN && !self.pool().stopped {
+        self.server.try_flush();
+        while self.server.is_backed_up() && !self.pool().stopped {
             std::thread::sleep(MONITOR_TICK);
         }
     }
@@ -154,10 +153,10 @@ impl Stream {
         let mut chunk = vec![0; CHUNK];
         loop {
             if !self.run_inline(epoch) {
-                self.server.flush();
+                self.server.try_flush();
                 return;
             }
-            self.server.flush();
+            self.server.try_flush();
             if self.server.is_broken() && !self.has_ended() {
                 self.end();
             }
@@ -226,10 +225,14 @@ impl Stream {
                     let flushes = !job.handler.is_quick() || since.elapsed() > FLUSH_AFTER;
                     let unwritten = self.server.unwritten();
                     if unwritten > FLUSH_BYTES || (flushes && unwritten > 0) {
-                        py.detach(|| self.flush());
+                        py.detach(|| self.server.try_flush());
                         since = Instant::now();
                     }
                     self.run(py, &job);
+                    if self.server.is_backed_up() {
+                        self.pause(epoch);
+                        py.detach(|| self.flush());
+                    }
                     next = self.next_inline(epoch);
                     if matches!(next, Next::Lost) {
                         job.handler.came_back();
@@ -239,6 +242,14 @@ impl Stream {
             });
         }
         matches!(next, Next::Read)
+    }
+
+    /// No handler runs in place for now: what stalls is the peer.
+    fn pause(&self, epoch: u64) {
+        let mut pool = self.pool();
+        if pool.epoch == epoch {
+            pool.running = None;
+        }
     }
 
     fn next_inline(&self, epoch: u64) -> Next {

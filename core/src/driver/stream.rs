@@ -21,8 +21,10 @@ use crate::{
 
 /// Unanswered requests at which reading pauses.
 const MAX_IN_FLIGHT: usize = 10_000;
-/// Unwritten bytes at which reading pauses.
-const MAX_UNWRITTEN: usize = 8 * 1024 * 1024;
+/// Bytes of unanswered requests at which reading pauses.
+const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
+/// Unwritten bytes at which reading pauses, and who would add to them should wait.
+const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
 /// A service behind a lock, and the writer of its frames.
 #[derive(Debug)]
@@ -120,7 +122,16 @@ impl StreamServer {
 
     /// Whether the reader should wait before it reads on.
     pub fn is_full(&self) -> bool {
-        self.writer.unwritten() > MAX_UNWRITTEN || self.in_flight() > MAX_IN_FLIGHT
+        if self.is_backed_up() {
+            return true;
+        }
+        let service = self.lock();
+        service.in_flight() > MAX_IN_FLIGHT || service.in_flight_bytes() > MAX_IN_FLIGHT_BYTES
+    }
+
+    /// Whether the peer leaves so much unread that nothing should be added.
+    pub fn is_backed_up(&self) -> bool {
+        self.writer.unwritten() > MAX_UNWRITTEN
     }
 
     /// Bytes that wait to be written.

@@ -10,6 +10,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     tools: HashMap<String, Gate>,
+    weight: usize,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +33,7 @@ impl Gates {
             gate.running += 1;
             return Some((job, context));
         }
+        self.weight += job.input.len();
         gate.waiting.push_back((job, context));
         None
     }
@@ -46,13 +48,21 @@ impl Gates {
                 self.tools.remove(tool);
             }
         }
+        self.weight -= next.as_ref().map_or(0, |(job, _)| job.input.len());
         next
     }
 
     /// Drops a call that was cancelled while it waited.
     pub(super) fn forget(&mut self, call: CallId) {
         for gate in self.tools.values_mut() {
-            gate.waiting.retain(|(_, context)| context.call != call);
+            if let Some(at) = gate.waiting.iter().position(|(_, context)| context.call == call) {
+                self.weight -= gate.waiting.remove(at).map_or(0, |(job, _)| job.input.len());
+            }
         }
+    }
+
+    /// Bytes of input that wait in line.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
     }
 }

@@ -140,6 +140,11 @@ impl Service {
         self.session.in_flight()
     }
 
+    /// Bytes of input that those requests hold.
+    pub fn in_flight_bytes(&self) -> usize {
+        self.running.weight() + self.gates.weight()
+    }
+
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.session.poll() {
             match output {
@@ -179,7 +184,7 @@ impl Service {
         let call = context.call;
         self.running.insert(
             call,
-            Running { finish, gate, timeout },
+            Running { finish, gate, timeout, weight: input.len() },
             timeout.and_then(|it| now.checked_add(it)),
         );
         self.outputs.push_back(Output::Run(Run {

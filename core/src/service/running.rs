@@ -15,22 +15,26 @@ pub(super) struct Running {
     /// The tool whose concurrency limit it counts against.
     pub(super) gate: Option<String>,
     pub(super) timeout: Option<Duration>,
+    /// Bytes of input that it holds.
+    pub(super) weight: usize,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct RunningCalls {
     calls: HashMap<CallId, Running>,
     deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
+    weight: usize,
 }
 
 impl RunningCalls {
     pub(super) fn insert(&mut self, call: CallId, running: Running, deadline: Option<Instant>) {
+        self.weight += running.weight;
         self.calls.insert(call, running);
         self.deadlines.extend(deadline.map(|it| Reverse((it, call))));
     }
 
     pub(super) fn remove(&mut self, call: CallId) -> Option<Running> {
-        let running = self.calls.remove(&call);
+        let running = self.take(call);
         // Deadlines of calls that are over lie in the heap until they reach its top.
         while let Some(Reverse((_, first))) = self.deadlines.peek()
             && !self.calls.contains_key(first)
@@ -38,6 +42,11 @@ impl RunningCalls {
             self.deadlines.pop();
         }
         running
+    }
+
+    /// Bytes of input that all of them hold.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -50,10 +59,16 @@ impl RunningCalls {
             && at <= now
         {
             self.deadlines.pop();
-            if let Some(running) = self.calls.remove(&call) {
+            if let Some(running) = self.take(call) {
                 return Some((call, running));
             }
         }
         None
+    }
+
+    fn take(&mut self, call: CallId) -> Option<Running> {
+        let running = self.calls.remove(&call)?;
+        self.weight -= running.weight;
+        Some(running)
     }
 }
