@@ -7,7 +7,22 @@ import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Ta
 
 type Targets = Readonly<Record<string, Target>>;
 
-/** Clients of several servers under one roof: tools and prompts carry their server's name before their own. */
+/**
+ * Clients of several servers under one roof: tools and prompts carry their server's name before their own.
+ *
+ * @example
+ * ```ts
+ * import { ClientGroup, Server } from "gudgeon";
+ *
+ * const shelf = new Server("shelf");
+ * shelf.tool("count", {}, () => 2);
+ *
+ * const group = await ClientGroup.connect({ shelf, gone: { command: "no-such-program" } });
+ * console.log((await group.callTool("shelf_count")).text); // 2
+ * console.log([...group.errors.keys()].join()); // gone
+ * await group.close();
+ * ```
+ */
 export class ClientGroup implements AsyncDisposable {
   readonly clients: ReadonlyMap<string, Client>;
   /** Why some servers could not be reached. */
@@ -18,7 +33,13 @@ export class ClientGroup implements AsyncDisposable {
     this.errors = errors;
   }
 
-  /** Connects to all at once; one that fails is in `errors`, and the others work. */
+  /**
+   * Connects to all at once; one that fails is in `errors`, and the others work.
+   *
+   * @param targets - Targets by name, or a host's whole configuration `{ mcpServers }`.
+   * @param options - Those of `Client.connect`, for each of them.
+   * @throws TypeError when a target or an option can't be meant.
+   */
   static async connect(targets: Targets | { mcpServers: Targets }, options: ClientOptions = {}): Promise<ClientGroup> {
     const entries = Object.entries(targetsOf(targets));
     const clients = new Map<string, Client>();
@@ -37,29 +58,41 @@ export class ClientGroup implements AsyncDisposable {
     throw misuse;
   }
 
+  /** All tools of all servers; each is called `<server>_<tool>`. */
   async listTools(): Promise<Tool[]> {
     return this.#all("tools", (client) => client.listTools(), prefixed);
   }
 
+  /** All resources of all servers, under their own URIs. */
   async listResources(): Promise<Resource[]> {
     return this.#all("resources", (client) => client.listResources());
   }
 
+  /** All templates of all servers. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
     return this.#all("resources", (client) => client.listResourceTemplates());
   }
 
+  /** All prompts of all servers; each is called `<server>_<prompt>`. */
   async listPrompts(): Promise<Prompt[]> {
     return this.#all("prompts", (client) => client.listPrompts(), prefixed);
   }
 
-  /** `name` is `<server>_<tool>`. */
+  /**
+   * `Client.callTool` with `<server>_<tool>` as name.
+   *
+   * @throws NotSupported when no server's name fits, and what a server that was not reached failed of.
+   */
   async callTool(name: string, args?: object, options?: CallOptions): Promise<ToolResult> {
     const [client, own] = this.#find(name, "tool");
     return client.callTool(own, args, options);
   }
 
-  /** Without `server`, the one that lists the URI; where none does, the first that knows it. */
+  /**
+   * Without `server`, the one that lists the URI; where none does, the first that knows it.
+   *
+   * @throws ResourceNotFound when none knows it.
+   */
   async readResource(uri: string, { server }: { server?: string | undefined } = {}): Promise<ResourceResult> {
     if (server !== undefined) return this.#client(server).readResource(uri);
     const candidates = [...this.clients.values()].filter((client) => client.capabilities["resources"] !== undefined);
@@ -84,6 +117,7 @@ export class ClientGroup implements AsyncDisposable {
     return client.getPrompt(own, args);
   }
 
+  /** Closes all of them. */
   async close(): Promise<void> {
     await Promise.all([...this.clients.values()].map((client) => client.close()));
   }

@@ -17,7 +17,25 @@ import type {
 
 type Wire = Record<string, unknown>;
 
-/** A client that is connected to one server. While it is, the process lives on; `close()` ends that. */
+/**
+ * A client that is connected to one server. While it is, the process lives on; `close()` ends that.
+ *
+ * @example
+ * ```ts
+ * import { Client, Server, ToolError } from "gudgeon";
+ *
+ * const app = new Server("shelf");
+ * app.tool("lend", {}, () => {
+ *   throw new ToolError("Dune is lent already.");
+ * });
+ *
+ * const client = await Client.connect(app, { revision: "2025-11-25", timeoutMs: 5_000 });
+ * console.log(client.revision); // 2025-11-25
+ * console.log((await client.listTools()).map((tool) => tool.name).join()); // lend
+ * console.log((await client.callTool("lend", {}, { throwOnError: false })).text); // Dune is lent already.
+ * await client.close();
+ * ```
+ */
 export class Client implements AsyncDisposable {
   /** What the server calls itself; one that gives no name has "". */
   readonly server: Implementation;
@@ -39,7 +57,17 @@ export class Client implements AsyncDisposable {
     this.sessionId = undefined;
   }
 
-  /** Starts or reaches the server and agrees on a revision with it. */
+  /**
+   * Starts or reaches the server and agrees on a revision with it.
+   *
+   * @param target - A command `{ command, args }`, a `Server` (served in memory), or a wire of one's own.
+   * @param options - `timeoutMs` is by default 60,000; each option tells its own.
+   * @throws ConnectFailed when the command can't be started or ends; with the last lines of its stderr.
+   * @throws NotSupported when no revision is in common, or the target is a URL.
+   * @throws CallTimeout when it never answers.
+   *
+   * Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
+   */
   static async connect(target: Target, options: ClientOptions = {}): Promise<Client> {
     const place = "Client.connect()";
     const settings = settingsOf(options, place);
@@ -56,43 +84,63 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** All pages. */
+  /**
+   * All tools, all pages. Spec: Server Features › Tools.
+   *
+   * @throws NotSupported when the server did not declare tools; so do all calls, each for its own capability.
+   */
   async listTools(): Promise<Tool[]> {
     return listed(await this.#wire.request("listTools", {}), toolFromWire);
   }
 
+  /** One page; `cursor` is the `nextCursor` of the page before. Default: the first page. */
   async listToolsPage(cursor?: string): Promise<Page<Tool>> {
     return page(await this.#wire.request("listToolsPage", { cursor }), toolFromWire);
   }
 
-  /** All pages. */
+  /** All resources, all pages. Spec: Server Features › Resources. */
   async listResources(): Promise<Resource[]> {
     return listed(await this.#wire.request("listResources", {}), resourceFromWire);
   }
 
+  /** One page, as `listToolsPage`. */
   async listResourcesPage(cursor?: string): Promise<Page<Resource>> {
     return page(await this.#wire.request("listResourcesPage", { cursor }), resourceFromWire);
   }
 
-  /** All pages. */
+  /** All templates of resources, all pages. Spec: Server Features › Resources › Templates. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
     return listed(await this.#wire.request("listResourceTemplates", {}), resourceTemplateFromWire);
   }
 
+  /** One page, as `listToolsPage`. */
   async listResourceTemplatesPage(cursor?: string): Promise<Page<ResourceTemplate>> {
     return page(await this.#wire.request("listResourceTemplatesPage", { cursor }), resourceTemplateFromWire);
   }
 
-  /** All pages. */
+  /** All prompts, all pages. Spec: Server Features › Prompts. */
   async listPrompts(): Promise<Prompt[]> {
     return listed(await this.#wire.request("listPrompts", {}), promptFromWire);
   }
 
+  /** One page, as `listToolsPage`. */
   async listPromptsPage(cursor?: string): Promise<Page<Prompt>> {
     return page(await this.#wire.request("listPromptsPage", { cursor }), promptFromWire);
   }
 
-  /** Throws `ToolError` when the tool fails, unless `throwOnError` is false. Questions of the server's go to the callbacks. */
+  /**
+   * Calls a tool. Questions of the server's go to the callbacks.
+   *
+   * @param name - The tool's name.
+   * @param args - An object; default: none.
+   * @param options - `output`: the schema that `data` is read by; `timeoutMs`; `onProgress`; `signal`; `throwOnError`
+   *   (default: true).
+   * @throws ToolError when the tool fails, unless `throwOnError` is false.
+   * @throws ProtocolError when there is no such tool, or the arguments are wrong.
+   * @throws CallTimeout, ConnectionLost when no answer comes in time, or none any more.
+   *
+   * Spec: Server Features › Tools.
+   */
   async callTool<const O extends Schema | undefined = undefined>(
     name: string,
     args?: object,
@@ -102,7 +150,13 @@ export class Client implements AsyncDisposable {
     return (await toolResult(name, reply, options.output)) as ToolResult<[O] extends [undefined] ? unknown : Output<O>>;
   }
 
-  /** One round by hand: answers may come from another process, days later. */
+  /**
+   * One round by hand: answers may come from another process, days later.
+   *
+   * @param options - `answers` by question key, as on the wire, and the `state` of the `InputRequired` before.
+   *
+   * Spec: Base Protocol › Patterns › Multi round-trip requests (2026-07-28).
+   */
   async callToolRound(
     name: string,
     args: object,
@@ -114,7 +168,13 @@ export class Client implements AsyncDisposable {
     return reply.isInputRequired ? inputRequiredFromWire(reply.result) : toolResult(name, reply, options.output);
   }
 
-  /** Variables expand a template: `readResource("shelf://books/{id}", { variables: { id: 1 } })`. */
+  /**
+   * Reads a resource. Variables expand a template: `readResource("shelf://books/{id}", { variables: { id: 1 } })`.
+   *
+   * @throws ResourceNotFound when there is no such resource.
+   *
+   * Spec: Server Features › Resources.
+   */
   async readResource(
     uri: string,
     options: CallOptions & { variables?: Readonly<Record<string, string | number | readonly string[]>> | undefined } = {},
@@ -123,12 +183,28 @@ export class Client implements AsyncDisposable {
     return resourceResultFromWire((await this.#wire.request("readResource", params, options)).result);
   }
 
+  /**
+   * A prompt with its arguments filled in.
+   *
+   * @throws ProtocolError when there is no such prompt, or an argument is missing.
+   *
+   * Spec: Server Features › Prompts.
+   */
   async getPrompt(name: string, args?: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<PromptResult> {
     const params = { name, arguments: object(args, `the arguments of prompt ${JSON.stringify(name)}`) };
     return promptResultFromWire((await this.#wire.request("getPrompt", params, options)).result);
   }
 
-  /** Suggestions for a prompt's argument (`target` is its name) or a template's variable (its URI template). */
+  /**
+   * Suggestions for a prompt's argument or a template's variable.
+   *
+   * @param target - The prompt's name, or the URI template.
+   * @param argument - The argument's or variable's name.
+   * @param value - What is typed so far.
+   * @param options - `arguments`: what was chosen for the others.
+   *
+   * Spec: Server Features › Utilities › Completion.
+   */
   async complete(
     target: string,
     argument: string,
@@ -151,7 +227,12 @@ export class Client implements AsyncDisposable {
     this.#wire.setRoots(toJson(rootsToWire(roots), "the roots"));
   }
 
-  /** Changes as they are told, from the first step of the iteration on. */
+  /**
+   * Changes as they are told, from the first step of the iteration on.
+   *
+   * @throws NotSupported when the server does not tell of such changes. Spec: Server Features › Resources ›
+   *   Subscriptions.
+   */
   subscribe(what: {
     uris?: readonly string[] | undefined;
     tools?: boolean | undefined;
@@ -161,6 +242,7 @@ export class Client implements AsyncDisposable {
     return new Subscription(this.#wire instanceof RestartingWire ? this.#wire.current : this.#wire, this, what);
   }
 
+  /** From which level on the server's log is sent. Spec: Server Features › Utilities › Logging. */
   async setLogLevel(level: LogLevel): Promise<void> {
     await this.#wire.request("setLogLevel", { level });
   }
@@ -172,7 +254,11 @@ export class Client implements AsyncDisposable {
     return performance.now() - start;
   }
 
-  /** Any request, a vendor's own for one. */
+  /**
+   * Any request, a vendor's own for one; gives the result as JSON says it.
+   *
+   * @throws ProtocolError when the server refuses it.
+   */
   async request(method: string, params?: object, options: CallOptions = {}): Promise<unknown> {
     const given = { method, params: object(params, `the params of ${method}`) };
     return (await this.#wire.request("request", given, options)).result;

@@ -24,21 +24,43 @@ function made<T extends Content>(fields: Unmarked<T>): T {
   return mark(fields, CONTENT) as T;
 }
 
+/** A text as content. Spec: Server Features › Tools › Text content. */
 export function text(value: string): Text {
   return made<Text>({ type: "text", text: value });
 }
 
-/** `format` is `"png"`, `"jpeg"`, … or a whole media type. */
+/**
+ * A picture as content. Spec: Server Features › Tools › Image content.
+ *
+ * @param format - `"png"`, `"jpeg"`, … or a whole media type.
+ * @throws TypeError when the data is no `Uint8Array`.
+ *
+ * @example
+ * ```ts
+ * import { image } from "gudgeon";
+ *
+ * console.log(image(new Uint8Array([137, 80]), "png").mimeType); // image/png
+ * ```
+ */
 export function image(data: Uint8Array, format: string): Image {
   return made<Image>({ type: "image", data: bytesOf(data, "image()"), mimeType: mediaType("image", format) });
 }
 
-/** `format` is `"wav"`, `"mp3"`, … or a whole media type. */
+/**
+ * Sound as content. Spec: Server Features › Tools › Audio content (2025-03-26 and later).
+ *
+ * @param format - `"wav"`, `"mp3"`, … or a whole media type.
+ * @throws TypeError when the data is no `Uint8Array`.
+ */
 export function audio(data: Uint8Array, format: string): Audio {
   return made<Audio>({ type: "audio", data: bytesOf(data, "audio()"), mimeType: mediaType("audio", format) });
 }
 
-/** Reads a file into an embedded resource: as text where its bytes are UTF-8, else as bytes. */
+/**
+ * Reads a file into an embedded resource: as text where its bytes are UTF-8, else as bytes.
+ *
+ * @throws Node's error when it can't be read.
+ */
 export async function file(path: string | URL): Promise<EmbeddedResource> {
   const { readFile } = await import("node:fs/promises");
   const { pathToFileURL } = await import("node:url");
@@ -51,10 +73,21 @@ export async function file(path: string | URL): Promise<EmbeddedResource> {
     : embed({ uri, mimeType: known ?? "text/plain", text: decoded });
 }
 
+/**
+ * A link to a resource that the client may read. Spec: Tools › Resource links (2025-06-18 and later).
+ *
+ * @example
+ * ```ts
+ * import { resourceLink } from "gudgeon";
+ *
+ * console.log(resourceLink({ uri: "shelf://1", name: "Dune" }).name); // Dune
+ * ```
+ */
 export function resourceLink(link: Omit<ResourceLink, "type" | ContentMark>): ResourceLink {
   return made<ResourceLink>({ ...link, type: "resource_link" });
 }
 
+/** A resource's contents, handed over at once. Spec: Server Features › Tools › Embedded resources. */
 export function embed(resource: ResourceContents): EmbeddedResource {
   return made<EmbeddedResource>({ type: "resource", resource });
 }
@@ -64,10 +97,22 @@ export function other(raw: Readonly<Record<string, unknown>>): Other {
   return made<Other>({ type: "other", raw });
 }
 
+/**
+ * A message of the user's; a string is a text. Spec: Server Features › Prompts › PromptMessage.
+ *
+ * @example
+ * ```ts
+ * import { assistant, PromptResult, user } from "gudgeon";
+ *
+ * const result = new PromptResult([user("Review Emma."), assistant("Gladly.")]);
+ * console.log(result.messages[1]?.role); // assistant
+ * ```
+ */
 export function user(content: string | Content | readonly (string | Content)[]): Message {
   return message("user", content);
 }
 
+/** A message of the assistant's; a string is a text. */
 export function assistant(content: string | Content | readonly (string | Content)[]): Message {
   return message("assistant", content);
 }

@@ -2,6 +2,7 @@ import { brandClass } from "./brand.js";
 import { ToolResult } from "./results.js";
 import type { ElicitRequest, Meta } from "./types.js";
 
+/** Which of the errors it is: what to look at where classes can't be. */
 export type ErrorKind =
   | "connect"
   | "lost"
@@ -82,12 +83,14 @@ export class ConnectionLost extends McpError {
   }
 }
 
+/** No answer in time; `timeoutMs` of the client or the call sets the milliseconds. */
 export class CallTimeout extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
     super(message, { ...details, kind: "timeout" });
   }
 }
 
+/** Authorization failed. Spec: Base Protocol › Authorization. */
 export class AuthError extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
     super(message, { ...details, kind: "auth" });
@@ -101,14 +104,14 @@ export class NotSupported extends McpError {
   }
 }
 
-/** A JSON-RPC error; thrown in a handler it goes to the client as it is. */
+/** A JSON-RPC error; thrown in a handler it goes to the client as it is. Spec: Base Protocol › Messages. */
 export class ProtocolError extends McpError {
   constructor(code: number, message: string, data?: unknown, details?: ErrorDetails) {
     super(message, { ...details, kind: "protocol", code, data });
   }
 }
 
-/** -32042, 2025-11-25: the user must visit pages before the call can be made. */
+/** -32042, 2025-11-25: the user must visit pages before the call can be made. Spec: Elicitation › URL mode. */
 export class UrlElicitationRequired extends McpError {
   readonly elicitations: readonly ElicitRequest[];
 
@@ -118,13 +121,32 @@ export class UrlElicitationRequired extends McpError {
   }
 }
 
+/** No such resource: -32002 up to 2025-11-25, -32602 from 2026-07-28. Spec: Resources › Error handling. */
 export class ResourceNotFound extends McpError {
   constructor(uri: string, message?: string, details?: ErrorDetails) {
     super(message ?? `Resource not found: ${uri}`, { ...details, kind: "notFound", data: { uri } });
   }
 }
 
-/** A tool's failure, told to the model so that it can mend it. */
+/**
+ * A tool's failure, told to the model so that it can mend it. Spec: Server Features › Tools › Error handling.
+ *
+ * @example
+ * ```ts
+ * import { Client, Server, ToolError } from "gudgeon";
+ *
+ * const app = new Server("shelf");
+ * app.tool("lend", {}, () => {
+ *   throw new ToolError("Dune is lent already.");
+ * });
+ *
+ * const client = await Client.connect(app);
+ * await client.callTool("lend").catch((error: unknown) => {
+ *   if (error instanceof ToolError) console.log(error.text); // Dune is lent already.
+ * });
+ * await client.close();
+ * ```
+ */
 export class ToolError extends McpError {
   readonly text: string;
   readonly result: ToolResult;

@@ -23,8 +23,20 @@ export interface Asked<T = unknown> extends Question<T> {
   read(result: Wire): Maybe<T>;
 }
 
-/** Questions as values: `ctx.ask()` asks several at once, and a handler may return them. */
+/**
+ * Questions as values: `ctx.ask()` asks several at once, and a handler may return them.
+ *
+ * Each takes `{ key }`, the question's name; default `"<kind>-<n>"` in the order asked. Spec: Client Features ›
+ * Elicitation, Sampling, Roots.
+ */
 export const ask = {
+  /**
+   * Asks the user by a form.
+   *
+   * @param message - What the user reads.
+   * @param schema - A plain type (asked as the one property `value`), or an object with flat properties.
+   * @throws TypeError when a form can't ask for it.
+   */
   elicit<const S extends Schema>(message: string, schema: S, rest: Keyed = {}): Question<Output<S>> {
     const place = `elicit(${JSON.stringify(message)})`;
     const form = formOf(schema, place);
@@ -38,7 +50,7 @@ export const ask = {
     });
   },
 
-  /** Its answer is the elicitation's id. */
+  /** Sends the user to a page; its answer is the elicitation's id. */
   elicitUrl(message: string, url: string, rest: Keyed = {}): Question<string> {
     return make<string>({
       kind: "elicitUrl",
@@ -50,6 +62,7 @@ export const ask = {
     });
   },
 
+  /** Asks the client's model. */
   sample(messages: string | readonly (string | Message)[], options: SampleOptions & Keyed = {}): Question<SampleResult> {
     return make<SampleResult>({
       kind: "sample",
@@ -61,6 +74,7 @@ export const ask = {
     });
   },
 
+  /** Asks for the places that the client lets a server work in. */
   roots(rest: Keyed = {}): Question<Root[]> {
     return make<Root[]>({
       kind: "roots",

@@ -16,7 +16,17 @@ import type { Content, Message, Meta, ResourceContents } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** What a tool answered; a handler may make one to say everything itself. */
+/**
+ * What a tool answered; a handler may make one to say everything itself. Spec: Server Features › Tools › Tool result.
+ *
+ * @example
+ * ```ts
+ * import { ToolResult } from "gudgeon";
+ *
+ * const result = new ToolResult("2 books", { structuredContent: { count: 2 } });
+ * console.log(result.text, JSON.stringify(result.data)); // 2 books {"count":2}
+ * ```
+ */
 export class ToolResult<D = unknown> {
   readonly content: readonly Content[];
   readonly structuredContent: unknown;
@@ -41,6 +51,7 @@ export class ToolResult<D = unknown> {
   }
 }
 
+/** What reading a resource gave; a handler may make one. Spec: Server Features › Resources › Reading resources. */
 export class ResourceResult {
   readonly contents: readonly ResourceContents[];
   /** All texts, joined by line breaks. */
@@ -64,6 +75,7 @@ export class ResourceResult {
   }
 }
 
+/** What a prompt gave; a handler may make one. Spec: Server Features › Prompts. */
 export class PromptResult {
   readonly messages: readonly Message[];
   readonly description: string | undefined;

@@ -24,7 +24,25 @@ type Handle = (...args: unknown[]) => unknown;
 
 const NO_ARGUMENTS = { type: "object", properties: {} };
 
-/** Offers tools, resources and prompts, and serves them to clients of every revision. */
+/**
+ * Offers tools, resources and prompts, and serves them to clients of every revision.
+ *
+ * Spec: Base Protocol › Lifecycle; Server Features › Overview.
+ *
+ * @example
+ * ```ts
+ * import { Client, Server } from "gudgeon";
+ *
+ * const app = new Server("calculator", { version: "1.2" });
+ * const input = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] } as const;
+ * app.tool("add", { input }, ({ a, b }) => a + b);
+ *
+ * const client = await Client.connect(app);
+ * console.log(client.server.version); // 1.2
+ * console.log((await client.callTool("add", { a: 1, b: 2 })).text); // 3
+ * await client.close();
+ * ```
+ */
 export class Server<L = undefined> implements ServerMembers<L> {
   readonly name: string;
   readonly tools: Registry<Tool>;
@@ -33,6 +51,11 @@ export class Server<L = undefined> implements ServerMembers<L> {
   readonly prompts: Registry<Prompt>;
   readonly #core: ServerCore;
 
+  /**
+   * @param name - What the server calls itself (`serverInfo.name`).
+   * @param options - Times in milliseconds, sizes in bytes; each option tells its default.
+   * @throws TypeError when the name is no text, or an option can't be meant.
+   */
   constructor(name: string, options: ServerOptions<L> = {}) {
     if (typeof name !== "string" || name === "") throw new TypeError('new Server(name): the name must be a text, as in new Server("shelf")');
     this.name = name;
@@ -44,6 +67,17 @@ export class Server<L = undefined> implements ServerMembers<L> {
     this.prompts = new RegistryView(this.#core, "prompt", promptFromWire);
   }
 
+  /**
+   * Offers a function as a tool.
+   *
+   * @param name - What clients call it by.
+   * @param options - `input` (default: no arguments), `output`, `description`, `annotations`, `timeoutMs` (default:
+   *   none), …
+   * @param handler - Gets the checked arguments and the context; gives a text, JSON, content, or a `ToolResult`.
+   * @throws TypeError when the name is taken or not allowed, or a schema can't be written as JSON Schema.
+   *
+   * Spec: Server Features › Tools.
+   */
   tool<const I extends Schema | undefined = undefined, const O extends Schema | undefined = undefined>(
     name: string,
     options: ToolOptions<I, O>,
@@ -73,6 +107,29 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /**
+   * Offers what a function returns under a URI, or under every URI that a template (RFC 6570) gives.
+   *
+   * @param uri - Such as `"shelf://about"` or `"shelf://books/{id}"`.
+   * @param options - `mimeType`, `description`, `size` in bytes, `ttlMs` and `cacheMs` in milliseconds (default:
+   *   none), …
+   * @param handler - Gets the template's variables as texts; gives a text, bytes, JSON, or a `ResourceResult`.
+   * @throws TypeError when the URI is taken, or is no valid template.
+   *
+   * Spec: Server Features › Resources.
+   *
+   * @example
+   * ```ts
+   * import { Client, Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * app.resource("shelf://books/{id}", {}, ({ id }) => `book ${id}`);
+   *
+   * const client = await Client.connect(app);
+   * console.log((await client.readResource("shelf://books/7")).text); // book 7
+   * await client.close();
+   * ```
+   */
   resource<const U extends string>(
     uri: U,
     options: ResourceOptions,
@@ -95,6 +152,31 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /**
+   * Offers a function as a prompt.
+   *
+   * @param name - What clients call it by.
+   * @param options - `args` describes its arguments, whose values are texts on the wire; default: none.
+   * @param handler - Gives a text (the user's), messages, or a `PromptResult`.
+   * @throws TypeError when the name is taken, or `args` describes no object.
+   *
+   * Spec: Server Features › Prompts.
+   *
+   * @example
+   * ```ts
+   * import { Client, Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * const args = { type: "object", properties: { title: { type: "string" } }, required: ["title"] } as const;
+   * app.prompt("review", { args }, ({ title }) => `Review ${title}.`);
+   * app.complete("review", "title", (prefix) => ["Dune", "Emma"].filter((title) => title.startsWith(prefix)));
+   *
+   * const client = await Client.connect(app);
+   * console.log((await client.getPrompt("review", { title: "Emma" })).messages[0]?.text); // Review Emma.
+   * console.log((await client.complete("review", "title", "D")).values.join()); // Dune
+   * await client.close();
+   * ```
+   */
   prompt<const A extends Schema | undefined = undefined>(
     name: string,
     options: PromptOptions<A>,
@@ -116,6 +198,16 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /**
+   * Completes an argument of a prompt, or a variable of a resource template; at most 100 texts are sent.
+   *
+   * @param target - The prompt's name or the URI template, as it was registered before.
+   * @param argument - The argument's or variable's name.
+   * @param handler - Gets what was typed so far, and what was chosen for the others.
+   * @throws TypeError when there is no such target or argument.
+   *
+   * Spec: Server Features › Utilities › Completion.
+   */
   complete(
     target: string,
     argument: string,
@@ -138,6 +230,14 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /**
+   * Answers a vendor's own method.
+   *
+   * @param name - Such as `"acme/thing"`.
+   * @param options - `params`: the schema that they are checked against.
+   * @param handler - Gives the result, anything that JSON can say.
+   * @throws TypeError when the name is the specification's, or taken. In a call, params that don't fit are -32602.
+   */
   method<const P extends Schema>(
     name: string,
     options: { params: P },
@@ -151,6 +251,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /** Hears a vendor's own notification; parameters and errors are those of `method`. */
   notification<const P extends Schema>(
     name: string,
     options: { params: P },
@@ -164,6 +265,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /** Is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots. */
   onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this {
     const name = "notifications/roots/list_changed";
     const place = placeOf("onRootsChanged", name, {}, handler);
@@ -174,12 +276,22 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
+  /**
+   * Runs a function around handlers; `await next()` goes on to the handler.
+   *
+   * @param handler - `(request, next) => result`; `middleware.timing()` and its kin are ready-made.
+   * @param options - `on`: methods such as `"tools/call"`. Default: all.
+   */
   middleware(handler: Middleware<L>, options: { on?: string | readonly string[] | undefined } = {}): this {
     this.#core.use(handler as Middleware, options.on);
     return this;
   }
 
-  /** Offers all of another server's here: `add` becomes `prefix_add`, URIs stay. */
+  /**
+   * Offers all of another server's here: `add` becomes `prefix_add`, URIs stay.
+   *
+   * @throws TypeError when the prefix is empty, or the server would contain itself.
+   */
   mount(prefix: string, other: AnyServer): this {
     const place = `mount(${JSON.stringify(prefix)})`;
     if (typeof prefix !== "string" || prefix === "") throw new TypeError(`${place}: the prefix must be a text that is not empty`);
@@ -199,27 +311,41 @@ export class Server<L = undefined> implements ServerMembers<L> {
     if (typeof elicitationId !== "string") throw new TypeError("notifyUrlDone(id): the id must be a text");
   }
 
+  /**
+   * Serves over stdio; resolves when the client is gone or a signal came. What is written to stdout goes to stderr.
+   *
+   * @param at - `"stdio"`, the default.
+   * @param options - `shutdownGraceMs`: milliseconds for calls in flight.
+   * @throws NotSupported for another address.
+   *
+   * Spec: Base Protocol › Transports › stdio.
+   */
   async run(at = "stdio", options: HttpOptions = {}): Promise<void> {
     if (at !== "stdio") throw onlyStdio(`run(${JSON.stringify(at)})`);
     await runStdio(this.#core, options.shutdownGraceMs);
   }
 
+  /** Listens at an address. Only stdio is served: it throws `NotSupported`. */
   async listen(at: string, _options: HttpOptions = {}): Promise<Listening> {
     throw onlyStdio(`listen(${JSON.stringify(at)})`);
   }
 
+  /** Serves one peer over a wire of one's own; resolves when that wire has ended. */
   async serve(transport: Transport): Promise<void> {
     await serveTransport(this.#core, transport);
   }
 
+  /** Leaves the lifespan of a mounted server; twice is fine. */
   async close(): Promise<void> {
     await this.#core.lifespan.leave(true);
   }
 
+  /** For fetch-style hosts. Without HTTP it rejects with `NotSupported`. */
   readonly fetch = async (_request: Request, _extra?: { principal?: Principal | undefined }): Promise<Response> => {
     throw onlyStdio("fetch");
   };
 
+  /** For `node:http`. Without HTTP it throws `NotSupported`. */
   readonly node = (_request: IncomingMessage, _response: ServerResponse): void => {
     throw onlyStdio("node");
   };

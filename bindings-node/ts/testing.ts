@@ -11,7 +11,28 @@ export { type Faults, Recorder };
 /** Every revision, oldest first. */
 export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
-/** An in-memory client; `answers` by what the user or the model is asked. */
+/**
+ * An in-memory client, pinned to one revision, for tests.
+ *
+ * @param options - `era`: the revision (default: the newest); `answers` by what the user or the model is asked;
+ *   `faults` and `recorder` of the wire.
+ * @throws NotSupported for `replay` and `restartBetweenRounds`: no handler here asks.
+ *
+ * @example
+ * ```ts
+ * import { Server } from "gudgeon";
+ * import { connect, eras } from "gudgeon/testing";
+ *
+ * const app = new Server("shelf");
+ * app.tool("count", {}, () => 2);
+ * for (const era of eras) {
+ *   const client = await connect(app, { era });
+ *   console.assert((await client.callTool("count")).text === "2");
+ *   await client.close();
+ * }
+ * console.log(eras.length); // 5
+ * ```
+ */
 export async function connect(
   server: AnyServer,
   options: {

@@ -4,14 +4,21 @@ import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./of
 import type { JsonSchema } from "./schema.js";
 import type { AnyServer } from "./server.js";
 
-/** A wire of one's own: JSON-RPC messages as text, one at a time; `receive` gives undefined at the end. */
+/**
+ * A wire of one's own: JSON-RPC messages as text, one at a time; `receive` gives undefined at the end.
+ *
+ * Spec: Base Protocol › Transports › Custom transports.
+ */
 export interface Transport {
   receive(): Promise<string | undefined>;
   send(message: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A server to start as a child process and talk to over stdio. */
+/**
+ * A server to start as a child process and talk to over stdio: `env` beside this program's, `cwd` by default this
+ * one's, `restart` (default: false) before the next call when it has ended. Spec: Transports › stdio.
+ */
 export interface Command {
   type?: "stdio" | undefined;
   command: string;
@@ -30,16 +37,17 @@ export type Target =
   | Command
   | { type?: string | undefined; url: string; headers?: Readonly<Record<string, string>> | undefined };
 
+/** Options of clients. Times are milliseconds, sizes bytes. */
 export interface ClientOptions {
   /** Default: `"auto"`, the newest that both sides speak. */
   revision?: "auto" | "0.7" | "bare" | Revision | readonly Revision[] | undefined;
-  /** Check arguments against the tool's schema before sending. */
+  /** Check arguments against the tool's schema before sending. Default: false. */
   validate?: boolean | undefined;
-  /** `"safe"` repeats reads, lists, and tools marked read-only or idempotent. */
+  /** `"safe"` repeats reads, lists, and tools marked read-only or idempotent. Default: `"safe"`. */
   retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;
-  /** Milliseconds without progress. */
+  /** Milliseconds without an answer or progress. Default: 60,000. */
   timeoutMs?: number | undefined;
-  /** Milliseconds in all. */
+  /** Milliseconds in all, however much progress is told. Default: no limit. */
   maxTimeoutMs?: number | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   auth?: unknown;
@@ -53,12 +61,13 @@ export interface ClientOptions {
   onProgress?: ((progress: Progress) => void) | undefined;
   onListChanged?: ((kind: "tools" | "resources" | "prompts") => void) | undefined;
   onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
-  /** How often one call may come back with questions. */
+  /** How often one call may come back with questions. Default: 10. */
   maxRounds?: number | undefined;
   /** Bytes. Default: 16 MiB. */
   maxMessage?: number | undefined;
 }
 
+/** What a server asks the user, as `onElicit` gets it. Spec: Client Features › Elicitation. */
 export interface ElicitRequest {
   readonly id: string | undefined;
   readonly mode: "form" | "url";
@@ -67,6 +76,7 @@ export interface ElicitRequest {
   readonly url: string | undefined;
 }
 
+/** What a server asks the client's model, as `onSample` gets it. Spec: Client Features › Sampling. */
 export interface SampleRequest {
   readonly messages: readonly Message[];
   readonly maxTokens: number;
@@ -89,12 +99,14 @@ export interface InputRequired {
   readonly state: string | undefined;
 }
 
+/** How far a call got. Spec: Base Protocol › Utilities › Progress. */
 export interface Progress {
   readonly progress: number;
   readonly total: number | undefined;
   readonly message: string | undefined;
 }
 
+/** Options of one call; `timeoutMs` is by default the client's. */
 export interface CallOptions<O = undefined> {
   output?: O;
   signal?: AbortSignal | undefined;
@@ -106,4 +118,5 @@ export interface CallOptions<O = undefined> {
   meta?: Meta | undefined;
 }
 
+/** What a subscription tells: a list changed, or a resource was updated. */
 export type Change = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };

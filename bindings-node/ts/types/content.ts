@@ -43,17 +43,20 @@ interface Common {
   meta?: Meta | undefined;
 }
 
+/** Text; made by `text()`. Spec: Server Features › Tools › Text content. */
 export interface Text extends Common {
   type: "text";
   text: string;
 }
 
+/** A picture; made by `image()`. `data` are its bytes. */
 export interface Image extends Common {
   type: "image";
   data: Uint8Array;
   mimeType: string;
 }
 
+/** Sound; made by `audio()`. `data` are its bytes. */
 export interface Audio extends Common {
   type: "audio";
   data: Uint8Array;
@@ -99,6 +102,7 @@ export interface Other extends Common {
   raw: Readonly<Record<string, unknown>>;
 }
 
+/** One block of content, of any type. */
 export type Content = Text | Image | Audio | ResourceLink | EmbeddedResource | ToolUse | ToolOutcome | Other;
 
 /** What reading a resource gives: `text` or `blob`. */

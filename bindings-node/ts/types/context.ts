@@ -7,32 +7,70 @@ import type { Principal, ServerMembers } from "./server.js";
 /** How the user answered a question. */
 export type Outcome<T> = { action: "accept"; value: T } | { action: "decline" } | { action: "cancel" };
 
-/** What a handler knows of its call, and how it talks to the client meanwhile. */
+/**
+ * What a handler knows of its call, and how it talks to the client meanwhile.
+ *
+ * @example
+ * ```ts
+ * import { Client, Server } from "gudgeon";
+ *
+ * const app = new Server("shelf");
+ * app.tool("index", {}, async (_, ctx) => {
+ *   await ctx.progress(1, { total: 2, message: "half way" });
+ *   return ctx.revision;
+ * });
+ *
+ * const client = await Client.connect(app);
+ * const result = await client.callTool("index", {}, { onProgress: ({ message }) => console.log(message) }); // half way
+ * console.log(result.text); // 2026-07-28
+ * await client.close();
+ * ```
+ */
 export interface Context<L = unknown> {
   readonly requestId: string | number;
+  /** Of legacy HTTP; undefined over stdio and in memory. */
   readonly sessionId: string | undefined;
   readonly revision: Revision | "0.7" | "bare";
+  /** The HTTP request's; empty over stdio and in memory. */
   readonly headers: Headers;
+  /** Who asks, where the server has authorization. */
   readonly principal: Principal | undefined;
+  /** What the client says of itself; one that gives no name has "". */
   readonly client: Implementation & { readonly capabilities: Meta };
+  /** The request's `_meta`. */
   readonly meta: Meta;
   readonly server: ServerMembers<L>;
+  /** What the server's `lifespan` gave. */
   readonly lifespan: L;
-  /** Lives as long as the legacy session. */
+  /** Lives as long as the legacy session. From 2026-07-28 there is none, and it throws `NotSupported`. */
   readonly session: Map<string, unknown>;
   /** Lives as long as the call; middleware leaves things here. */
   readonly state: Map<unknown, unknown>;
   /** Fires when the client cancels, or the call has run out of time. */
   readonly signal: AbortSignal;
-  /** Sent when called; awaiting it waits for room. */
+  /**
+   * How far this got, in any unit; it must grow. Sent when called, where the client wants it; awaiting it waits for
+   * room.
+   *
+   * @throws TypeError when a number is not finite. Spec: Base Protocol › Utilities › Progress.
+   */
   progress(progress: number, rest?: { total?: number | undefined; message?: string | undefined }): Promise<void>;
+  /** What the client logs, from the level that it set. Sent when called. Spec: Server Features › Utilities › Logging. */
   log(level: LogLevel, data: unknown, rest?: { logger?: string | undefined }): Promise<void>;
   debug(data: unknown): Promise<void>;
   info(data: unknown): Promise<void>;
   warning(data: unknown): Promise<void>;
   error(data: unknown): Promise<void>;
-  /** Throws `Declined` or `Cancelled` when the user does. */
+  /**
+   * Asks the user by a form.
+   *
+   * @throws Declined, Cancelled when the user says no, or closes the form.
+   * @throws NotSupported when the client declared no elicitation, or the connection carries no questions.
+   *
+   * Spec: Client Features › Elicitation.
+   */
   elicit<const S extends Schema>(message: string, schema: S, rest?: { key?: string | undefined }): Promise<Output<S>>;
+  /** `elicit` that gives a no back instead of throwing it. */
   tryElicit<const S extends Schema>(
     message: string,
     schema: S,
@@ -40,10 +78,12 @@ export interface Context<L = unknown> {
   ): Promise<Outcome<Output<S>>>;
   /** Sends the user to a page; gives the elicitation's id. */
   elicitUrl(message: string, url: string, rest?: { key?: string | undefined }): Promise<string>;
+  /** Asks the client's model. Throws `NotSupported` as `elicit` does. Spec: Client Features › Sampling. */
   sample(
     messages: string | readonly (string | Message)[],
     options?: SampleOptions & { key?: string | undefined },
   ): Promise<SampleResult>;
+  /** Asks for the places that the client lets the server work in. Spec: Client Features › Roots. */
   roots(rest?: { key?: string | undefined }): Promise<Root[]>;
   /** Several questions in one round. */
   ask<const Q extends readonly Question<unknown>[]>(
@@ -53,6 +93,7 @@ export interface Context<L = unknown> {
   answer<T>(question: Question<T>): T | undefined;
   /** Journals a side effect, so that a replay does not repeat it: at least once, not exactly once. */
   step<T>(key: string, fn: () => Maybe<T>): Promise<T>;
+  /** Reads a resource of this server; throws `ResourceNotFound`. */
   readResource(uri: string): Promise<ResourceResult>;
   /** Legacy HTTP: let the client poll; the answer waits in the event store. */
   closeStream(rest?: { retryMs?: number | undefined }): Promise<void>;
@@ -65,6 +106,7 @@ export interface Question<T> {
   readonly [question]: T;
 }
 
+/** What the client's model is told. Spec: Client Features › Sampling. */
 export interface SampleOptions {
   /** Default: 1,024. */
   maxTokens?: number | undefined;
@@ -83,6 +125,7 @@ export interface SampleOptions {
   toolChoice?: "auto" | "required" | "none" | undefined;
 }
 
+/** What the client's model said; `text` is all its texts, joined by line breaks. */
 export interface SampleResult {
   readonly role: "user" | "assistant";
   readonly content: readonly Content[];

@@ -1,7 +1,9 @@
 import type { Annotations, Icon, Meta, ToolAnnotations } from "./content.js";
 import type { JsonSchema } from "./schema.js";
 
+/** The revisions of the specification, oldest first. */
 export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28";
+/** From chatty to grave (RFC 5424). Spec: Server Features › Utilities › Logging. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
 /** What JSON can say. */
@@ -26,12 +28,14 @@ interface Offer {
   readonly meta?: Meta | undefined;
 }
 
+/** A tool as clients see it. Spec: Server Features › Tools › Tool. */
 export interface Tool extends Offer {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema | undefined;
   readonly annotations?: ToolAnnotations | undefined;
 }
 
+/** A resource as clients see it; `size` in bytes. Spec: Server Features › Resources › Resource. */
 export interface Resource extends Offer {
   readonly uri: string;
   readonly mimeType?: string | undefined;
@@ -40,6 +44,7 @@ export interface Resource extends Offer {
   readonly annotations?: Annotations | undefined;
 }
 
+/** A template of resources as clients see it. Spec: Server Features › Resources › Resource templates. */
 export interface ResourceTemplate extends Offer {
   /** RFC 6570. */
   readonly uriTemplate: string;
@@ -47,6 +52,7 @@ export interface ResourceTemplate extends Offer {
   readonly annotations?: Annotations | undefined;
 }
 
+/** A prompt as clients see it. Spec: Server Features › Prompts › Prompt. */
 export interface Prompt extends Offer {
   readonly arguments: readonly { name: string; description?: string | undefined; required: boolean }[];
 }

@@ -10,6 +10,7 @@ import type { Transport } from "./client.js";
 /** An error class, as listed in `exposeErrors`. */
 export type ErrorClass = new (...args: never[]) => Error;
 
+/** Options of `new Server()`. Times are milliseconds, sizes bytes. */
 export interface ServerOptions<L = undefined> {
   version?: string | undefined;
   title?: string | undefined;
@@ -19,7 +20,7 @@ export interface ServerOptions<L = undefined> {
   icons?: readonly Icon[] | undefined;
   /** Runs once at start; what it gives is `ctx.lifespan`, and `close` runs at the end. */
   lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
-  /** Entries a page of a list. */
+  /** Entries a page of a list. Default: 100. */
   pageSize?: number | undefined;
   /** What seals `requestState`; the first seals, all open. Replicas of one server must share them. Default: one made at start. */
   requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
@@ -33,7 +34,7 @@ export interface ServerOptions<L = undefined> {
   store?: string | undefined;
   /** `"portable"` writes schemas without `$ref`, which many hosts misread; `"full"` leaves them as they are. Default: `"portable"`. */
   schemaProfile?: "portable" | "full" | undefined;
-  /** Milliseconds that a client may keep a list. */
+  /** Milliseconds that a client may keep a list (2026-07-28). Default: it asks again. */
   listTtlMs?: number | undefined;
   /** Bytes. Default: 16 MiB. */
   maxMessage?: number | undefined;
@@ -84,7 +85,7 @@ interface Options {
   icons?: readonly Icon[] | undefined;
   meta?: Meta | undefined;
   tags?: readonly string[] | undefined;
-  /** Milliseconds. */
+  /** Milliseconds that a call may run; then it is cancelled and answered with an error. Default: no limit. */
   timeoutMs?: number | undefined;
   scopes?: readonly string[] | undefined;
   /** By who asks, never by connection. */
@@ -93,31 +94,37 @@ interface Options {
   enabled?: boolean | undefined;
 }
 
+/** Options of `server.tool()`. Spec: Server Features › Tools › Tool. */
 export interface ToolOptions<I, O> extends Options {
   /** Must describe an object. Default: no arguments. */
   input?: I;
   output?: O;
   annotations?: ToolAnnotations | undefined;
-  /** At most so many calls at once. */
+  /** At most so many calls at once; others wait. Default: no limit. */
   concurrency?: number | undefined;
   /** May the handler run again from the top when the client's answers come back elsewhere? Default: `"allow"`. */
   replay?: "allow" | "forbid" | undefined;
   exposeErrors?: readonly ErrorClass[] | undefined;
 }
 
+/** Options of `server.resource()`. Spec: Server Features › Resources › Resource. */
 export interface ResourceOptions extends Options {
   name?: string | undefined;
   mimeType?: string | undefined;
   annotations?: Annotations | undefined;
   /** Bytes. */
   size?: number | undefined;
-  /** Milliseconds that a client may keep it. */
+  /** Milliseconds that a client may keep it (2026-07-28). Default: it asks again. */
   ttlMs?: number | undefined;
   cacheScope?: "public" | "private" | undefined;
-  /** Milliseconds that the server itself keeps a result, per URI and principal. */
+  /**
+   * Milliseconds that the server itself keeps a result, per URI and principal. Default: it calls the handler each
+   * time.
+   */
   cacheMs?: number | undefined;
 }
 
+/** Options of `server.prompt()`. Spec: Server Features › Prompts › Prompt. */
 export interface PromptOptions<A> extends Options {
   args?: A;
 }
@@ -200,6 +207,7 @@ export interface ServerMembers<L> extends AnyServer {
   close(): Promise<void>;
 }
 
+/** What runs around handlers: it gives `next()`'s result, another one, or throws. */
 export type Middleware<L = unknown> = (
   request: { readonly method: string; readonly params: Readonly<Record<string, unknown>>; readonly ctx: Context<L> },
   next: () => Promise<unknown>,
@@ -216,6 +224,7 @@ export interface Registry<T> extends Iterable<T> {
   disable(...names: (string | { tags: readonly string[] })[]): void;
 }
 
+/** A server that listens at `url`. */
 export interface Listening extends AsyncDisposable {
   readonly url: string;
   close(): Promise<void>;

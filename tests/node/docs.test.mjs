@@ -1,0 +1,102 @@
+// Every example in the documentation is type-checked and run: those of the TSDoc comments, and the README's.
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "gudgeon-docs-"));
+after(() => rmSync(folder, { recursive: true }));
+
+const sources = ["", "types/"].flatMap((place) =>
+  readdirSync(join(root, "bindings-node/ts", place))
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => `${place}${name}`),
+);
+const examples = sources.flatMap(examplesIn);
+
+before(() => {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(root, join(folder, "node_modules/gudgeon"), "junction");
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }\n');
+  for (const { file, code } of examples) writeFileSync(join(folder, `${file}.ts`), code);
+  writeFileSync(join(folder, "server.mjs"), readme("A server in TypeScript"));
+  writeFileSync(join(folder, "client.mjs"), readme("Clients"));
+  const options = {
+    module: "Node20", target: "ES2022", strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true,
+    lib: ["ES2022", "ESNext.Disposable"], skipLibCheck: true, types: ["node"],
+    typeRoots: [join(root, "node_modules/@types")], outDir: join(folder, "made"), rootDir: folder,
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
+});
+
+test("the public classes and functions have examples", () => {
+  const files = new Set(examples.map(({ source }) => source));
+  for (const source of ["server.ts", "client.ts", "client-group.ts", "content.ts", "errors.ts", "results.ts", "types/context.ts", "testing.ts"]) {
+    assert.ok(files.has(source), `${source} has no @example`);
+  }
+});
+
+test("examples pass the compiler", () => {
+  const manifest = createRequire(import.meta.url).resolve("typescript/package.json");
+  const { bin } = JSON.parse(readFileSync(manifest, "utf8"));
+  const told = spawnSync(process.execPath, [join(manifest, "..", bin.tsc), "-p", folder], { encoding: "utf8" });
+  assert.equal(told.status, 0, told.stdout + told.stderr);
+});
+
+for (const { file, code, name } of examples) {
+  test(`the example of ${name} says what its comments say`, () => {
+    const expected = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, said]) => said);
+    assert.ok(expected.length > 0, "an example shows something");
+    const said = execFileSync(process.execPath, [join(folder, "made", `${file}.js`)], { encoding: "utf8", timeout: 60_000 });
+    assert.deepEqual(said.trimEnd().split("\n"), expected);
+  });
+}
+
+test("every exported class, function and table has a comment", () => {
+  const bare = sources.flatMap((source) => {
+    const lines = readFileSync(join(root, "bindings-node/ts", source), "utf8").split("\n");
+    const isPublic = (line) => /^export (async function|function|class|interface|const|type) /.test(line) && names.has(/(\w+)[ <(:=]/.exec(line.replace(/^export (async )?\w+ /, ""))?.[1]);
+    return lines.flatMap((line, at) => (isPublic(line) && !lines[at - 1]?.trim().endsWith("*/") ? [`${source}: ${line}`] : []));
+  });
+  assert.deepEqual(bare, []);
+});
+
+test("README: the first server is short, and the first client works with it", () => {
+  const server = readme("A server in TypeScript");
+  assert.ok(server.split("\n").filter((line) => line.trim() !== "").length <= 10);
+  const said = execFileSync(process.execPath, ["client.mjs"], { cwd: folder, encoding: "utf8", timeout: 60_000 });
+  assert.equal(said, "3\n");
+});
+
+/** What index.ts and testing.ts export. */
+const names = new Set(
+  ["index.ts", "testing.ts"].flatMap((entry) =>
+    [...readFileSync(join(root, "bindings-node/ts", entry), "utf8").matchAll(/export (?:type )?\{([^}]*)\}/g)].flatMap(([, list]) =>
+      list.split(",").map((one) => one.trim().replace(/^type /, "")).filter(Boolean),
+    ),
+  ),
+);
+
+function examplesIn(source) {
+  const text = readFileSync(join(root, "bindings-node/ts", source), "utf8");
+  return [...text.matchAll(/@example\n\s*\* ```ts\n([\s\S]*?)\n\s*\* ```/g)].map(([whole, body], at) => {
+    const code = body.split("\n").map((line) => line.replace(/^\s*\* ?/, "")).join("\n");
+    const rest = text.slice(text.indexOf(whole) + whole.length);
+    const declared = rest.slice(rest.indexOf("*/") + 2).trim().split("\n")[0].replace(/[{(<=].*/, "").trim();
+    return { source, code, name: `${declared} in ${source}`, file: `${basename(source, ".ts")}-${at}` };
+  });
+}
+
+/** The README's TypeScript under a heading. */
+function readme(heading) {
+  const text = readFileSync(join(root, "README.md"), "utf8");
+  const part = text.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
+  const code = /```ts\n([\s\S]*?)```/.exec(part)?.[1];
+  assert.ok(code, `README.md has no TypeScript under "${heading}"`);
+  return code;
+}
