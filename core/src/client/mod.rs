@@ -71,7 +71,9 @@ struct Inner {
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageOf<T> {
+    /// What the page holds.
     pub items: Vec<T>,
+    /// What asks for the next page; without it this is the last.
     pub next_cursor: Option<String>,
 }
 
@@ -88,6 +90,7 @@ impl Client {
         Self::builder(target).connect().await
     }
 
+    /// A client with options, still to be connected.
     pub fn builder(target: impl Into<Target>) -> ClientBuilder {
         ClientBuilder::new(target.into())
     }
@@ -102,18 +105,22 @@ impl Client {
         self.inner.options.clone()
     }
 
+    /// All tools, all pages. Spec: Server Features › Tools.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
         self.list(ListName::Tools).await
     }
 
+    /// One page of tools; no cursor asks for the first.
     pub async fn list_tools_page(&self, cursor: Option<String>) -> Result<PageOf<Tool>, Error> {
         self.page(ListName::Tools, cursor).await
     }
 
+    /// All resources, all pages. Spec: Server Features › Resources.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
         self.list(ListName::Resources).await
     }
 
+    /// One page of resources; no cursor asks for the first.
     pub async fn list_resources_page(
         &self,
         cursor: Option<String>,
@@ -121,10 +128,12 @@ impl Client {
         self.page(ListName::Resources, cursor).await
     }
 
+    /// All templates of resources, all pages. Spec: Server Features › Resources › Templates.
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
         self.list(ListName::ResourceTemplates).await
     }
 
+    /// One page of templates; no cursor asks for the first.
     pub async fn list_resource_templates_page(
         &self,
         cursor: Option<String>,
@@ -132,10 +141,12 @@ impl Client {
         self.page(ListName::ResourceTemplates, cursor).await
     }
 
+    /// All prompts, all pages. Spec: Server Features › Prompts.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
         self.list(ListName::Prompts).await
     }
 
+    /// One page of prompts; no cursor asks for the first.
     pub async fn list_prompts_page(&self, cursor: Option<String>) -> Result<PageOf<Prompt>, Error> {
         self.page(ListName::Prompts, cursor).await
     }
@@ -149,6 +160,7 @@ impl Client {
         self.call_tool_with(name, arguments, self.options()).await
     }
 
+    /// `call_tool` with a timeout, progress or `_meta` of its own.
     pub async fn call_tool_with(
         &self,
         name: &str,
@@ -161,11 +173,13 @@ impl Client {
         Ok(ToolResult { result: peer::read("tools/call", &reply.result)?, data: reply.data })
     }
 
+    /// Reads a resource by its URI. Spec: Server Features › Resources › Reading resources.
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         let operation = Operation::ReadResource { uri: uri.to_owned(), variables: None };
         self.fetch("resources/read", operation).await
     }
 
+    /// A prompt with its arguments filled in. Spec: Server Features › Prompts.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -176,6 +190,7 @@ impl Client {
         self.fetch("prompts/get", operation).await
     }
 
+    /// Suggestions for an argument of a prompt or a variable of a template. Spec: Utilities › Completion.
     pub async fn complete(
         &self,
         target: CompletionTarget,
@@ -280,6 +295,7 @@ impl ToolResult {
         texts.collect::<Vec<_>>().join("\n")
     }
 
+    /// The result as the protocol says it.
     pub fn into_inner(self) -> CallToolResult {
         self.result
     }

@@ -41,24 +41,29 @@ pub struct Audio {
 pub struct Json<T>(pub T);
 
 impl Image {
+    /// Bytes of this media type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), mime_type: mime_type.into() }
     }
 
+    /// A PNG.
     pub fn png(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "image/png")
     }
 
+    /// A JPEG.
     pub fn jpeg(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "image/jpeg")
     }
 }
 
 impl Audio {
+    /// Bytes of this media type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), mime_type: mime_type.into() }
     }
 
+    /// A WAV.
     pub fn wav(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "audio/wav")
     }

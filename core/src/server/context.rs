@@ -121,22 +121,27 @@ impl Context {
         self.call.connection.flush();
     }
 
+    /// Tells the client's log at the level `debug`.
     pub fn debug(&self, data: impl Serialize) {
         self.log(LoggingLevel::Debug, data);
     }
 
+    /// Tells the client's log at the level `info`.
     pub fn info(&self, data: impl Serialize) {
         self.log(LoggingLevel::Info, data);
     }
 
+    /// Tells the client's log at the level `notice`.
     pub fn notice(&self, data: impl Serialize) {
         self.log(LoggingLevel::Notice, data);
     }
 
+    /// Tells the client's log at the level `warning`.
     pub fn warning(&self, data: impl Serialize) {
         self.log(LoggingLevel::Warning, data);
     }
 
+    /// Tells the client's log at the level `error`.
     pub fn error(&self, data: impl Serialize) {
         self.log(LoggingLevel::Error, data);
     }

@@ -124,6 +124,7 @@ impl<E: StdError> From<E> for ToolError {
 }
 
 impl ResourceNotFound {
+    /// That there is nothing under this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), message: None }
     }

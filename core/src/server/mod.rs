@@ -107,18 +107,22 @@ impl Server {
         self.facts(|it| it.info.version = version.into())
     }
 
+    /// A name for people.
     pub fn title(self, title: impl Into<String>) -> Self {
         self.facts(|it| it.info.title = Some(title.into()))
     }
 
+    /// What the server is, for people.
     pub fn description(self, description: impl Into<String>) -> Self {
         self.facts(|it| it.info.description = Some(description.into()))
     }
 
+    /// Where to read more.
     pub fn website_url(self, url: impl Into<String>) -> Self {
         self.facts(|it| it.info.website_url = Some(url.into()))
     }
 
+    /// Pictures that a host may show.
     pub fn icons(self, icons: impl IntoIterator<Item = Icon>) -> Self {
         self.facts(|it| it.info.icons = Some(icons.into_iter().collect()))
     }

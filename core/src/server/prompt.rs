@@ -75,6 +75,7 @@ impl Prompt {
         self
     }
 
+    /// What the prompt is for.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
         self
@@ -99,6 +100,7 @@ impl Prompt {
         self
     }
 
+    /// Pictures that a host may show.
     pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
         self.listed.icons = Some(icons.into_iter().collect());
         self

@@ -110,6 +110,7 @@ impl Resource {
         self
     }
 
+    /// What the resource is.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
@@ -121,11 +122,13 @@ impl Resource {
         self
     }
 
+    /// For whom it is, and how much it matters.
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = Some(annotations);
         self
     }
 
+    /// Pictures that a host may show.
     pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
         self.icons = Some(icons.into_iter().collect());
         self

@@ -110,6 +110,7 @@ impl Tool {
         self
     }
 
+    /// Pictures that a host may show.
     pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
         self.listed.icons = Some(icons.into_iter().collect());
         self
