@@ -19,7 +19,7 @@ class Command:
 
     Args:
         argv: The program and its arguments, as words; no shell reads them.
-        env: Variables beside those that a program may inherit. Default none.
+        env: Variables beside those of this program, which it inherits. Default none.
         cwd: The folder it runs in. Default: this program's.
         restart: Whether it is started again when it ended, before the next call. Default False.
 
