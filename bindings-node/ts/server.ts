@@ -236,7 +236,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * @param name - Such as `"acme/thing"`.
    * @param options - `params`: the schema that they are checked against.
    * @param handler - Gives the result, anything that JSON can say.
-   * @throws TypeError when the name is the specification's, or taken. In a call, params that don't fit are -32602.
+   * @throws TypeError when the name is taken. In a call, params that don't fit are -32602.
    */
   method<const P extends Schema>(
     name: string,

@@ -231,7 +231,7 @@ class Server:
 
         Raises:
             TypeError: The name is no text.
-            ValueError: It is a method of the specification, or taken.
+            ValueError: The name is taken.
         """
         return self._vendor("method", "methods", name)
 
