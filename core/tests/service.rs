@@ -30,6 +30,12 @@ struct Shell {
 
 impl Shell {
     fn new(offers: Offers) -> Self {
+        let mut shell = Self::unconfirmed(offers);
+        shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        shell
+    }
+
+    fn unconfirmed(offers: Offers) -> Self {
         let service = Service::new(Arc::new(offers), 7);
         let mut shell = Self {
             service,
@@ -40,7 +46,6 @@ impl Shell {
             reports: Vec::new(),
         };
         shell.hear(r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
-        shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         shell.sent.clear();
         shell
     }
@@ -161,6 +166,19 @@ fn a_change_of_offers_is_told_and_takes_effect() {
     shell.call(2, "wait");
     assert_eq!(shell.runs.len(), 1);
     assert_eq!(shell.sent[1]["error"]["message"], "Unknown tool: wait");
+}
+
+#[test]
+fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
+    let mut shell = Shell::unconfirmed(fixture::offers());
+    for _ in 0..2 {
+        let kinds = vec![ListKind::Prompts, ListKind::Tools];
+        shell.handle(Input::Offers(Arc::new(fixture::offers()), kinds));
+    }
+    assert!(shell.sent.is_empty());
+    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    assert_eq!(told, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
 }
 
 #[test]

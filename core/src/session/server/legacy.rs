@@ -102,12 +102,9 @@ impl Handshake {
         }
     }
 
-    /// The revision agreed on, once the client has confirmed it: from then on it may be told things unasked.
-    pub(super) fn confirmed(&self) -> Option<&'static Wire> {
-        match self {
-            Self::Open { wire, confirmed: true, .. } => Some(wire),
-            _ => None,
-        }
+    /// Whether the client has confirmed the handshake: from then on it may be told things unasked.
+    pub(super) fn is_confirmed(&self) -> bool {
+        matches!(self, Self::Open { confirmed: true, .. })
     }
 
     /// The revision agreed on.

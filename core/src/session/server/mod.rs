@@ -15,8 +15,8 @@ use super::pending::{CallId, Pending};
 use crate::{
     error::Fault,
     protocol::{
-        Frame, Id, LoggingLevel, Malformed, Message, MethodName, Params, Raw, Request, Response,
-        Revision,
+        Frame, Id, LoggingLevel, Malformed, Message, Method, MethodName, Params, Raw, Request,
+        Response, Revision,
     },
     wire::{self, Wire},
 };
@@ -116,6 +116,8 @@ pub struct ServerSession {
     spoken: &'static Wire,
     pending: Pending<Inbound>,
     batches: Batches,
+    /// Lists that changed before the client had confirmed the handshake: it is told right after.
+    untold: Vec<ListKind>,
     outputs: VecDeque<Output>,
 }
 
@@ -157,6 +159,7 @@ impl ServerSession {
             spoken: Wire::of(Revision::V2024_11_05),
             pending: Pending::new(),
             batches: Batches::default(),
+            untold: Vec::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -280,16 +283,15 @@ impl ServerSession {
     fn handle_notification(&mut self, name: &str, params: &Params<'_>) {
         let method = MethodName::parse(name);
         match &method {
-            MethodName::Standard(crate::protocol::Method::Initialized) => self.handshake.confirm(),
-            MethodName::Standard(crate::protocol::Method::Cancelled) => {
+            MethodName::Standard(Method::Initialized) => self.confirm(),
+            MethodName::Standard(Method::Cancelled) => {
                 let id = params.get("requestId").and_then(|it| Id::parse(it.get()));
                 if let Some((call, inbound)) = id.and_then(|it| self.pending.cancel(&it)) {
                     self.outputs.push_back(Output::Cancel(call));
                     self.settle(inbound.slot, None);
                 }
             }
-            MethodName::Standard(crate::protocol::Method::RootsListChanged)
-            | MethodName::Vendor(_) => {
+            MethodName::Standard(Method::RootsListChanged) | MethodName::Vendor(_) => {
                 let Ok(admitted) = self.admit(name, params, false) else { return };
                 let context = CallContext {
                     call: CallId(u64::MAX),

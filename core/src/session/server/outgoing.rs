@@ -94,13 +94,22 @@ impl ServerSession {
 
     /// Legacy peers are told unasked; modern ones through their subscriptions.
     pub(super) fn send_changed(&mut self, kind: ListKind) {
-        if self.handshake.confirmed().is_some() {
+        if self.handshake.is_confirmed() {
             let method = match kind {
                 ListKind::Tools => Method::ToolListChanged,
                 ListKind::Resources => Method::ResourceListChanged,
                 ListKind::Prompts => Method::PromptListChanged,
             };
             self.notify(method, None);
+        } else if self.handshake.wire().is_some() && !self.untold.contains(&kind) {
+            self.untold.push(kind);
+        }
+    }
+
+    pub(super) fn confirm(&mut self) {
+        self.handshake.confirm();
+        for kind in std::mem::take(&mut self.untold) {
+            self.send_changed(kind);
         }
     }
 
