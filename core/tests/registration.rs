@@ -102,6 +102,12 @@ fn uris_templates_and_completions_are_checked() {
     assert!(refusal(offers.add_completion("greet", "age", handler())).contains("it has name"));
     assert!(refusal(offers.add_completion("nope", "x", handler())).contains("register it first"));
     assert!(refusal(offers.add_method("a b", handler())).contains("acme/reindex"));
+    assert!(refusal(offers.add_method("tools/call", handler())).contains("served already"));
+    assert!(
+        refusal(offers.add_notification("notifications/cancelled", handler()))
+            .contains("served already")
+    );
+    offers.add_notification("notifications/roots/list_changed", handler()).unwrap();
 }
 
 #[test]

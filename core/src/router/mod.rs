@@ -23,8 +23,8 @@ pub use self::{
 use crate::{
     error::Error,
     protocol::{
-        CacheHint, CompletionTarget, Implementation, ListCapability, ResourcesCapability, Revision,
-        ServerCapabilities, ServerDescription, json::raw,
+        CacheHint, CompletionTarget, Implementation, ListCapability, Method, ResourcesCapability,
+        Revision, ServerCapabilities, ServerDescription, json::raw,
     },
 };
 
@@ -89,7 +89,7 @@ impl Offers {
 
     /// Serves a request of a vendor's own.
     pub fn add_method(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
-        names::check_method(name)?;
+        names::check_vendor(name, None)?;
         match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
             None => Ok(()),
             Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
@@ -98,7 +98,7 @@ impl Offers {
 
     /// Listens to a notification: a vendor's own, or `notifications/roots/list_changed`.
     pub fn add_notification(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
-        names::check_method(name)?;
+        names::check_vendor(name, Some(Method::RootsListChanged))?;
         match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
             None => Ok(()),
             Some(_) => {

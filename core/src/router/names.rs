@@ -1,6 +1,6 @@
 //! Which names may be registered.
 
-use crate::error::Error;
+use crate::{error::Error, protocol::Method};
 
 /// Tool names: 1 to 128 of letters, digits, `_`, `-`, `.` (Tools, "Tool Names").
 pub(super) fn check_tool(name: &str) -> Result<(), Error> {
@@ -21,7 +21,14 @@ pub(super) fn check_prompt(name: &str) -> Result<(), Error> {
     }
 }
 
-pub(super) fn check_method(name: &str) -> Result<(), Error> {
+/// Names of a vendor's own; those of the specification are served by the core, but for the one that `open` names.
+pub(super) fn check_vendor(name: &str, open: Option<Method>) -> Result<(), Error> {
+    if let Some(method) = Method::parse(name).filter(|it| Some(*it) != open) {
+        return Err(Error::misuse(format!(
+            "{:?} is the specification's own and served already: use a vendor's prefix and a name, as in \"acme/reindex\"",
+            method.as_str()
+        )));
+    }
     let fits =
         !name.is_empty() && !name.chars().any(char::is_whitespace) && !name.starts_with("rpc.");
     match fits {
