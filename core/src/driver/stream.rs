@@ -19,10 +19,6 @@ use crate::{
     },
 };
 
-/// Unanswered requests at which reading pauses.
-const MAX_IN_FLIGHT: usize = 10_000;
-/// Bytes of unanswered requests at which reading pauses.
-const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Unwritten bytes at which reading pauses, and who would add to them should wait.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
@@ -122,11 +118,7 @@ impl StreamServer {
 
     /// Whether the reader should wait before it reads on.
     pub fn is_full(&self) -> bool {
-        if self.is_backed_up() {
-            return true;
-        }
-        let service = self.lock();
-        service.in_flight() > MAX_IN_FLIGHT || service.in_flight_bytes() > MAX_IN_FLIGHT_BYTES
+        self.is_backed_up() || self.lock().is_full()
     }
 
     /// Whether the peer leaves so much unread that nothing should be added.

@@ -23,8 +23,6 @@ use crate::{
     },
 };
 
-/// Unanswered requests at which reading pauses.
-const MAX_IN_FLIGHT: usize = 10_000;
 /// Unwritten bytes at which reading pauses.
 const MAX_UNWRITTEN: usize = 8 * 1024 * 1024;
 /// A buffer that grew beyond this is given back.
@@ -142,7 +140,7 @@ impl TaskConnection {
             let mut room = std::pin::pin!(self.room.notified());
             room.as_mut().enable();
             if self.is_broken()
-                || (self.unwritten() <= MAX_UNWRITTEN && self.in_flight() <= MAX_IN_FLIGHT)
+                || (self.unwritten() <= MAX_UNWRITTEN && !lock(&self.service).is_full())
             {
                 return;
             }

@@ -13,7 +13,7 @@ use self::{
     running::{Running, RunningCalls},
 };
 use crate::{
-    error::{Fault, FaultKind},
+    error::Fault,
     protocol::{Implementation, LoggingLevel, MethodName, Raw, json},
     router::{self, Dispatch, Failure, Finish, Handler, Job, Offers, Reply},
     session::{
@@ -21,6 +21,11 @@ use crate::{
         server::{self as session, CallContext, ListKind, Progress, ServerSession, SessionConfig},
     },
 };
+
+/// Unanswered requests at which reading should pause.
+const MAX_IN_FLIGHT: usize = 10_000;
+/// Bytes of unanswered requests at which reading should pause.
+const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 
 /// What the shell tells the service.
 #[derive(Debug)]
@@ -140,9 +145,10 @@ impl Service {
         self.session.in_flight()
     }
 
-    /// Bytes of input that those requests hold.
-    pub fn in_flight_bytes(&self) -> usize {
-        self.running.weight() + self.gates.weight()
+    /// Whether so much is unanswered, by count or by bytes, that a shell should stop reading.
+    pub fn is_full(&self) -> bool {
+        self.in_flight() > MAX_IN_FLIGHT
+            || self.running.weight() + self.gates.weight() > MAX_IN_FLIGHT_BYTES
     }
 
     fn drain(&mut self, now: Instant) {
@@ -259,11 +265,6 @@ pub fn abandoned() -> Failure {
         message: "the handler ended without an answer".into(),
         traceback: String::new(),
     }
-}
-
-/// The fault of a bug of ours, told without details.
-pub fn internal(message: impl Into<String>) -> Fault {
-    Fault::new(FaultKind::Internal, message)
 }
 
 fn server_info(info: &Implementation) -> String {

@@ -46,11 +46,6 @@ pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
     frame.finish().into_bytes()
 }
 
-/// The schema that a revision lists whose structured content is always an object.
-pub fn wrapped_schema(schema: &Raw) -> Raw {
-    offers::wrapped_schema(schema)
-}
-
 fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
     let mut result = ObjectWriter::with_capacity(160);
     if wire.vocabulary.stamped_results {

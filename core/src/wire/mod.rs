@@ -19,7 +19,7 @@ pub use client::{Stamp, answer_frame, envelope_members, initialize_params, reque
 pub use envelope::{Claim, Envelope, claim, missing as missing_envelope};
 pub use fault::{Lowered, lower as lower_fault};
 pub use lift::request as lift_request;
-pub use lower::{error_frame, notification_frame, result_frame, wrapped_schema};
+pub use lower::{error_frame, notification_frame, result_frame};
 pub use offers::describes_object;
 
 use crate::protocol::{Method, Revision};
