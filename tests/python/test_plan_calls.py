@@ -233,6 +233,20 @@ def test_output_schemas(returns: Any, expected: Any) -> None:
     assert output(answering(None, returns)) == expected
 
 
+def test_input_replaces_the_schema_of_the_parameters() -> None:
+    def f(name: str, size: int = 1) -> str:
+        return f"{name} {size}"
+
+    given = {"type": "object", "properties": {"name": {"$ref": "#/$defs/name"}}, "$defs": {"name": {"type": "string"}}}
+    plan = tool(f, given=given)
+    assert schema(plan) == given
+    assert call(plan, name="a") == "a 1"
+    with pytest.raises(TypeError, match="parameter 'name' of .* is not in input=, which has 'nom'"):
+        tool(f, given={"type": "object", "properties": {"nom": {}}})
+    with pytest.raises(TypeError, match="a JSON Schema, a dict, not type"):
+        tool(f, given=int)
+
+
 def test_output_replaces_the_return_annotation() -> None:
     def f() -> Db:
         return Db()

@@ -127,6 +127,7 @@ class ToolOptions(TypedDict, total=False):
     concurrency: int
     thread: bool
     replay: Literal["allow", "forbid"]
+    input: Mapping[str, Any]
     output: Any
     expose_errors: tuple[type[Exception], ...]
     scopes: Sequence[str]

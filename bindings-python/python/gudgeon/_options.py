@@ -9,7 +9,7 @@ from ._value import camel  # type: ignore[attr-defined]
 
 _OFFER = {"title", "description", "icons", "meta", "tags", "timeout", "thread", "scopes", "visible", "enabled"}
 KNOWN = {
-    "tool": _OFFER | {"annotations", "concurrency", "replay", "output", "expose_errors"},
+    "tool": _OFFER | {"annotations", "concurrency", "replay", "input", "output", "expose_errors"},
     "resource": _OFFER | {"name", "mime_type", "annotations", "size", "ttl", "cache_scope", "cache"},
     "prompt": _OFFER,
     "server": {

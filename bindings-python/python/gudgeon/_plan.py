@@ -73,11 +73,15 @@ def make_plan(
     app: Any = None,
     *,
     name: str | None = None,
+    given: Any = None,
     output: Any = UNSET,
     profile: Profile = "portable",
     overrides: Overrides | None = None,
 ) -> Plan:
-    """Reads a handler's signature and docstring; whatever is wrong with them is a TypeError that names the mend."""
+    """Reads a handler's signature and docstring; whatever is wrong with them is a TypeError that names the mend.
+
+    `given` is a JSON Schema in place of the one that the parameters make.
+    """
     if not callable(fn) and not isinstance(fn, classmethod):
         raise TypeError(f"a {kind} is a function, not {type(fn).__name__}")
     signature = Signature(fn)
@@ -93,7 +97,7 @@ def make_plan(
 
     lax = kind in ("resource", "prompt")
     schema, structured = _input_schema(filled, texts, signature.place, profile)
-    plan.input_schema = encode(schema)
+    plan.input_schema = encode(schema if given is None else _given_schema(given, filled, signature.place))
     plan.parameters = {parameter.name: parameter.required for parameter in filled}
     plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
     plan.output_schema = None
@@ -178,6 +182,20 @@ def _input_schema(
     if defs:
         out["$defs"] = defs
     return out, structured
+
+
+def _given_schema(given: Any, filled: list[Parameter], place: str) -> dict[str, Any]:
+    """A schema of the user's own, as it is."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"input= of {place} is a JSON Schema, a dict, not {type(given).__name__}")
+    properties = given.get("properties") or {}
+    for parameter in filled:
+        if parameter.required and parameter.name not in properties:
+            raise TypeError(
+                f"parameter {parameter.name!r} of {place} is not in input=, which has "
+                f"{', '.join(map(repr, properties)) or 'no properties'}: name it there, or give it a default"
+            )
+    return dict(given)
 
 
 def _shape(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str | None:

@@ -103,6 +103,8 @@ class Server:
             concurrency: Calls that run at once; others wait. Default: no limit.
             thread: For a `def`: True always runs it on a thread of its own, False never; by default it moves there
                 when slow.
+            input: A JSON Schema in place of the one that the parameters make; what it lets through reaches the
+                parameters by name.
             output: The type (or None) that makes the output schema. Default: the return annotation.
             expose_errors: As for the server, for this tool.
             enabled: Whether it is shown from the start. Default True.
@@ -374,7 +376,7 @@ class Server:
         )
 
     def _add_tool(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
-        plan = self._plan("tool", fn, name=name, output=options.get("output", UNSET))
+        plan = self._plan("tool", fn, name=name, given=options.get("input"), output=options.get("output", UNSET))
         self._add(Registration(self, "tools", plan.name, plan, options))
 
     def _add_prompt(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
