@@ -29,6 +29,15 @@ pub struct InputRequiredResult {
 /// The answers, each under its question's key; whoever asked knows which type each has (spec: Multi Round-Trip Requests).
 pub type InputResponses = Members<Raw>;
 
+/// A question as a handler puts it: under a key of its own, its params as JSON of the newest revision.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub key: String,
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    pub method: Method,
+    pub params: Raw,
+}
+
 /// One question (spec: Multi Round-Trip Requests).
 #[derive(Clone, Debug)]
 pub enum InputRequest {

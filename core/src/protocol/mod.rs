@@ -1,6 +1,7 @@
 //! What is said: plain data in the newest vocabulary, revision-neutral, without logic.
 
 mod base;
+pub mod canonical;
 mod capabilities;
 pub mod code;
 mod completion;
@@ -53,7 +54,7 @@ pub use form::{
     SingleSelectSchema, StringSchema,
 };
 pub use implementation::{Icon, Implementation};
-pub use input::{InputRequest, InputRequiredResult, InputResponses};
+pub use input::{InputRequest, InputRequiredResult, InputResponses, Question};
 pub use jsonrpc::{ErrorObject, Frame, Id, Malformed, Message, Params, Raw};
 pub use lifecycle::{
     DiscoverResult, InitializeRequestParams, InitializeResult, UnsupportedProtocolVersionData,

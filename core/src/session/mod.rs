@@ -2,6 +2,7 @@
 //!
 //! The contract of every machine here: after each `handle`, call `poll` until it returns `None`.
 
+pub mod asking;
 pub mod client;
 mod pending;
 pub mod server;

@@ -1,0 +1,349 @@
+//! The `requestState` of an `input_required` result: sealed, so that a client can keep it and not change it.
+//!
+//! It names the request that it belongs to and when it ends, and holds the [`Journal`] of what was answered. Time and
+//! random bytes are arguments.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use chacha20poly1305::{
+    KeyInit, XChaCha20Poly1305,
+    aead::{Aead, Payload},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::Fault,
+    protocol::{Inputs, Raw, Request, canonical::canonical},
+    session::asking::{Answers, Journal},
+};
+
+/// Seconds that a client has for its answer, where nobody says otherwise.
+pub const DEFAULT_LIFETIME: u64 = 15 * 60;
+/// Bytes of a sealed state, where nobody says otherwise.
+pub const DEFAULT_MAX_STATE: usize = 256 * 1024;
+/// What is sealed is of this kind and layout.
+const KIND: &[u8] = b"gudgeon requestState 1";
+const NONCE: usize = 24;
+
+/// The keys of a server: the first seals, every one opens, so that keys can be changed while states are under way.
+#[derive(Clone)]
+pub struct KeyRing(Vec<XChaCha20Poly1305>);
+
+/// The request that a state belongs to: presented with any other, it is refused.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Binding {
+    #[serde(rename = "m")]
+    method: String,
+    /// The tool, the prompt or the URI.
+    #[serde(rename = "t")]
+    target: String,
+    /// SHA-256 of the arguments in canonical form.
+    #[serde(rename = "a")]
+    arguments: [u8; 32],
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
+}
+
+/// A state that was not accepted: what the client is told, which never differs, and what the log is.
+#[derive(Debug)]
+pub struct Refused {
+    pub fault: Fault,
+    pub report: String,
+}
+
+/// What is sealed.
+#[derive(Deserialize, Serialize)]
+struct Contents {
+    /// Seconds since 1970.
+    #[serde(rename = "e")]
+    expires: u64,
+    #[serde(rename = "b")]
+    binding: Binding,
+    #[serde(rename = "j", default)]
+    journal: Journal,
+}
+
+impl KeyRing {
+    /// Keys may be of any length and kind. At least one is needed; without any, nothing is sealed or opened.
+    pub fn new<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Self {
+        let cipher = |key: K| XChaCha20Poly1305::new(&Sha256::digest(key.as_ref()));
+        Self(keys.into_iter().map(cipher).collect())
+    }
+}
+
+impl fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyRing of {}", self.0.len())
+    }
+}
+
+impl Binding {
+    /// `None` for requests that are never answered with questions. `principal` is who asks, where that is known.
+    pub fn of(request: &Request, principal: Option<&str>) -> Option<Self> {
+        let (target, arguments) = match request {
+            Request::CallTool { name, arguments, .. } => {
+                (name, digest(arguments.as_ref().map_or("{}", |it| it.get())))
+            }
+            Request::GetPrompt { name, arguments, .. } => {
+                let arguments =
+                    arguments.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+                (name, digest_of(&Value::Object(arguments.collect())))
+            }
+            Request::ReadResource { uri, .. } => (uri, digest("{}")),
+            _ => return None,
+        };
+        Some(Self {
+            method: request.method().as_str().to_owned(),
+            target: target.clone(),
+            arguments,
+            principal: principal.map(ToOwned::to_owned),
+        })
+    }
+}
+
+/// A state for the client to bring back until `expires`, in seconds since 1970. Were it longer than `max` bytes, the
+/// journal is left out: the questions of earlier rounds will be asked again. `None` without a key.
+///
+/// `nonce` must be random and never be used twice.
+pub fn seal(
+    keys: &KeyRing,
+    expires: u64,
+    binding: Binding,
+    journal: Journal,
+    nonce: [u8; NONCE],
+    max: usize,
+) -> Option<String> {
+    let cipher = keys.0.first()?;
+    let sealed = |contents: &Contents| {
+        let text = serde_json::to_vec(contents).ok()?;
+        let sealed = cipher.encrypt(&nonce.into(), Payload { msg: &text, aad: KIND }).ok()?;
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+    };
+    let mut contents = Contents { expires, binding, journal };
+    let state = sealed(&contents)?;
+    if state.len() <= max {
+        return Some(state);
+    }
+    contents.journal = Journal::default();
+    sealed(&contents)
+}
+
+/// What a client has answered: `inputResponses`, on top of what its state holds.
+pub fn open(
+    keys: &KeyRing,
+    now: u64,
+    binding: &Binding,
+    inputs: &Inputs,
+) -> Result<Answers, Refused> {
+    let journal = match &inputs.state {
+        None => Journal::default(),
+        Some(state) => unseal(keys, now, binding, state).map_err(Refused::new)?,
+    };
+    Ok(Answers::new(inputs.responses.as_ref(), journal))
+}
+
+fn unseal(
+    keys: &KeyRing,
+    now: u64,
+    binding: &Binding,
+    state: &str,
+) -> Result<Journal, &'static str> {
+    let bytes = URL_SAFE_NO_PAD.decode(state).map_err(|_| "it is no base64url")?;
+    let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or("it is too short")?;
+    let text = keys
+        .0
+        .iter()
+        .find_map(|it| it.decrypt(nonce.into(), Payload { msg: sealed, aad: KIND }).ok())
+        .ok_or("no key opens it: it was changed, or sealed with a key that is not in the ring")?;
+    let contents: Contents =
+        serde_json::from_slice(&text).map_err(|_| "its contents are of another version")?;
+    let bound = &contents.binding;
+    if contents.expires <= now {
+        Err("it has expired")
+    } else if bound.principal != binding.principal {
+        Err("it belongs to somebody else")
+    } else if (&bound.method, &bound.target) != (&binding.method, &binding.target) {
+        Err("it belongs to another method, tool, prompt or URI")
+    } else if bound.arguments != binding.arguments {
+        Err("it belongs to a call with other arguments")
+    } else {
+        Ok(contents.journal)
+    }
+}
+
+impl Refused {
+    fn new(reason: &str) -> Self {
+        Self {
+            fault: Fault::invalid_params("Invalid or expired requestState"),
+            report: format!("a requestState was refused: {reason}"),
+        }
+    }
+}
+
+/// What can't be read stands for itself.
+fn digest(arguments: &str) -> [u8; 32] {
+    match serde_json::from_str(arguments) {
+        Ok(value) => digest_of(&value),
+        Err(_) => Sha256::digest(arguments).into(),
+    }
+}
+
+fn digest_of(arguments: &Value) -> [u8; 32] {
+    Sha256::digest(canonical(arguments)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        error::FaultKind,
+        protocol::{Method, Question, json::to_raw},
+    };
+
+    const ROOTS: &str = r#"{"roots":[{"uri":"file:///a"}]}"#;
+
+    fn call(name: &str, arguments: &str) -> Request {
+        let arguments = serde_json::from_str(arguments).unwrap();
+        Request::CallTool {
+            name: name.into(),
+            arguments: Some(arguments),
+            inputs: Inputs::default(),
+        }
+    }
+
+    fn binding(name: &str, arguments: &str) -> Binding {
+        Binding::of(&call(name, arguments), None).unwrap()
+    }
+
+    fn asked() -> Journal {
+        let question =
+            Question { key: "roots".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+        Answers::default().journal(&[question])
+    }
+
+    fn sealed(keys: &KeyRing) -> String {
+        seal(keys, 100, binding("a", r#"{"x":1}"#), asked(), [7; 24], DEFAULT_MAX_STATE).unwrap()
+    }
+
+    fn brought(state: &str) -> Inputs {
+        Inputs {
+            responses: Some(to_raw(&json!({ "roots": { "roots": [] } }))),
+            state: Some(state.into()),
+        }
+    }
+
+    fn opened(keys: &KeyRing, now: u64, binding: &Binding, state: &str) -> Result<Answers, String> {
+        open(keys, now, binding, &brought(state)).map_err(|refused| {
+            assert_eq!(refused.fault.kind, FaultKind::InvalidParams);
+            assert_eq!(refused.fault.message, "Invalid or expired requestState");
+            assert!(refused.fault.data.is_none());
+            refused.report
+        })
+    }
+
+    #[test]
+    fn a_state_comes_back_to_its_own_request_only() {
+        let keys = KeyRing::new(["secret"]);
+        let state = sealed(&keys);
+        let own = binding("a", r#"{"x":1.0}"#);
+        let answers = opened(&keys, 99, &own, &state).unwrap();
+        assert!(answers.get("roots", Method::ListRoots, "{}").is_some());
+        assert!(answers.get("roots", Method::ListRoots, r#"{"other":1}"#).is_none());
+        for (now, binding, reason) in [
+            (100, own, "expired"),
+            (1, binding("b", r#"{"x":1}"#), "another method"),
+            (1, binding("a", r#"{"x":2}"#), "other arguments"),
+            (1, Binding::of(&call("a", r#"{"x":1}"#), Some("ada")).unwrap(), "somebody else"),
+            (
+                1,
+                Binding::of(
+                    &Request::ReadResource { uri: "a".into(), inputs: Inputs::default() },
+                    None,
+                )
+                .unwrap(),
+                "another method",
+            ),
+        ] {
+            let report = opened(&keys, now, &binding, &state).unwrap_err();
+            assert!(report.contains(reason), "{report}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_arguments_and_how_numbers_are_written_make_no_difference() {
+        assert_eq!(binding("a", r#"{"x":1,"y":[2e0]}"#), binding("a", r#"{ "y": [2], "x": 1.0 }"#));
+        assert_ne!(binding("a", r#"{"x":[1,2]}"#), binding("a", r#"{"x":[2,1]}"#));
+        let prompt = |arguments: &[(&str, &str)]| {
+            let arguments = arguments.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+            let prompt =
+                Request::GetPrompt { name: "p".into(), arguments, inputs: Inputs::default() };
+            Binding::of(&prompt, None).unwrap()
+        };
+        assert_eq!(prompt(&[("a", "1"), ("b", "2")]), prompt(&[("b", "2"), ("a", "1")]));
+        assert_ne!(prompt(&[("a", "1")]), prompt(&[("a", "2")]));
+        assert!(Binding::of(&Request::Ping, None).is_none());
+    }
+
+    #[test]
+    fn what_was_changed_is_refused() {
+        let keys = KeyRing::new(["secret"]);
+        let own = binding("a", r#"{"x":1}"#);
+        let state = sealed(&keys);
+        let mut bytes = URL_SAFE_NO_PAD.decode(&state).unwrap();
+        for at in 0..bytes.len() {
+            bytes[at] ^= 1;
+            let report = opened(&keys, 1, &own, &URL_SAFE_NO_PAD.encode(&bytes)).unwrap_err();
+            assert!(report.contains("no key opens it"), "byte {at}: {report}");
+            bytes[at] ^= 1;
+        }
+        for bad in
+            ["", "AAAA", "é", &format!("{state}-TAMPERED"), &state[1..], &format!("{state}=")]
+        {
+            assert!(opened(&keys, 1, &own, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys_can_be_changed_while_states_are_under_way() {
+        let old = KeyRing::new(["old"]);
+        let state = sealed(&old);
+        let own = binding("a", r#"{"x":1}"#);
+        let both = KeyRing::new([&b"new"[..], b"old"]);
+        assert!(opened(&both, 1, &own, &state).is_ok());
+        let new = KeyRing::new(["new"]);
+        assert!(opened(&new, 1, &own, &state).is_err());
+        assert!(opened(&new, 1, &own, &sealed(&both)).is_ok(), "the first key seals");
+        assert!(!format!("{both:?}").contains("new"));
+    }
+
+    #[test]
+    fn a_journal_that_is_too_long_is_left_out() {
+        let keys = KeyRing::new(["secret"]);
+        let own = binding("a", "{}");
+        let long = json!({"roots": [{"uri": format!("file:///{}", "x".repeat(4000))}]});
+        let journal = Answers::default().with("roots", to_raw(&long)).journal(&[]);
+        let state = |max| seal(&keys, 100, own.clone(), journal.clone(), [1; 24], max).unwrap();
+        let without = |state: String| Inputs { responses: None, state: Some(state) };
+        let kept = open(&keys, 1, &own, &without(state(8_000))).unwrap();
+        assert!(kept.get("roots", Method::ListRoots, "{}").is_some());
+        assert!(state(2_000).len() < 2_000);
+        let dropped = open(&keys, 1, &own, &without(state(2_000))).unwrap();
+        assert!(dropped.get("roots", Method::ListRoots, "{}").is_none());
+    }
+
+    #[test]
+    fn responses_count_without_a_state() {
+        let responses: Raw =
+            to_raw(&json!({ "roots": serde_json::from_str::<Value>(ROOTS).unwrap() }));
+        let inputs = Inputs { responses: Some(responses), state: None };
+        let answers = open(&KeyRing::new(["k"]), 1, &binding("a", "{}"), &inputs).unwrap();
+        assert!(answers.get("roots", Method::ListRoots, "{}").is_some());
+    }
+}

@@ -1,0 +1,97 @@
+//! What a client must have declared to be asked a question.
+
+use serde_json::{Map, Value, json};
+
+use super::mode;
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{Method, Question, Raw, json},
+    wire::Wire,
+};
+
+/// Nobody is asked what it did not declare (Multi Round-Trip Requests, "Server Requirements").
+pub(super) fn check_declared(
+    questions: &[Question],
+    capabilities: Option<&Raw>,
+    wire: &Wire,
+) -> Result<(), Fault> {
+    let declared: Value =
+        capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+    let mut required = Map::new();
+    let mut refusal = None;
+    for question in questions {
+        let has_words = [wire.server_requests, wire.input_requests]
+            .iter()
+            .any(|it| it.contains(&question.method));
+        let Some(missing) = missing(question, if has_words { &declared } else { &Value::Null })
+        else {
+            continue;
+        };
+        refusal.get_or_insert_with(|| missing.refusal(question));
+        let needed = required.entry(missing.feature).or_insert_with(|| json!({}));
+        if let (Some(part), Some(needed)) = (missing.part, needed.as_object_mut()) {
+            needed.insert(part.to_owned(), json!({}));
+        }
+    }
+    match refusal {
+        None => Ok(()),
+        Some(message) => Err(Fault::new(FaultKind::MissingCapability, message)
+            .with_data(Some(json::to_raw(&json!({ "requiredCapabilities": required }))))),
+    }
+}
+
+/// A capability, or a part of one.
+struct Missing {
+    feature: &'static str,
+    part: Option<&'static str>,
+}
+
+impl Missing {
+    fn refusal(&self, question: &Question) -> String {
+        let name = match self.part {
+            None => self.feature.to_owned(),
+            Some(part) => format!("{}.{part}", self.feature),
+        };
+        let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+        let what = match (question.method, params.get("message").and_then(Value::as_str)) {
+            (Method::Elicit, Some(message)) => format!("it can't be asked {message:?}"),
+            (Method::CreateMessage, _) => "its model can't be asked".to_owned(),
+            _ => format!("it can't be asked for {}", self.feature),
+        };
+        format!("the client did not declare {name}, so {what}")
+    }
+}
+
+/// What the client would have to declare for this question, if it did not.
+fn missing(question: &Question, declared: &Value) -> Option<Missing> {
+    let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+    let has = |feature: &str| declared.get(feature).filter(|it| !it.is_null());
+    let part = |feature: &str, part: &str| has(feature)?.get(part).filter(|it| !it.is_null());
+    let missing = |feature, part| Some(Missing { feature, part });
+    match question.method {
+        Method::Elicit if mode(&params) == "url" => match part("elicitation", "url") {
+            Some(_) => None,
+            None => missing("elicitation", Some("url")),
+        },
+        // Who names no mode means forms (Elicitation, "Capabilities").
+        Method::Elicit => {
+            match (has("elicitation"), part("elicitation", "url"), part("elicitation", "form")) {
+                (None, ..) => missing("elicitation", None),
+                (_, Some(_), None) => missing("elicitation", Some("form")),
+                _ => None,
+            }
+        }
+        Method::CreateMessage => {
+            let with_tools = params.get("tools").or_else(|| params.get("toolChoice")).is_some();
+            match (has("sampling"), with_tools, part("sampling", "tools")) {
+                (_, true, None) => missing("sampling", Some("tools")),
+                (None, ..) => missing("sampling", None),
+                _ => None,
+            }
+        }
+        _ => match has("roots") {
+            Some(_) => None,
+            None => missing("roots", None),
+        },
+    }
+}

@@ -1,0 +1,234 @@
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+use serde_json::json;
+
+use super::*;
+use crate::protocol::{Revision, json::to_raw};
+
+const FORM: &str = r#"{"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","default":30}},"required":["name"]}}"#;
+
+fn responses(value: &Value) -> Answers {
+    Answers::new(Some(&to_raw(value)), Journal::default())
+}
+
+fn value(raw: &Raw) -> Value {
+    serde_json::from_str(raw.get()).unwrap()
+}
+
+fn question(key: &str, method: Method, params: &str) -> Question {
+    Question { key: key.into(), method, params: json::raw(params.into()) }
+}
+
+fn asked(questions: &[(&str, &str, Value)]) -> String {
+    let all: Vec<_> = questions
+        .iter()
+        .map(|(key, method, params)| json!({"key": key, "method": method, "params": params}))
+        .collect();
+    Value::Array(all).to_string()
+}
+
+fn form() -> Value {
+    serde_json::from_str(FORM).unwrap()
+}
+
+fn modern() -> &'static Wire {
+    Wire::of(Revision::V2026_07_28)
+}
+
+#[test]
+fn an_accepted_form_is_checked_and_its_defaults_are_filled_in() {
+    let get = |answer: Value| responses(&json!({"who": answer})).get("who", Method::Elicit, FORM);
+    let accepted = get(json!({"action": "accept", "content": {"name": "Ada"}})).unwrap();
+    assert_eq!(
+        value(&accepted),
+        json!({"action": "accept", "content": {"name": "Ada", "age": 30}})
+    );
+    let given = get(json!({"action": "accept", "content": {"name": "Ada", "age": 7}})).unwrap();
+    assert_eq!(value(&given)["content"]["age"], 7);
+    assert!(get(json!({"action": "decline"})).is_some());
+    assert!(get(json!({"action": "cancel", "content": null})).is_some());
+    for unfit in [
+        json!({"action": "accept", "content": {"name": 3}}),
+        json!({"action": "accept", "content": {"name": "Ada", "age": "old"}}),
+        json!({"action": "accept"}),
+        json!({"action": "accept", "content": [1]}),
+        json!({"action": "perhaps"}),
+        json!(12345),
+        json!(null),
+        json!("Ada"),
+    ] {
+        assert!(get(unfit.clone()).is_none(), "{unfit}");
+    }
+}
+
+#[test]
+fn a_page_needs_no_content() {
+    let params = r#"{"mode":"url","message":"In?","url":"https://a.example/in"}"#;
+    let answers = responses(&json!({"in": {"action": "accept"}}));
+    assert!(answers.get("in", Method::Elicit, params).is_some());
+}
+
+#[test]
+fn models_and_roots_have_shapes_of_their_own() {
+    let sampled =
+        json!({"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m"});
+    let roots = json!({"roots": [{"uri": "file:///a"}]});
+    let answers = responses(&json!({"s": sampled, "r": roots}));
+    assert!(answers.get("s", Method::CreateMessage, "{}").is_some());
+    assert!(answers.get("r", Method::ListRoots, "{}").is_some());
+    assert!(answers.get("r", Method::CreateMessage, "{}").is_none());
+    assert!(answers.get("s", Method::ListRoots, "{}").is_none());
+    assert!(answers.get("s", Method::CallTool, "{}").is_none());
+}
+
+#[test]
+fn answers_of_earlier_rounds_travel_in_the_journal() {
+    let first = Answers::default();
+    let one = question("step1", Method::Elicit, FORM);
+    let journal = first.journal(std::slice::from_ref(&one));
+    let ada = json!({"action": "accept", "content": {"name": "Ada"}});
+    let second = Answers::new(Some(&to_raw(&json!({"step1": ada, "junk": {}}))), journal);
+    assert!(second.get("step1", Method::Elicit, FORM).is_some());
+    let two = question("step2", Method::ListRoots, "{}");
+    let sealed = serde_json::to_string(&second.journal(&[two])).unwrap();
+    let opened: Journal = serde_json::from_str(&sealed).unwrap();
+    // What is settled can't be answered anew.
+    let bob = json!({"action": "accept", "content": {"name": "Bob"}});
+    let third = Answers::new(Some(&to_raw(&json!({"step1": bob, "step2": {"roots": []}}))), opened);
+    let settled = third.get("step1", Method::Elicit, FORM).unwrap();
+    assert_eq!(value(&settled)["content"]["name"], "Ada");
+    assert!(third.get("step2", Method::ListRoots, "{}").is_some());
+}
+
+#[test]
+fn an_answer_to_another_question_under_the_same_key_does_not_count() {
+    let one = question("who", Method::Elicit, FORM);
+    let journal = Answers::default().journal(&[one]);
+    let answer = json!({"who": {"action": "accept", "content": {"name": "Ada"}}});
+    let answers = Answers::new(Some(&to_raw(&answer)), journal);
+    assert!(answers.get("who", Method::Elicit, &FORM.replace("Who?", "Whom?")).is_none());
+    // How it is written makes no difference.
+    let spaced = serde_json::to_string_pretty(&form()).unwrap();
+    assert!(answers.get("who", Method::Elicit, &spaced).is_some());
+}
+
+#[test]
+fn only_what_is_not_answered_is_asked() {
+    let declared = to_raw(&json!({"elicitation": {}, "roots": {}}));
+    let questions =
+        asked(&[("who", "elicitation/create", form()), ("where", "roots/list", json!({}))]);
+    let answers = responses(&json!({"where": {"roots": []}}));
+    let Round::Ask(open) = round(&questions, &answers, Some(&declared), modern()).unwrap() else {
+        panic!("2026-07-28 asks in results");
+    };
+    assert_eq!(open.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), ["who"]);
+    let legacy = Wire::of(Revision::V2025_11_25);
+    let round_of_legacy = round(&questions, &answers, Some(&declared), legacy).unwrap();
+    assert!(matches!(round_of_legacy, Round::Request(open) if open.len() == 1));
+    let all = answers.with("who", to_raw(&json!({"action": "decline"})));
+    let fault = round(&questions, &all, Some(&declared), modern()).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Handler);
+    assert!(fault.message.contains("who, where is answered already"), "{}", fault.message);
+}
+
+#[test]
+fn what_was_not_declared_is_not_asked() {
+    let url = json!({"mode": "url", "message": "In?", "url": "https://a.example/in"});
+    let sample = json!({"messages": [], "maxTokens": 1});
+    let with_tools = json!({"messages": [], "maxTokens": 1, "tools": []});
+    for (method, params, declared, missing) in [
+        ("elicitation/create", form(), json!({}), json!({"elicitation": {}})),
+        ("elicitation/create", form(), json!({"elicitation": null}), json!({"elicitation": {}})),
+        (
+            "elicitation/create",
+            form(),
+            json!({"elicitation": {"url": {}}}),
+            json!({"elicitation": {"form": {}}}),
+        ),
+        (
+            "elicitation/create",
+            url.clone(),
+            json!({"elicitation": {}}),
+            json!({"elicitation": {"url": {}}}),
+        ),
+        ("sampling/createMessage", sample.clone(), json!({}), json!({"sampling": {}})),
+        (
+            "sampling/createMessage",
+            with_tools.clone(),
+            json!({"sampling": {}}),
+            json!({"sampling": {"tools": {}}}),
+        ),
+        ("roots/list", json!({}), json!([]), json!({"roots": {}})),
+    ] {
+        let questions = asked(&[("k", method, params)]);
+        let declared = to_raw(&declared);
+        let fault = round(&questions, &Answers::default(), Some(&declared), modern()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::MissingCapability);
+        assert_eq!(value(&fault.data.unwrap()), json!({"requiredCapabilities": missing}));
+    }
+    for (method, params, declared) in [
+        ("elicitation/create", form(), json!({"elicitation": {}})),
+        ("elicitation/create", url, json!({"elicitation": {"url": {}}})),
+        ("sampling/createMessage", with_tools, json!({"sampling": {"tools": {}}})),
+        ("roots/list", json!({}), json!({"roots": {"listChanged": true}})),
+    ] {
+        let questions = asked(&[("k", method, params)]);
+        let declared = to_raw(&declared);
+        assert!(round(&questions, &Answers::default(), Some(&declared), modern()).is_ok());
+    }
+    let two =
+        asked(&[("a", "elicitation/create", form()), ("b", "sampling/createMessage", sample)]);
+    let fault = round(&two, &Answers::default(), None, modern()).unwrap_err();
+    assert_eq!(
+        fault.message,
+        r#"the client did not declare elicitation, so it can't be asked "Who?""#
+    );
+    assert_eq!(
+        value(&fault.data.unwrap()),
+        json!({"requiredCapabilities": {"elicitation": {}, "sampling": {}}})
+    );
+}
+
+#[test]
+fn a_revision_without_words_for_a_question_is_a_client_that_can_t_be_asked() {
+    let declared = to_raw(&json!({"elicitation": {}}));
+    let questions = asked(&[("k", "elicitation/create", form())]);
+    let wire = Wire::of(Revision::V2025_03_26);
+    let fault = round(&questions, &Answers::default(), Some(&declared), wire).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::MissingCapability);
+}
+
+#[test]
+fn questions_that_make_no_sense_are_the_handlers_mistake() {
+    for bad in [
+        "nonsense".to_owned(),
+        "[]".to_owned(),
+        "[1]".to_owned(),
+        asked(&[("a", "tools/call", json!({}))]),
+        asked(&[("a", "acme/ask", json!({}))]),
+        asked(&[("a", "roots/list", json!([]))]),
+        asked(&[("a", "roots/list", json!({})), ("a", "roots/list", json!({}))]),
+        asked(&[(
+            "a",
+            "elicitation/create",
+            json!({"message": "?", "requestedSchema": {"type": 3}}),
+        )]),
+    ] {
+        let fault = round(&bad, &Answers::default(), None, modern()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Handler, "{bad}");
+    }
+}
+
+#[test]
+fn a_waiting_handler_asks_by_request_where_there_are_requests() {
+    let declared = to_raw(&json!({"elicitation": {}}));
+    let params = json::raw(FORM.into());
+    let check =
+        |revision, declared| check_request(Method::Elicit, &params, declared, Wire::of(revision));
+    assert!(check(Revision::V2025_06_18, Some(&declared)).is_ok());
+    let undeclared = check(Revision::V2025_06_18, None).unwrap_err();
+    assert_eq!(undeclared.kind, FaultKind::MissingCapability);
+    let elsewhere = check(Revision::V2026_07_28, Some(&declared)).unwrap_err();
+    assert_eq!(elsewhere.kind, FaultKind::Handler);
+    assert!(elsewhere.message.contains("return it from the handler"));
+}
