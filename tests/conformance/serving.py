@@ -1,0 +1,54 @@
+"""How the fixture server in Python is served: over stdio, by its own HTTP server, or mounted in an ASGI server."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from gudgeon import Server
+
+SECONDS = 10  # for what is in flight at the end
+
+
+def serve(app: Server, given: argparse.Namespace) -> None:
+    if given.stdio:
+        app.run()
+    elif given.mount == "asgi":
+        serve_asgi(app, given.http)
+    else:
+        asyncio.run(serve_http(app, f"http://{given.http}/mcp"))
+
+
+async def serve_http(app: Server, url: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with app.listen(url, legacy_sse=True, shutdown_grace=SECONDS) as here:
+        announce(here.url)
+        await stop.wait()
+
+
+def serve_asgi(app: Server, address: str) -> None:
+    import uvicorn
+
+    class Announced(uvicorn.Server):
+        async def startup(self, sockets: object = None) -> None:
+            await super().startup()
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            announce(f"http://{host}:{port}/mcp")
+
+    host, _, port = address.rpartition(":")
+    config = uvicorn.Config(
+        app.asgi(legacy_sse=True),
+        host=host.strip("[]"),
+        port=int(port),
+        log_level="warning",
+        timeout_graceful_shutdown=SECONDS,
+    )
+    Announced(config).run()
+
+
+def announce(url: str) -> None:
+    print(url, file=sys.stderr, flush=True)

@@ -1,0 +1,50 @@
+/** How the fixture server in TypeScript is served: over stdio, by its own HTTP server, or mounted in one of the host's. */
+import { createServer, type Server as HttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import type { Server } from "gudgeon";
+import { Hono } from "hono";
+
+const GRACE = 10_000; // milliseconds, for what is in flight at the end
+
+export interface Given {
+  stdio?: boolean | undefined;
+  http?: string | undefined;
+  mount?: string | undefined;
+}
+
+export async function serve(app: Server, { stdio, http, mount }: Given): Promise<void> {
+  if (stdio === true && http === undefined && mount === undefined) return app.run();
+  if (stdio === true || http === undefined) throw new Error("give either --stdio, or --http HOST:PORT and, if you like, --mount fetch|node");
+  if (mount === undefined) return serveNative(app, http);
+  if (mount === "node") return serveMounted(app, createServer(app.node), http);
+  if (mount !== "fetch") throw new Error(`--mount ${mount}: this server mounts as fetch or node`);
+  const hono = new Hono().all("*", (context) => app.fetch(context.req.raw));
+  return serveMounted(app, createAdaptorServer({ fetch: hono.fetch }) as HttpServer, http);
+}
+
+async function serveNative(app: Server, address: string): Promise<void> {
+  const here = await app.listen(`http://${address}/mcp`, { legacySse: true, shutdownGraceMs: GRACE });
+  announce(here.url);
+  onSignal(() => here.close());
+}
+
+async function serveMounted(app: Server, server: HttpServer, address: string): Promise<void> {
+  const host = address.slice(0, address.lastIndexOf(":"));
+  const port = Number(address.slice(host.length + 1));
+  await new Promise<void>((listening) => server.listen(port, host.replace(/[[\]]/g, ""), listening));
+  announce(`http://${host}:${(server.address() as AddressInfo).port}/mcp`);
+  onSignal(async () => {
+    server.close();
+    await app.close();
+    setTimeout(() => server.closeAllConnections(), GRACE).unref();
+  });
+}
+
+function announce(url: string): void {
+  console.error(url);
+}
+
+function onSignal(stop: () => Promise<void>): void {
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => void stop());
+}
