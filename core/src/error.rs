@@ -142,6 +142,8 @@ pub enum FaultKind {
     ResourceNotFound,
     /// `data` holds what is supported and what was requested.
     UnsupportedRevision,
+    /// An HTTP header is missing, malformed, or does not say what the body says.
+    HeaderMismatch,
     /// `data` holds the capabilities that the client did not declare.
     MissingCapability,
     /// The handler says so: the model can mend it. `data` becomes the result's `_meta`.

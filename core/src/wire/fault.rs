@@ -1,5 +1,7 @@
 //! What a request died of, as each revision reports it: a JSON-RPC error, or a tool's result with `isError`.
 
+use http::StatusCode;
+
 use super::Wire;
 use crate::{
     error::{Fault, FaultKind},
@@ -35,6 +37,7 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
         FaultKind::InvalidParams | FaultKind::InvalidArguments => code::INVALID_PARAMS,
         FaultKind::ResourceNotFound => wire.codes.resource_not_found,
         FaultKind::UnsupportedRevision => code::UNSUPPORTED_PROTOCOL_VERSION,
+        FaultKind::HeaderMismatch => code::HEADER_MISMATCH,
         FaultKind::MissingCapability => match wire.codes.missing_capability {
             true => code::MISSING_REQUIRED_CLIENT_CAPABILITY,
             false => code::INTERNAL_ERROR,
@@ -45,9 +48,54 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
     Lowered::Error(ErrorObject { code, message: fault.message, data: fault.data })
 }
 
+/// The HTTP status with which a modern error travels; what a handler chose itself is an answer like any other.
+pub fn status(code: i64) -> StatusCode {
+    match code {
+        code::PARSE_ERROR
+        | code::INVALID_REQUEST
+        | code::INVALID_PARAMS
+        | code::HEADER_MISMATCH
+        | code::MISSING_REQUIRED_CLIENT_CAPABILITY
+        | code::UNSUPPORTED_PROTOCOL_VERSION => StatusCode::BAD_REQUEST,
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code::INTERNAL_ERROR => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => StatusCode::OK,
+    }
+}
+
 fn failure(message: &str, meta: Option<Raw>) -> ToolOutcome {
     let mut content = String::from(r#"[{"type":"text","text":"#);
     json::push_string(&mut content, message);
     content.push_str("}]");
     ToolOutcome { content, structured: None, is_error: true, meta }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Revision;
+
+    #[test]
+    fn http_statuses_of_modern_errors() {
+        let rows = [
+            (FaultKind::Unreadable, 400),
+            (FaultKind::InvalidRequest, 400),
+            (FaultKind::InvalidParams, 400),
+            (FaultKind::ResourceNotFound, 400),
+            (FaultKind::HeaderMismatch, 400),
+            (FaultKind::MissingCapability, 400),
+            (FaultKind::UnsupportedRevision, 400),
+            (FaultKind::UnknownMethod, 404),
+            (FaultKind::Internal, 500),
+            (FaultKind::Protocol(-32050), 200),
+            (FaultKind::Protocol(7), 200),
+        ];
+        for (kind, expected) in rows {
+            let wire = Wire::of(Revision::V2026_07_28);
+            let Lowered::Error(error) = lower(wire, None, Fault::new(kind, "")) else {
+                panic!("{kind:?} is no error");
+            };
+            assert_eq!(status(error.code).as_u16(), expected, "{kind:?}");
+        }
+    }
 }

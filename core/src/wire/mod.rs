@@ -6,9 +6,11 @@
 mod client;
 mod envelope;
 mod fault;
+pub mod headers;
 mod lift;
 mod lower;
 mod offers;
+mod param_headers;
 mod rev_2024_11_05;
 mod rev_2025_03_26;
 mod rev_2025_06_18;
@@ -17,10 +19,12 @@ mod rev_2026_07_28;
 
 pub use client::{Stamp, answer_frame, envelope_members, initialize_params, request_frame};
 pub use envelope::{Claim, Envelope, claim, missing as missing_envelope};
-pub use fault::{Lowered, lower as lower_fault};
+pub use fault::{Lowered, lower as lower_fault, status};
+pub use headers::HeaderClaims;
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, result_frame};
 pub use offers::describes_object;
+pub use param_headers::{ParamHeader, check_params, mirror};
 
 use crate::protocol::{Method, Revision};
 
