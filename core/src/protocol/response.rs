@@ -1,6 +1,6 @@
 //! What a server answers, revision-neutral.
 
-use super::{Implementation, Prompt, Raw, Resource, ResourceTemplate, ServerCapabilities, Tool};
+use super::{Implementation, Prompt, Question, Raw, Resource, ResourceTemplate, ServerCapabilities, Tool};
 use std::sync::Arc;
 
 /// The answer to a request, not yet spelled for any revision.
@@ -30,6 +30,15 @@ pub enum Response {
         values: Vec<String>,
         total: Option<u64>,
         has_more: bool,
+    },
+    /// The end of a subscription, which `_meta` names.
+    Ended {
+        meta: Raw,
+    },
+    /// What the client must answer before it sends the request again, with the state that it then brings back.
+    InputRequired {
+        requests: Vec<Question>,
+        state: Option<String>,
     },
     /// A whole result object, for methods that only its sender and its handler know.
     Raw(Raw),

@@ -55,7 +55,7 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
             Completion { values, total: None, has_more: false }
         }
         Reply::Result(whole) => serde_json::from_str::<Whole>(&whole).map_err(wrong)?.completion,
-        Reply::Text(_) | Reply::Blob(_) => {
+        Reply::Text(_) | Reply::Blob(_) | Reply::Questions(_) => {
             return Err(bad_result("a completion answers with a list of texts"));
         }
     };

@@ -5,7 +5,7 @@ use std::{any::Any, sync::Arc};
 use super::{prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{CacheHint, Raw, Response, json},
+    protocol::{CacheHint, Raw, Response, code, json},
 };
 
 /// What a shell registered, given back to it when it is to run. The router never looks inside.
@@ -24,6 +24,9 @@ pub enum Reply {
     Parts(String),
     /// The whole result of the method, in the newest vocabulary.
     Result(String),
+    /// It wants to know more of its client first: a JSON array of `{"key", "method", "params"}`. Whoever runs the call
+    /// asks them, and then the handler again.
+    Questions(String),
 }
 
 /// How a handler failed.
@@ -49,6 +52,13 @@ pub enum Failure {
     /// An exception whose text callers may see.
     Exposed(String),
     Declined(String),
+    /// It asked its client something that this did not declare it can answer; `data` holds what is missing.
+    MissingCapability {
+        message: String,
+        data: Option<Raw>,
+    },
+    /// It wanted what this call, this connection or this revision can't do.
+    NotSupported(String),
     /// It was cancelled by its own side.
     Cancelled,
     /// It ran longer than it may: seconds.
@@ -78,8 +88,27 @@ pub struct Report {
     pub text: String,
 }
 
+impl From<Fault> for Failure {
+    /// Why a question got no answer, for the handler that asked it.
+    fn from(Fault { kind, message, data }: Fault) -> Self {
+        match kind {
+            FaultKind::MissingCapability => Self::MissingCapability { message, data },
+            FaultKind::Protocol(code) => Self::Protocol { code, message, data },
+            FaultKind::InvalidParams => {
+                Self::Protocol { code: code::INVALID_PARAMS, message, data }
+            }
+            _ => Self::NotSupported(message),
+        }
+    }
+}
+
 impl Finish {
-    /// The response that this reply makes, or what the handler did wrong.
+    /// Whether its handler may answer with [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
+    pub fn may_ask(&self) -> bool {
+        matches!(self, Self::Tool(_) | Self::Resource { .. } | Self::Prompt(_))
+    }
+
+    /// The response that this reply makes, or what the handler did wrong. Questions are no response: they are asked first.
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
             Self::Tool(offer) => tool::outcome(offer, reply).map(Response::Tool),
@@ -111,6 +140,10 @@ impl Finish {
             Failure::Declined(question) => {
                 Fault::new(FaultKind::Handler, format!("The user declined: {question}"))
             }
+            Failure::MissingCapability { message, data } => {
+                Fault::new(FaultKind::MissingCapability, message).with_data(data)
+            }
+            Failure::NotSupported(message) => Fault::new(FaultKind::Handler, message),
             Failure::Cancelled => {
                 Fault::new(FaultKind::Handler, "the call was cancelled on the server")
             }
@@ -157,4 +190,9 @@ pub(super) fn bad_result(message: impl Into<String>) -> Failure {
         message: message.into(),
         traceback: String::new(),
     }
+}
+
+/// Questions where there is nobody to ask them.
+pub(super) fn nobody_to_ask() -> Failure {
+    bad_result("questions can't be asked here")
 }

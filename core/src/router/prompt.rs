@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Changes, Handler, Offer,
-    handler::{Failure, Reply, bad_result},
+    handler::{Failure, Reply, bad_result, nobody_to_ask},
     names, tool,
 };
 use crate::{
@@ -85,6 +85,7 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
             Ok(plain(format!("[{}]", user(&quoted))))
         }
         Reply::Parts(parts) => list(&parts).map(plain),
+        Reply::Questions(_) => Err(nobody_to_ask()),
         Reply::Result(result) => {
             #[derive(serde::Deserialize)]
             struct Whole<'a> {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Changes, Handler, Offer,
-    handler::{Failure, Reply, bad_result},
+    handler::{Failure, Reply, bad_result, nobody_to_ask},
     names, tool,
     uri_template::UriTemplate,
 };
@@ -138,6 +138,7 @@ pub(super) fn contents(
             (one(mime_type.unwrap_or("application/octet-stream"), "blob", &base64), None)
         }
         Reply::Parts(parts) => (addressed(uri, mime_type, &parts)?, None),
+        Reply::Questions(_) => return Err(nobody_to_ask()),
         Reply::Result(result) => {
             #[derive(serde::Deserialize)]
             struct Whole<'a> {

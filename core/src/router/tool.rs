@@ -7,14 +7,14 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Changes, Handler, Offer,
-    handler::{Failure, Reply, bad_result},
+    handler::{Failure, Reply, bad_result, nobody_to_ask},
     names,
 };
 use crate::{
     error::Error,
     protocol::{Raw, Structured, Tool, ToolOutcome, json},
     schema::Schema,
-    wire::describes_object,
+    wire::{ParamHeader, describes_object},
 };
 
 /// A tool and what runs it.
@@ -26,6 +26,8 @@ pub struct ToolOffer {
     pub timeout: Option<Duration>,
     /// At most so many calls at once.
     pub concurrency: Option<usize>,
+    /// Arguments that HTTP headers repeat.
+    pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
     output: Option<Output>,
 }
@@ -48,6 +50,8 @@ impl ToolOffer {
                 place("input")
             )));
         }
+        let mirrored = ParamHeader::of_schema(tool.input_schema.get())
+            .map_err(|it| Error::misuse(format!("{}: {it}", place("input"))))?;
         let output = match &tool.output_schema {
             None => None,
             Some(text) => Some(Output {
@@ -61,6 +65,7 @@ impl ToolOffer {
             tags: Vec::new(),
             timeout: None,
             concurrency: None,
+            mirrored: mirrored.into(),
             input,
             output,
         })
@@ -133,6 +138,7 @@ pub(super) fn outcome(offer: &ToolOffer, reply: Reply) -> Result<ToolOutcome, Fa
             Ok(ToolOutcome { content: blocks(&parts)?, ..ToolOutcome::default() })
         }
         Reply::Result(result) => whole(offer, &result),
+        Reply::Questions(_) => Err(nobody_to_ask()),
         Reply::Blob(_) => Err(bad_result(
             "a tool can't answer with bare bytes: wrap them in an image, audio or file",
         )),

@@ -2,7 +2,7 @@
 
 use super::{StructuredContent, Wire, offers};
 use crate::protocol::{
-    CacheHint, ErrorObject, Id, Listing, Method, Raw, Response, ServerDescription, ToolOutcome,
+    CacheHint, ErrorObject, Id, Listing, Method, Question, Raw, Response, ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };
@@ -48,12 +48,15 @@ pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
 
 fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
     let mut result = ObjectWriter::with_capacity(160);
-    if wire.vocabulary.stamped_results {
+    if matches!(response, Response::InputRequired { .. }) {
+        result.raw("resultType", r#""input_required""#);
+    } else if wire.vocabulary.stamped_results {
         result.raw("resultType", r#""complete""#);
     }
     let mut own_meta = None;
     match response {
         Response::Empty => (),
+        Response::Ended { meta } => own_meta = Some(meta),
         Response::Description(description) => describe(wire, description, server_info, &mut result),
         Response::Tools(list) => {
             listing(wire, "tools", list, |it| offers::tool(wire, it), &mut result);
@@ -94,6 +97,12 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
             }
             result.raw("completion", &completion.finish());
         }
+        Response::InputRequired { requests, state } => {
+            result.raw("inputRequests", &input_requests(requests));
+            if let Some(state) = state {
+                result.member("requestState", state);
+            }
+        }
         Response::Raw(raw) => {
             result.splice(raw.get());
         }
@@ -124,6 +133,26 @@ fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
     if outcome.is_error {
         result.raw("isError", "true");
     }
+}
+
+/// Each question under its key, as the request that it would be.
+fn input_requests(requests: &[Question]) -> String {
+    let mut all = String::from("{");
+    for Question { key, method, params } in requests {
+        if all.len() > 1 {
+            all.push(',');
+        }
+        json::push_string(&mut all, key);
+        let mut request = ObjectWriter::with_capacity(params.get().len() + 48);
+        request.member("method", method.as_str());
+        if params.get() != "{}" {
+            request.raw("params", params.get());
+        }
+        all.push(':');
+        all.push_str(&request.finish());
+    }
+    all.push('}');
+    all
 }
 
 fn describe(

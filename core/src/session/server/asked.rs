@@ -1,0 +1,301 @@
+//! Questions to the client as requests of ours: which are in flight, and for which call.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{
+        ErrorObject, Id, Method, Raw,
+        json::{self, ObjectWriter},
+    },
+    session::{
+        CallId,
+        asking::{self, AskId},
+    },
+    wire::{self, Stamp, Wire},
+};
+
+/// Questions that one client may have open at once, and pages that it may have been sent to.
+const MAX_OPEN: usize = 1_000;
+
+/// The questions in flight of one session.
+#[derive(Debug)]
+pub struct Asked {
+    /// Makes the names of pages hard to guess, and different from those of other sessions.
+    seed: [u8; 32],
+    next: u64,
+    open: BTreeMap<u64, Open>,
+    /// Pages that the client was sent to and that are not finished, by the number of their request.
+    pages: BTreeMap<u64, String>,
+}
+
+#[derive(Debug)]
+struct Open {
+    call: CallId,
+    ask: AskId,
+    method: Method,
+    /// As the handler put it, in the newest words.
+    params: Raw,
+    /// The name of the page that the client is sent to.
+    page: Option<String>,
+}
+
+/// A question that is settled.
+#[derive(Debug)]
+pub struct Answered {
+    pub call: CallId,
+    pub ask: AskId,
+    /// The client's result, which fits the question; or why there is none.
+    pub outcome: Result<Raw, Fault>,
+}
+
+impl Asked {
+    /// `seed` is anything that no other session has: the more random, the better.
+    pub fn new(seed: &[u8]) -> Self {
+        Self {
+            seed: Sha256::digest(seed).into(),
+            next: 1,
+            open: BTreeMap::new(),
+            pages: BTreeMap::new(),
+        }
+    }
+
+    /// The request to send, or why it may not be sent. `capabilities` is what the client declared.
+    pub fn ask(
+        &mut self,
+        wire: &Wire,
+        capabilities: Option<&Raw>,
+        (call, ask): (CallId, AskId),
+        method: Method,
+        params: Raw,
+    ) -> Result<Vec<u8>, Fault> {
+        asking::check_request(method, &params, capabilities, wire)?;
+        if self.open.len() >= MAX_OPEN {
+            return Err(Fault::new(
+                FaultKind::Handler,
+                format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
+            ));
+        }
+        let number = self.next;
+        self.next += 1;
+        let (lowered, page) = wire::lower_question(wire, method, &params, self.page_name(number));
+        let frame = wire::request_frame(number, method.as_str(), lowered.get(), Stamp::default())
+            .map_err(|problem| Fault::new(FaultKind::Handler, problem))?;
+        if let Some(page) = &page {
+            if self.pages.len() >= MAX_OPEN {
+                self.pages.pop_first();
+            }
+            self.pages.insert(number, page.clone());
+        }
+        self.open.insert(number, Open { call, ask, method, params, page });
+        Ok(frame)
+    }
+
+    /// What a response of the client's answers; `None` for one that belongs to nothing.
+    pub fn answer(
+        &mut self,
+        id: Option<&Id>,
+        outcome: Result<&RawValue, ErrorObject>,
+    ) -> Option<Answered> {
+        let number = id?.as_json().parse().ok()?;
+        let Open { call, ask, method, params, page } = self.open.remove(&number)?;
+        let outcome = match outcome {
+            Ok(result) => asking::fit(method, params.get(), &result.to_owned())
+                .map(|answer| with_page(answer, page.as_deref()))
+                .map_err(|problem| {
+                    Fault::invalid_params(format!(
+                        "the client's answer to {} does not fit: {problem}",
+                        method.as_str()
+                    ))
+                }),
+            Err(ErrorObject { code, message, data }) => {
+                Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
+            }
+        };
+        Some(Answered { call, ask, outcome })
+    }
+
+    /// A call is over: what it still asked is taken back. The notifications to send.
+    pub fn withdraw(&mut self, call: CallId) -> Vec<Vec<u8>> {
+        let over: Vec<_> =
+            self.open.extract_if(.., |_, it| it.call == call).map(|(number, _)| number).collect();
+        over.into_iter()
+            .map(|number| {
+                let mut params = ObjectWriter::with_capacity(64);
+                params
+                    .member("requestId", &number)
+                    .member("reason", "the call that asked this is over");
+                wire::notification_frame(Method::Cancelled.as_str(), Some(&params.finish()))
+            })
+            .collect()
+    }
+
+    /// The client is gone: what nobody will answer any more.
+    pub fn close(&mut self) -> Vec<(CallId, AskId)> {
+        self.pages.clear();
+        std::mem::take(&mut self.open).into_values().map(|it| (it.call, it.ask)).collect()
+    }
+
+    /// What somebody was sent to a page for is finished: the notification to send, if it was this client that was sent
+    /// there (2025-11-25, Elicitation, "Completion Notifications").
+    pub fn page_done(&mut self, page: &str) -> Option<Vec<u8>> {
+        let number = *self.pages.iter().find(|(_, it)| *it == page)?.0;
+        self.pages.remove(&number);
+        let mut params = ObjectWriter::with_capacity(64);
+        params.member("elicitationId", page);
+        let method = Method::ElicitationComplete.as_str();
+        Some(wire::notification_frame(method, Some(&params.finish())))
+    }
+
+    /// Questions in flight.
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    fn page_name(&self, number: u64) -> String {
+        let hash =
+            Sha256::new().chain_update(self.seed).chain_update(number.to_be_bytes()).finalize();
+        hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The handler is told under which name the page is known.
+fn with_page(answer: Raw, page: Option<&str>) -> Raw {
+    let Some(page) = page else { return answer };
+    let mut named = ObjectWriter::with_capacity(answer.get().len() + 64);
+    named.splice(answer.get()).member("elicitationId", page);
+    json::raw(named.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::protocol::{Revision, json::to_raw};
+
+    fn form() -> Raw {
+        to_raw(&json!({
+            "mode": "form", "message": "Sure?",
+            "requestedSchema": {"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]},
+        }))
+    }
+
+    fn latest() -> &'static Wire {
+        Wire::of(Revision::V2025_11_25)
+    }
+
+    fn ask(asked: &mut Asked, call: u64, ask: u64) -> Result<Value, Fault> {
+        let declared = to_raw(&json!({"elicitation": {}}));
+        let ids = (CallId(call), AskId(ask));
+        asked
+            .ask(latest(), Some(&declared), ids, Method::Elicit, form())
+            .map(|frame| serde_json::from_slice(&frame).unwrap())
+    }
+
+    fn id(number: u64) -> Id {
+        Id::number(number)
+    }
+
+    #[test]
+    fn a_question_is_answered_once_and_for_its_own_call() {
+        let mut asked = Asked::new(b"a");
+        let request = ask(&mut asked, 5, 7).unwrap();
+        assert_eq!(request["method"], "elicitation/create");
+        assert_eq!(request["params"]["message"], "Sure?");
+        assert_eq!(request["id"], 1);
+        let result = to_raw(&json!({"action": "accept", "content": {"value": true}}));
+        for wrong in [None, Some(id(2)), Id::parse(r#""1""#)] {
+            assert!(asked.answer(wrong.as_ref(), Ok(&result)).is_none());
+        }
+        let answered = asked.answer(Some(&id(1)), Ok(&result)).unwrap();
+        assert_eq!((answered.call, answered.ask), (CallId(5), AskId(7)));
+        assert_eq!(
+            serde_json::from_str::<Value>(answered.outcome.unwrap().get()).unwrap()["content"],
+            json!({"value": true})
+        );
+        assert!(asked.answer(Some(&id(1)), Ok(&result)).is_none());
+        assert!(asked.is_empty());
+    }
+
+    #[test]
+    fn an_error_and_an_answer_that_does_not_fit_are_the_handlers_to_see() {
+        let mut asked = Asked::new(b"a");
+        ask(&mut asked, 0, 0).unwrap();
+        ask(&mut asked, 0, 1).unwrap();
+        let refused = ErrorObject::new(-1, "User rejected it");
+        let fault = asked.answer(Some(&id(1)), Err(refused)).unwrap().outcome.unwrap_err();
+        assert_eq!((fault.kind, &*fault.message), (FaultKind::Protocol(-1), "User rejected it"));
+        let unfit = to_raw(&json!({"action": "accept", "content": {"value": "yes"}}));
+        let fault = asked.answer(Some(&id(2)), Ok(&unfit)).unwrap().outcome.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidParams);
+        assert!(fault.message.contains("does not fit the form"), "{}", fault.message);
+    }
+
+    #[test]
+    fn what_a_call_asked_is_taken_back_when_it_ends() {
+        let mut asked = Asked::new(b"a");
+        for (call, number) in [(1, 0), (2, 0), (1, 1)] {
+            ask(&mut asked, call, number).unwrap();
+        }
+        let frames = asked.withdraw(CallId(1));
+        let ids: Vec<Value> = frames
+            .iter()
+            .map(|frame| serde_json::from_slice::<Value>(frame).unwrap())
+            .inspect(|frame| assert_eq!(frame["method"], "notifications/cancelled"))
+            .map(|frame| frame["params"]["requestId"].clone())
+            .collect();
+        assert_eq!(ids, [1, 3]);
+        assert!(asked.withdraw(CallId(1)).is_empty());
+        assert_eq!(asked.close(), [(CallId(2), AskId(0))]);
+    }
+
+    #[test]
+    fn questions_in_flight_are_bounded() {
+        let mut asked = Asked::new(b"a");
+        for number in 0..MAX_OPEN as u64 {
+            ask(&mut asked, 0, number).unwrap();
+        }
+        assert!(ask(&mut asked, 0, 0).unwrap_err().message.contains("ask again later"));
+        assert_eq!(asked.len(), MAX_OPEN);
+    }
+
+    #[test]
+    fn nobody_is_asked_what_it_did_not_declare() {
+        let mut asked = Asked::new(b"a");
+        let ids = (CallId(0), AskId(0));
+        let fault = asked.ask(latest(), None, ids, Method::Elicit, form()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::MissingCapability);
+        assert!(asked.is_empty());
+    }
+
+    #[test]
+    fn a_page_has_a_name_that_its_end_is_told_by() {
+        let mut asked = Asked::new(b"a");
+        let declared = to_raw(&json!({"elicitation": {"url": {}}}));
+        let page = to_raw(&json!({"mode": "url", "message": "In?", "url": "https://a.example/in"}));
+        let ids = (CallId(0), AskId(0));
+        let frame = asked.ask(latest(), Some(&declared), ids, Method::Elicit, page).unwrap();
+        let request: Value = serde_json::from_slice(&frame).unwrap();
+        let name = request["params"]["elicitationId"].as_str().unwrap();
+        assert_eq!(name.len(), 32);
+        let accepted = to_raw(&json!({"action": "accept"}));
+        let answer = asked.answer(Some(&id(1)), Ok(&accepted)).unwrap().outcome.unwrap();
+        let answer: Value = serde_json::from_str(answer.get()).unwrap();
+        assert_eq!(answer, json!({"action": "accept", "elicitationId": name}));
+        assert!(asked.page_done("another").is_none());
+        let done: Value = serde_json::from_slice(&asked.page_done(name).unwrap()).unwrap();
+        assert_eq!(done["method"], "notifications/elicitation/complete");
+        assert_eq!(done["params"], json!({"elicitationId": name}));
+        assert!(asked.page_done(name).is_none(), "it is told once");
+    }
+}

@@ -1,0 +1,82 @@
+//! A question to the client as a request of its own, as each revision of the handshake era spells it.
+
+use serde_json::{Map, Value};
+
+use super::Wire;
+use crate::protocol::{Method, Raw, json};
+
+/// The params of a question in this revision's words. `id` names a page to visit where pages have names, and is given
+/// back when it was used.
+pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Option<String>) {
+    let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(params.get()) else {
+        return (params.clone(), None);
+    };
+    if method != Method::Elicit {
+        return (params.clone(), None);
+    }
+    let knows_pages = wire.server_notifications.contains(&Method::ElicitationComplete);
+    if !knows_pages {
+        object.shift_remove("mode");
+        let fields = object.get_mut("requestedSchema").and_then(|it| it.get_mut("properties"));
+        for (_, field) in fields.and_then(Value::as_object_mut).into_iter().flatten() {
+            older_choice(field);
+        }
+    } else if object.get("mode").is_some_and(|it| it == "url") {
+        let id = match object.get("elicitationId").and_then(Value::as_str) {
+            Some(own) => own.to_owned(),
+            None => id,
+        };
+        object.insert("elicitationId".into(), id.clone().into());
+        return (json::to_raw(&object), Some(id));
+    }
+    (json::to_raw(&object), None)
+}
+
+/// A choice of values with titles, as it was before 2025-11-25: two lists side by side.
+fn older_choice(field: &mut Value) {
+    let Some(object) = field.as_object_mut() else { return };
+    let Some(Value::Array(choices)) = object.get("oneOf") else { return };
+    let list = |name: &str| -> Option<Vec<Value>> {
+        choices.iter().map(|it| it.get(name).cloned()).collect()
+    };
+    if let (Some(values), Some(titles)) = (list("const"), list("title")) {
+        object.shift_remove("oneOf");
+        object.insert("enum".into(), values.into());
+        object.insert("enumNames".into(), titles.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::Revision;
+
+    fn lowered(revision: Revision, params: &Value) -> (Value, Option<String>) {
+        let (params, id) =
+            lower(Wire::of(revision), Method::Elicit, &json::to_raw(params), "e1".into());
+        (serde_json::from_str(params.get()).expect("JSON"), id)
+    }
+
+    #[test]
+    fn forms_have_no_mode_and_choices_two_lists_before_pages_were_known() {
+        let choice = json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}]});
+        let schema = |field: Value| json!({"type": "object", "properties": {"value": field}});
+        let form = json!({"mode": "form", "message": "?", "requestedSchema": schema(choice)});
+        assert_eq!(lowered(Revision::V2025_11_25, &form), (form.clone(), None));
+        let older = json!({"type": "string", "enum": ["a"], "enumNames": ["A"]});
+        assert_eq!(
+            lowered(Revision::V2025_06_18, &form),
+            (json!({"message": "?", "requestedSchema": schema(older)}), None)
+        );
+    }
+
+    #[test]
+    fn pages_get_a_name() {
+        let page = |id: &str| json!({"mode": "url", "message": "?", "url": "https://a.example", "elicitationId": id});
+        let bare = json!({"mode": "url", "message": "?", "url": "https://a.example"});
+        assert_eq!(lowered(Revision::V2025_11_25, &bare), (page("e1"), Some("e1".into())));
+        assert_eq!(lowered(Revision::V2025_11_25, &page("own")), (page("own"), Some("own".into())));
+    }
+}
