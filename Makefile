@@ -2,25 +2,27 @@
 
 PYTHON ?= python3
 VENV := .venv
+REFEREE := tests/conformance/referee/node_modules
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready build build-python build-node build-rust setup fmt lint stubs interop bench-stdio coldstart clean
+.PHONY: help demo test ready build build-python build-node build-rust setup fmt lint stubs interop conformance \
+	conformance-all bench-stdio coldstart clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## every client language against every server language, both eras, on examples/docsearch
 	@$(PY) tests/demo/run.py
 
-test: build ## every test; what was skipped is told with its reason
+test: build $(REFEREE)/.stamp ## every test; what was skipped is told with its reason
 	@$(PY) tests/run.py
 
 ready: fmt test ## what to run before a commit: format, lint, test
 
 build: build-python build-node build-rust ## both bindings and the Rust examples, in release
 
-setup: $(VENV)/.stamp node_modules/.stamp ## the virtual environment and the npm packages
+setup: $(VENV)/.stamp node_modules/.stamp $(REFEREE)/.stamp ## the virtual environment and the npm packages
 
 $(VENV)/.stamp: tests/requirements.txt
 	@echo "set-up: Python packages into $(VENV)"
@@ -32,6 +34,11 @@ node_modules/.stamp: package-lock.json
 	@echo "set-up: npm packages"
 	@# Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
 	@npm install --no-save --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(REFEREE)/.stamp: tests/conformance/referee/package-lock.json
+	@echo "set-up: the official conformance suite"
+	@cd tests/conformance/referee && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 build-python: $(VENV)/.stamp
@@ -62,6 +69,12 @@ stubs: build ## write the generated stubs anew
 interop: build ## our servers and clients against the official ones, as a matrix
 	@$(PY) tests/interop/run.py
 
+conformance: build $(REFEREE)/.stamp ## the official suite against our servers, and one set of it against each mount
+	@$(PY) tests/conformance/run.py
+
+conformance-all: build $(REFEREE)/.stamp ## the official suite against our servers and against each mount
+	@$(PY) tests/conformance/run.py --all
+
 bench-stdio: build ## calls a second over stdio, against the official SDKs
 	@$(PY) tests/bench/stdio.py
 
@@ -69,4 +82,4 @@ coldstart: build ## from spawn to the first reply, against the official SDKs
 	@$(PY) tests/bench/coldstart.py
 
 clean: ## remove what was built
-	@rm -rf target bindings-node/dist node_modules $(VENV) .interop
+	@rm -rf target bindings-node/dist node_modules $(REFEREE) $(VENV) .interop

@@ -45,6 +45,8 @@ TESTS = [
     ("api typescript", [BIN / "python", ROOT / "tests/types/api_typescript.py", API], "skips"),
     ("interop judge", [BIN / "pytest", "-q", "tests/interop"], "pytest"),
     ("interop", [sys.executable, ROOT / "tests/interop/run.py"], "interop"),
+    ("conformance judge", [BIN / "pytest", "-q", "tests/conformance"], "pytest"),
+    ("conformance", [BIN / "python", ROOT / "tests/conformance/run.py"], "conformance"),
     ("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
 ]
 PATTERNS = {
@@ -54,6 +56,7 @@ PATTERNS = {
     "tap": r"^# pass (?P<passed>\d+)$|^# fail (?P<failed>\d+)$"
     r"|^# skipped (?P<skipped>\d+)$|^# cancelled (?P<errors>\d+)$",
     "interop": r"^interop: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
+    "conformance": r"^conformance: (?P<passed>\d+) passed, (?P<failed>\d+) failed",
     "demo": r"^demo: (?P<passed>\d+) pairs, \d+ calls, (?P<failed>\d+) failed",
     "skips": r"$^",
 }

@@ -1,0 +1,163 @@
+"""Runs the official conformance suite against the three fixture servers and prints what it found.
+
+    .venv/bin/python tests/conformance/run.py [--all] [--only TEXT]… [--url URL]
+
+Every server is judged by both sets of scenarios over its own HTTP server, every mount by one set, with `--all` by
+both. `--only` keeps the runs whose title contains the text, `--url` judges a server that runs already. Warnings count
+as failures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Empty, Queue
+
+from verdict import Verdict, judge, scenarios, table
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = HERE / "referee/node_modules"
+# The suite needs Node 22, servers run on any from 20 on.
+SUITE = [PACKAGES / "node/bin/node", PACKAGES / "@modelcontextprotocol/conformance/dist/index.js"]
+LEGACY, MODERN = SETS = ("2025-11-25", "2026-07-28")
+SERVERS = {"python": ["python"], "node": ["node"], "rust": ["rust"]}
+MOUNTS = {
+    "python asgi": (["python", "--mount", "asgi"], LEGACY),
+    "node fetch": (["node", "--mount", "fetch"], MODERN),
+    "node node": (["node", "--mount", "node"], LEGACY),
+    "rust tower": (["rust", "--mount", "tower"], MODERN),
+}
+AT_ONCE = 2
+READY = 20  # seconds that a server may take to say its URL
+END = 20  # seconds that it may take to end
+SUITE_SECONDS = 300
+
+
+class Broken(Exception):
+    """A server or the suite did not do what it was started for."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="both sets against every mount")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT")
+    parser.add_argument("--url", help="judge a server that runs already")
+    options = parser.parse_args()
+    if not all(path.exists() for path in SUITE):
+        sys.exit("the official suite is not there: run `make setup`")
+    expected = {revision: scenarios(_suite("list", "--requirements", revision)) for revision in SETS}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [
+            pool.submit(_run, title, command, revision, expected[revision], options.url)
+            for title, command, revision in _chosen(options)
+        ]
+        verdicts = [run.result() for run in runs]
+    if not verdicts:
+        sys.exit("no run contains what --only says")
+    order = list(dict.fromkeys(name for names in expected.values() for name in names))
+    print(table(verdicts, order))
+    return 1 if any(verdict.failed for verdict in verdicts) else 0
+
+
+def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]]:
+    every: list[tuple[str, list[str], str]] = []
+    if options.url:
+        every += [("given", [], revision) for revision in SETS]
+    else:
+        every += [(name, command, revision) for name, command in SERVERS.items() for revision in SETS]
+        every += [
+            (name, command, revision)
+            for name, (command, usual) in MOUNTS.items()
+            for revision in (SETS if options.all else [usual])
+        ]
+    for name, command, revision in every:
+        title = f"{name} {revision[:4]}"
+        if all(text in title for text in options.only):
+            yield title, command, revision
+
+
+def _run(title: str, command: list[str], revision: str, expected: list[str], url: str | None) -> Verdict:
+    """One set against one server, which has to end well too."""
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        try:
+            with contextlib.nullcontext(url) if url else _serving(command) as address:
+                _suite("server", "--url", address, "--requirements", revision, "-o", folder)
+            return judge(title, Path(folder), expected)
+        except Broken as error:
+            verdict = judge(title, Path(folder), [])
+            verdict.blame("(the server)", f"failed: {error}")
+            return verdict
+
+
+def _suite(*arguments: str) -> str:
+    """Runs the suite; what it thinks of the server is in the files that it writes, not in its exit status."""
+    command = [str(part) for part in (*SUITE, *arguments)]
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=SUITE_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise Broken(f"the suite took longer than {SUITE_SECONDS} s") from None
+    if done.returncode not in (0, 1):
+        raise Broken(f"the suite ended with status {done.returncode}: {done.stderr.strip()[-400:]}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def _serving(command: list[str]) -> Iterator[str]:
+    """Starts a fixture server, gives its URL, and ends it by SIGTERM, which has to leave status 0."""
+    language, *more = command
+    serve = [str(HERE / "serve"), language, "--http", "127.0.0.1:0", *more]
+    child = subprocess.Popen(serve, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+    said: list[str] = []
+    urls: Queue[str] = Queue()
+    reader = threading.Thread(target=_listen, args=(child, said, urls), daemon=True)
+    reader.start()
+    try:
+        yield _first(urls, said)
+        child.send_signal(signal.SIGTERM)
+        try:
+            status = child.wait(END)
+        except subprocess.TimeoutExpired:
+            raise Broken(f"SIGTERM did not end it within {END} s") from None
+        if status != 0:
+            reader.join(END)
+            raise Broken(f"SIGTERM ended it with status {status}: {_last(said)}")
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _listen(child: subprocess.Popen[str], said: list[str], urls: Queue[str]) -> None:
+    for line in child.stderr or ():
+        said.append(line.rstrip())
+        del said[:-20]
+        if line.startswith("http://"):
+            urls.put(line.strip())
+    urls.put("")
+
+
+def _first(urls: Queue[str], said: list[str]) -> str:
+    try:
+        url = urls.get(timeout=READY)
+    except Empty:
+        raise Broken(f"it said no URL within {READY} s: {_last(said)}") from None
+    if not url:
+        raise Broken(f"it ended before it said its URL: {_last(said)}")
+    return url
+
+
+def _last(said: list[str]) -> str:
+    """The line that names the error, where there is one, else the last line."""
+    errors = [line for line in said if "rror" in line or "panicked" in line]
+    return next(iter([*errors[-1:], *said[-1:]]), "it said nothing")[:400]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""What the official suite wrote about one server, judged: warnings count as failures, and so does what never ran."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
+BAD = {"FAILURE": "failed", "WARNING": "warned"}
+# Scenarios of an extension that the fixtures do not offer.
+NOT_OFFERED = "tasks-"
+
+
+@dataclass
+class Verdict:
+    """One server in one set of scenarios."""
+
+    title: str
+    passed: int = 0
+    bad: dict[str, list[str]] = field(default_factory=dict)  # by scenario: what is wrong with it
+    seen: dict[str, int] = field(default_factory=dict)  # by scenario: checks that passed
+
+    @property
+    def failed(self) -> int:
+        return sum(map(len, self.bad.values()))
+
+    def blame(self, scenario: str, why: str) -> None:
+        self.bad.setdefault(scenario, []).append(why)
+
+    def cell(self, scenario: str) -> str:
+        wrong = self.bad.get(scenario, [])
+        if not wrong:
+            return "ok" if scenario in self.seen else ""
+        counts = {word: sum(line.startswith(word) for line in wrong) for word in BAD.values()}
+        return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def scenarios(listing: str) -> list[str]:
+    """The names of a set's server scenarios, from what the suite's `list --requirements` prints."""
+    scored = re.search(r"^Server scenarios.*?:\n((?:  - \S+\n)+)", listing, re.M)
+    names = re.findall(r"  - (\S+)", scored[1]) if scored else []
+    names += re.findall(r"^ +- (\S+) \[server\]$", listing, re.M)
+    return [name for name in names if not name.startswith(NOT_OFFERED)]
+
+
+def judge(title: str, folder: Path, expected: list[str]) -> Verdict:
+    """Reads every `checks.json` below the folder."""
+    verdict = Verdict(title)
+    for each in sorted(folder.iterdir()):
+        found = FOLDER.fullmatch(each.name)
+        if found and not found["scenario"].startswith(NOT_OFFERED):
+            _read(verdict, found["scenario"], each / "checks.json")
+    for scenario in expected:
+        if scenario not in verdict.seen:
+            verdict.blame(scenario, "failed: it did not run")
+    return verdict
+
+
+def _read(verdict: Verdict, scenario: str, file: Path) -> None:
+    checks = json.loads(file.read_text()) if file.is_file() else []
+    passed = sum(check["status"] == "SUCCESS" for check in checks)
+    verdict.seen[scenario] = passed
+    verdict.passed += passed
+    for check in checks:
+        if check["status"] in BAD:
+            why = check.get("errorMessage") or check.get("description") or "no reason given"
+            verdict.blame(scenario, f"{BAD[check['status']]}: {check['id']}: {' '.join(why.split())}")
+    if not passed and scenario not in verdict.bad:
+        verdict.blame(scenario, "failed: nothing was checked")
+
+
+def table(verdicts: list[Verdict], order: list[str]) -> str:
+    """Scenarios down, servers across; then a line for each that is wrong; then the count."""
+    known = set().union(*(verdict.seen.keys() | verdict.bad.keys() for verdict in verdicts))
+    rows = [name for name in order if name in known] + sorted(known - set(order))
+    lines = [["scenario", *(verdict.title for verdict in verdicts)]]
+    lines += [[row, *(verdict.cell(row) for verdict in verdicts)] for row in rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    out = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    out.append("")
+    out += [
+        f"{verdict.title}: {scenario}: {why}"
+        for verdict in verdicts
+        for scenario, reasons in verdict.bad.items()
+        for why in reasons
+    ]
+    passed = sum(verdict.passed for verdict in verdicts)
+    out.append(f"conformance: {passed} passed, {sum(verdict.failed for verdict in verdicts)} failed")
+    return "\n".join(out)
