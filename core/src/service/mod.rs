@@ -3,6 +3,7 @@
 //! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
 //! [`Input::Tick`].
 
+mod events;
 mod gates;
 mod running;
 
