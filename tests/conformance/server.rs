@@ -1,0 +1,326 @@
+//! The fixture server in Rust: what the official suite asks of a server, and a few tools of ours.
+
+mod serving;
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gudgeon::{
+    Audio, Context, Image, List, Prompt, Registry, Resource, Server, Tool, ToolError,
+    error::Error,
+    protocol::{
+        ContentBlock, EmbeddedResource, PromptMessage, ResourceContents, Role, TextResourceContents,
+    },
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::serving::Options;
+
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
+const SCHEMA: &str = include_str!("json_schema_2020_12.json");
+/// Official TypeScript clients lose a notification that is read together with the result.
+const PAUSE: Duration = Duration::from_millis(50);
+
+static CANCELLED: AtomicU32 = AtomicU32::new(0);
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let options = Options::read(std::env::args().skip(1))?;
+    let server = Server::new("conformance").version("1.0.0").page_size(options.page_size);
+    let server = content(server);
+    let server = running(server);
+    let server = changes(server);
+    let server = schemas(server);
+    let server = resources(server);
+    let server = prompts(server);
+    serving::serve(server, options).await
+}
+
+// ── content ──────────────────────────────────────────────────────────────────────────────────────
+
+fn content(server: Server) -> Server {
+    server
+        .add(
+            Tool::new("test_simple_text", || async {
+                "This is a simple text response for testing."
+            })
+            .description("Returns a text."),
+        )
+        .add(
+            Tool::new("test_image_content", || async { pixel() }).description("Returns a picture."),
+        )
+        .add(
+            Tool::new("test_audio_content", || async { Audio::wav(bytes(SILENCE)) })
+                .description("Returns a sound."),
+        )
+        .add(
+            Tool::new("test_embedded_resource", || async {
+                let text = "This is an embedded resource content.";
+                embedded("test://embedded-resource", "text/plain", text)
+            })
+            .description("Returns a resource."),
+        )
+        .add(
+            Tool::new("test_multiple_content_types", || async {
+                let (uri, text) =
+                    ("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
+                vec![
+                    ContentBlock::from("Multiple content types test:"),
+                    pixel().into(),
+                    embedded(uri, "application/json", text).into(),
+                ]
+            })
+            .description("Returns a text, a picture and a resource."),
+        )
+        .add(Tool::new("test_error_handling", fail).description("Fails."))
+}
+
+async fn fail() -> Result<String, ToolError> {
+    Err(ToolError::new("This tool intentionally returns an error for testing"))
+}
+
+fn pixel() -> Image {
+    Image::png(bytes(PIXEL))
+}
+
+fn bytes(base64: &str) -> Vec<u8> {
+    STANDARD.decode(base64).unwrap_or_default()
+}
+
+fn embedded(uri: impl Into<String>, mime_type: &str, text: &str) -> EmbeddedResource {
+    let contents = TextResourceContents {
+        uri: uri.into(),
+        mime_type: Some(mime_type.into()),
+        text: text.into(),
+        meta: None,
+    };
+    EmbeddedResource { resource: ResourceContents::Text(contents), annotations: None, meta: None }
+}
+
+// ── what a call tells while it runs ──────────────────────────────────────────────────────────────
+
+fn running(server: Server) -> Server {
+    server
+        .add(
+            Tool::new("test_tool_with_progress", report)
+                .description("Reports progress three times."),
+        )
+        .add(Tool::new("test_tool_with_logging", log).description("Logs three messages."))
+        .add(
+            Tool::new("test_logging_tool", |ctx: Context| async move {
+                ctx.info("heard by those who asked for logs only");
+                "A message was logged"
+            })
+            .description("Logs one message."),
+        )
+        .add(
+            Tool::new("test_slow", slow)
+                .description("Answers after that time; ends early when it is cancelled."),
+        )
+        .add(
+            Tool::new("test_cancelled", || async { CANCELLED.load(Ordering::SeqCst).to_string() })
+                .description("How many calls of test_slow were cancelled."),
+        )
+}
+
+async fn report(ctx: Context) -> &'static str {
+    for done in [0.0, 50.0, 100.0] {
+        ctx.progress(done, Some(100.0), None);
+        tokio::time::sleep(PAUSE).await;
+    }
+    "Progress was reported"
+}
+
+async fn log(ctx: Context) -> &'static str {
+    for message in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        ctx.info(message);
+        tokio::time::sleep(PAUSE).await;
+    }
+    "Messages were logged"
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Slow {
+    ms: u64,
+}
+
+async fn slow(Slow { ms }: Slow) -> String {
+    let mut witness = Witness { done: false };
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    witness.done = true;
+    format!("Took {ms} ms")
+}
+
+/// Counts a call that is dropped before it is done.
+struct Witness {
+    done: bool,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if !self.done {
+            CANCELLED.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+// ── changes ──────────────────────────────────────────────────────────────────────────────────────
+
+fn changes(server: Server) -> Server {
+    let (tools, prompts) = (server.registry(), server.registry());
+    server
+        .add(
+            Tool::new("test_trigger_tool_change", move || {
+                let changed = change(&tools, List::Tools, "test_trigger_tool_change");
+                async move { changed.map(|()| "The list of tools has changed".to_owned()) }
+            })
+            .description("Changes the list of tools."),
+        )
+        .add(
+            Tool::new("test_trigger_prompt_change", move || {
+                let changed = change(&prompts, List::Prompts, "test_simple_prompt");
+                async move { changed.map(|()| "The list of prompts has changed".to_owned()) }
+            })
+            .description("Changes the list of prompts."),
+        )
+}
+
+fn change(registry: &Registry, list: List, key: &str) -> Result<(), ToolError> {
+    let changes = CHANGES.fetch_add(1, Ordering::SeqCst) + 1;
+    Ok(registry.update(list, key, json!({"_meta": {"changes": changes}}))?)
+}
+
+// ── schemas ──────────────────────────────────────────────────────────────────────────────────────
+
+#[derive(Deserialize, JsonSchema)]
+struct Mirrored {
+    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Priority"))]
+    priority: i64,
+    #[serde(default)]
+    #[schemars(extend("x-mcp-header" = "Urgent"))]
+    urgent: bool,
+}
+
+fn schemas(server: Server) -> Server {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
+    server
+        .add(
+            Tool::new("json_schema_2020_12_tool", |person: Value| async move {
+                let given = person.as_object().into_iter().flat_map(|it| it.keys());
+                format!("Got {}", given.cloned().collect::<Vec<_>>().join(", "))
+            })
+            .input_schema(&schema)
+            .description("Has a schema with keywords of JSON Schema 2020-12."),
+        )
+        .add(
+            Tool::new("test_x_mcp_header", |Mirrored { region, priority, urgent }| async move {
+                let urgent = if urgent { "urgent" } else { "not urgent" };
+                format!("region {region}, priority {priority}, {urgent}")
+            })
+            .description("Has parameters that clients mirror in headers."),
+        )
+}
+
+// ── resources ────────────────────────────────────────────────────────────────────────────────────
+
+#[derive(Deserialize, JsonSchema)]
+struct Data {
+    id: String,
+}
+
+fn resources(server: Server) -> Server {
+    server
+        .add(
+            Resource::new("test://static-text", || async {
+                "This is the content of the static text resource."
+            })
+            .name("static_text")
+            .description("A text")
+            .mime_type("text/plain"),
+        )
+        .add(
+            Resource::new("test://static-binary", || async { bytes(PIXEL) })
+                .name("static_binary")
+                .description("A picture")
+                .mime_type("image/png"),
+        )
+        .add(
+            Resource::new("test://watched-resource", || async { "Watched resource content" })
+                .name("watched_resource")
+                .description("One to subscribe to")
+                .mime_type("text/plain"),
+        )
+        .add(
+            Resource::template("test://template/{id}/data", |Data { id }| async move {
+                json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")})
+            })
+            .name("template_data")
+            .description("Data by id")
+            .mime_type("application/json"),
+        )
+}
+
+// ── prompts ──────────────────────────────────────────────────────────────────────────────────────
+
+#[derive(Deserialize, JsonSchema)]
+struct Both {
+    /// First test argument
+    arg1: String,
+    /// Second test argument
+    arg2: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Embedding {
+    /// URI of the resource to embed
+    resource_uri: String,
+}
+
+fn prompts(server: Server) -> Server {
+    server
+        .add(
+            Prompt::new("test_simple_prompt", || async { "This is a simple prompt for testing." })
+                .description("A prompt without arguments."),
+        )
+        .add(
+            Prompt::new("test_prompt_with_arguments", |Both { arg1, arg2 }| async move {
+                format!("Prompt with arguments: arg1='{arg1}', arg2='{arg2}'")
+            })
+            .description("A prompt with arguments."),
+        )
+        .complete("test_prompt_with_arguments", "arg1", |typed: String| async move {
+            let known = ["test", "testing", "paris", "park", "party"];
+            known.into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
+        })
+        .add(
+            Prompt::new("test_prompt_with_embedded_resource", embed)
+                .description("A prompt with a resource."),
+        )
+        .add(
+            Prompt::new("test_prompt_with_image", || async {
+                vec![said(pixel()), PromptMessage::user("Please analyze the image above.")]
+            })
+            .description("A prompt with a picture."),
+        )
+}
+
+async fn embed(Embedding { resource_uri }: Embedding) -> Vec<PromptMessage> {
+    let resource = embedded(resource_uri, "text/plain", "Embedded resource content for testing.");
+    vec![said(resource), PromptMessage::user("Please process the embedded resource above.")]
+}
+
+fn said(content: impl Into<ContentBlock>) -> PromptMessage {
+    PromptMessage { role: Role::User, content: content.into() }
+}
