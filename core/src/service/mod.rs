@@ -5,10 +5,12 @@
 
 mod events;
 mod gates;
+mod guard;
 mod running;
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
+pub use self::guard::{Cors, GuardConfig};
 use self::{
     gates::Gates,
     running::{Running, RunningCalls},

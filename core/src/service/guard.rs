@@ -1,0 +1,346 @@
+//! Who may call over HTTP: `Host` and `Origin` keep foreign web pages out (DNS rebinding), CORS lets chosen ones in
+//! (spec: Streamable HTTP, "Security & Endpoint").
+
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
+
+use crate::protocol::json::ObjectWriter;
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+const ALLOW_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
+const ALLOW_HEADERS: &str = "Authorization, Content-Type, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name";
+const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate");
+/// How long a browser may remember a preflight's answer: two hours, the most that Chromium takes.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
+const ANY: HeaderValue = HeaderValue::from_static("*");
+
+/// From where an endpoint may be called. The default suits a server that listens on its own machine only.
+#[derive(Clone, Debug)]
+pub struct GuardConfig {
+    /// What clients call the server, where that is not its address: behind a proxy.
+    pub public_url: Option<String>,
+    /// Whether only programs on this machine reach the server: then web pages are the only strangers.
+    pub bind_is_loopback: bool,
+    pub allowed_origins: Vec<String>,
+    pub allowed_hosts: Vec<String>,
+    pub cors: Cors,
+}
+
+/// Which web pages may read the answers.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum Cors {
+    #[default]
+    Off,
+    Any,
+    Origins(Vec<String>),
+}
+
+/// The answer to somebody who may not call.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    /// A JSON object, whose `error` names the setting that would let the request in.
+    pub(super) body: Vec<u8>,
+}
+
+/// The configuration, brought to the form in which requests are compared with it.
+#[derive(Debug)]
+pub(super) struct Guard {
+    is_loopback: bool,
+    /// Configured hosts.
+    hosts: Vec<Host>,
+    /// Configured origins in their normal form, those of CORS among them.
+    origins: Vec<String>,
+    cors: CompiledCors,
+}
+
+#[derive(Debug)]
+enum CompiledCors {
+    Off,
+    Any,
+    /// In their normal form.
+    Origins(Vec<String>),
+}
+
+impl Default for GuardConfig {
+    fn default() -> Self {
+        Self {
+            public_url: None,
+            bind_is_loopback: true,
+            allowed_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            cors: Cors::Off,
+        }
+    }
+}
+
+impl Guard {
+    pub(super) fn new(config: &GuardConfig) -> Self {
+        let cors = match &config.cors {
+            Cors::Off => CompiledCors::Off,
+            Cors::Any => CompiledCors::Any,
+            Cors::Origins(origins) => {
+                CompiledCors::Origins(origins.iter().map(|it| configured_origin(it)).collect())
+            }
+        };
+        let mut origins: Vec<_> =
+            config.allowed_origins.iter().map(|it| configured_origin(it)).collect();
+        if let CompiledCors::Origins(listed) = &cors {
+            origins.extend(listed.iter().cloned());
+        }
+        let mut hosts = Vec::new();
+        for text in &config.allowed_hosts {
+            match Host::parse(text) {
+                Some(host) => hosts.push(host.without_default_port()),
+                None => {
+                    tracing::warn!("allowed_hosts: {text:?} is no host[:port], and lets nobody in")
+                }
+            }
+        }
+        if let Some(url) = &config.public_url {
+            match Origin::parse(cut_path(url)) {
+                Some(origin) => {
+                    origins.push(origin.to_string());
+                    hosts.push(origin.host.without_default_port());
+                }
+                None => {
+                    tracing::warn!("public_url: {url:?} is no URL like https://example.org/mcp")
+                }
+            }
+        }
+        Self { is_loopback: config.bind_is_loopback, hosts, origins, cors }
+    }
+
+    /// Whether this request may be served.
+    pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
+        let hosts = hosts(head);
+        self.check_host(&hosts)?;
+        for origin in head.headers.get_all(header::ORIGIN) {
+            let text = origin.to_str().unwrap_or_default();
+            if !self.lets_in(text, &hosts) {
+                return Err(Refusal::of(
+                    StatusCode::FORBIDDEN,
+                    &format!(
+                        "requests from the origin {} are refused: if that page may call, add it to allowed_origins \
+                         (Python, Rust) or allowedOrigins (TypeScript); if it is the server's own address, set \
+                         public_url or publicUrl",
+                        quoted(origin.as_bytes())
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer to a browser that asks before it calls.
+    pub(super) fn preflight(&self, head: &Parts) -> Option<HeaderMap> {
+        let asks = head.method == Method::OPTIONS
+            && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        if !asks {
+            return None;
+        }
+        let origin = self.readable_by(head)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, ALLOW_METHODS);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed_headers(&head.headers));
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+        headers.insert(
+            header::VARY,
+            HeaderValue::from_static("Origin, Access-Control-Request-Headers"),
+        );
+        Some(headers)
+    }
+
+    /// Says on an answer which page may read it.
+    pub(super) fn decorate(&self, head: &Parts, headers: &mut HeaderMap) {
+        if matches!(self.cors, CompiledCors::Origins(_)) {
+            headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        }
+        if let Some(origin) = self.readable_by(head) {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSE_HEADERS);
+        }
+    }
+
+    fn check_host(&self, hosts: &[Option<Host>]) -> Result<(), Refusal> {
+        if !self.is_loopback && self.hosts.is_empty() {
+            return Ok(());
+        }
+        let is_served =
+            |host: &Host| (self.is_loopback && host.is_loopback()) || self.hosts.contains(host);
+        if !hosts.is_empty() && hosts.iter().all(|it| it.as_ref().is_some_and(is_served)) {
+            return Ok(());
+        }
+        let said = match hosts.iter().find(|it| !it.as_ref().is_some_and(is_served)) {
+            None => "no host".to_owned(),
+            Some(None) => "an unreadable host".to_owned(),
+            Some(Some(host)) => format!("the host {}", quoted(host.to_string().as_bytes())),
+        };
+        Err(Refusal::of(
+            StatusCode::MISDIRECTED_REQUEST,
+            &format!(
+                "the request is for {said}, which is not served here: add the host to allowed_hosts (Python, Rust) or \
+                 allowedHosts (TypeScript), or set public_url or publicUrl to the address that clients use"
+            ),
+        ))
+    }
+
+    fn lets_in(&self, text: &str, hosts: &[Option<Host>]) -> bool {
+        if self.origins.contains(&normal_origin(text)) {
+            return true;
+        }
+        // `null` is what pages without an origin of their own send, sandboxed ones among them.
+        let Some(origin) = Origin::parse(text) else { return false };
+        if matches!(self.cors, CompiledCors::Any) {
+            return true;
+        }
+        if !matches!(&*origin.scheme, "http" | "https") {
+            return false;
+        }
+        match self.is_loopback {
+            true => origin.host.is_loopback(),
+            false => {
+                let own = Some(origin.host.without_default_port());
+                self.origins.is_empty() && !hosts.is_empty() && hosts.iter().all(|it| *it == own)
+            }
+        }
+    }
+
+    /// The value of `Access-Control-Allow-Origin`.
+    fn readable_by(&self, head: &Parts) -> Option<HeaderValue> {
+        let origin = head.headers.get(header::ORIGIN)?;
+        match &self.cors {
+            CompiledCors::Off => None,
+            CompiledCors::Any => Some(ANY),
+            CompiledCors::Origins(listed) => {
+                listed.contains(&normal_origin(origin.to_str().ok()?)).then(|| origin.clone())
+            }
+        }
+    }
+}
+
+impl Refusal {
+    fn of(status: StatusCode, message: &str) -> Self {
+        let mut body = ObjectWriter::with_capacity(message.len() + 16);
+        body.member("error", message);
+        Self { status, body: body.finish().into_bytes() }
+    }
+}
+
+/// A name or address, and a port; in lower case.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Host {
+    name: String,
+    port: Option<u16>,
+}
+
+/// Where a page comes from.
+struct Origin {
+    scheme: String,
+    /// Without the scheme's own port.
+    host: Host,
+}
+
+impl Host {
+    fn parse(text: &str) -> Option<Self> {
+        let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
+        let name = authority.host().to_ascii_lowercase();
+        let name = name.strip_suffix('.').unwrap_or(&name).to_owned();
+        (!name.is_empty()).then(|| Self { name, port: authority.port_u16() })
+    }
+
+    fn is_loopback(&self) -> bool {
+        LOOPBACK.contains(&&*self.name)
+    }
+
+    /// `Host` does not tell the scheme: both web ports are as good as none.
+    fn without_default_port(mut self) -> Self {
+        self.port = self.port.filter(|it| !matches!(it, 80 | 443));
+        self
+    }
+}
+
+impl std::fmt::Display for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.port {
+            Some(port) => write!(f, "{}:{port}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl Origin {
+    fn parse(text: &str) -> Option<Self> {
+        let (scheme, host) = text.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let mut host = Host::parse(host)?;
+        let own = match &*scheme {
+            "http" | "ws" => Some(80),
+            "https" | "wss" => Some(443),
+            _ => None,
+        };
+        if host.port == own {
+            host.port = None;
+        }
+        Some(Self { scheme, host })
+    }
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.host)
+    }
+}
+
+/// What a request says it is for: `Host`, or `:authority`; `None` for what can't be read.
+fn hosts(head: &Parts) -> Vec<Option<Host>> {
+    let target = head.uri.authority().map(Authority::as_str);
+    let said = head.headers.get_all(header::HOST).iter().map(|it| it.to_str().unwrap_or_default());
+    target
+        .into_iter()
+        .chain(said)
+        .map(|it| Host::parse(it).map(Host::without_default_port))
+        .collect()
+}
+
+/// What is no origin stays as it is: `null` for one.
+fn normal_origin(text: &str) -> String {
+    Origin::parse(text).map_or_else(|| text.to_ascii_lowercase(), |it| it.to_string())
+}
+
+/// People write origins with a slash at the end, or whole URLs.
+fn configured_origin(text: &str) -> String {
+    normal_origin(cut_path(text.trim()))
+}
+
+fn cut_path(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |it| it + 3);
+    let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |it| start + it);
+    &url[..end]
+}
+
+/// What calls need, and the headers of MCP's own that the page asks for: `Mcp-Param-*` may be called anything.
+fn allowed_headers(headers: &HeaderMap) -> HeaderValue {
+    let mut allowed = ALLOW_HEADERS.to_owned();
+    let asked = headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    for name in asked.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(',')) {
+        let name = name.trim();
+        let is_ours = name.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("mcp-"));
+        if is_ours && http::HeaderName::from_bytes(name.as_bytes()).is_ok() {
+            allowed.push_str(", ");
+            allowed.push_str(name);
+        }
+    }
+    HeaderValue::from_str(&allowed).unwrap_or(HeaderValue::from_static(ALLOW_HEADERS))
+}
+
+/// A piece of what the request said.
+fn quoted(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let clipped: String = text.chars().take(100).collect();
+    format!("{clipped:?}")
+}
+
+#[cfg(test)]
+mod tests;
