@@ -1,0 +1,59 @@
+"""Each test runs against every server, or with `native` against those that hold the connection themselves."""
+
+import pytest
+import servers
+
+
+def pytest_addoption(parser):
+    parser.addoption("--servers", default="", help=f"only these, by comma: {', '.join(servers.KINDS)}")
+
+
+def pytest_generate_tests(metafunc):
+    chosen = metafunc.config.getoption("--servers").split(",")
+    kinds = [kind for kind in servers.KINDS if kind in chosen or chosen == [""]]
+    if "kind" in metafunc.fixturenames:
+        if metafunc.definition.get_closest_marker("native"):
+            kinds = [kind for kind in kinds if kind in servers.NATIVE]
+        if metafunc.definition.get_closest_marker("options"):
+            kinds = [kind for kind in kinds if kind in servers.WITH_OPTIONS]
+        metafunc.parametrize("kind", kinds, scope="session", ids=str)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "native: about connections, so only for servers that hold them themselves")
+    config.addinivalue_line("markers", "options: needs options that a mount may not take")
+
+
+@pytest.fixture(scope="session")
+def _running(kind):
+    # A short keep-alive makes quiet streams speak within a test's patience.
+    options = {"keep_alive": 0.3, "legacy_sse": True} if kind in servers.WITH_OPTIONS else {}
+    with servers.Server(kind, **options) as server:
+        yield server
+
+
+@pytest.fixture
+def server(_running):
+    """The server most tests share; it must outlive each of them."""
+    assert _running.is_alive(), f"{_running.kind} was dead before this test\n{_running.said()}"
+    yield _running
+    assert _running.is_alive(), f"{_running.kind} died of this test\n{_running.said()}"
+
+
+@pytest.fixture
+def start(kind):
+    """Starts further servers of this kind, with options of their own; they end with the test."""
+    started = []
+
+    def start(**options):
+        started.append(servers.Server(kind, **options))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture(params=["modern", "legacy"])
+def era(request):
+    return request.param

@@ -1,0 +1,153 @@
+"""The conformance server in each language, natively and behind each mount, as a process of its own."""
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import wire
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVE = ROOT / "tests/conformance/serve"
+NATIVE = ("python", "node", "rust")
+KINDS = {
+    "python": ["python"],
+    "node": ["node"],
+    "rust": ["rust"],
+    "asgi": ["python", "--mount", "asgi"],
+    "fetch": ["node", "--mount", "fetch"],
+    "node-http": ["node", "--mount", "node"],
+    "tower": ["rust", "--mount", "tower"],
+}
+# `app.fetch` and `app.node` are what a host calls, and take none.
+WITH_OPTIONS = tuple(kind for kind in KINDS if kind not in ("fetch", "node-http"))
+READY = re.compile(r"(https?)://(\[[^\]]+\]|[^\s:/]+):(\d+)(/\S*)?")
+# What a server that was taken by surprise says.
+SURPRISE = re.compile(
+    r"Traceback|panicked|Unhandled|never (?:retrieved|awaited)|^\s+at .+:\d+:\d+|RuntimeError|KeyboardInterrupt",
+    re.M,
+)
+
+
+class DidNotStart(Exception):
+    pass
+
+
+class Server:
+    """Options are those of `HttpOptions` by their Python names, times in seconds."""
+
+    def __init__(self, kind, *, host="127.0.0.1", path="/mcp", arguments=(), **options):
+        self.kind = kind
+        self.path = path
+        self.native = kind in NATIVE
+        command = [str(SERVE), *KINDS[kind], "--http", f"{host}:0", *arguments]
+        if options:
+            command += ["--options", json.dumps(options)]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.stderr, self.stdout = [], []
+        self._ready = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._read, args=(self.process.stderr, self.stderr)),
+            threading.Thread(target=self._read, args=(self.process.stdout, self.stdout)),
+        ]
+        for thread in self._threads:
+            thread.start()
+        if not self._ready.wait(30) or not self.address:
+            self.kill()
+            raise DidNotStart(f"{' '.join(command)}: exit {self.process.returncode}\n{self.said()}")
+
+    address = None
+
+    def _read(self, pipe, lines):
+        for line in pipe:
+            lines.append(line)
+            if self.address is None and (found := READY.search(line)):
+                _, host, port, _ = found.groups()
+                host = host.strip("[]")
+                self.address = ("127.0.0.1" if host in ("0.0.0.0", "localhost") else host, int(port))
+                self._ready.set()
+        if pipe is self.process.stderr:
+            self._ready.set()
+
+    @property
+    def port(self):
+        return self.address[1]
+
+    def connect(self, **options):
+        return wire.Connection(self.address, **options)
+
+    def said(self):
+        return "".join(self.stderr)
+
+    def surprises(self):
+        return [line for line in self.stderr if SURPRISE.search(line)]
+
+    def is_alive(self):
+        return self.process.poll() is None
+
+    def sockets(self):
+        """How many sockets the process holds."""
+        folder = f"/proc/{self.process.pid}/fd"
+        count = 0
+        for name in os.listdir(folder):
+            try:
+                count += os.readlink(f"{folder}/{name}").startswith("socket:")
+            except FileNotFoundError:
+                pass
+        return count
+
+    def resident(self):
+        """Bytes of memory that are resident."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, within):
+        """The exit status; everything it wrote has been read then."""
+        status = self.process.wait(within)
+        for thread in self._threads:
+            thread.join(5)
+        return status
+
+    def stop(self):
+        if self.is_alive():
+            self.signal(signal.SIGTERM)
+            try:
+                self.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+        self.kill()
+
+    def kill(self):
+        self.process.kill()
+        self.wait(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def eventually(what, within=5.0, every=0.02):
+    """Waits until `what()` is true; its last value."""
+    until = time.monotonic() + within
+    while not (value := what()) and time.monotonic() < until:
+        time.sleep(every)
+    return value
+
+
+def base64_of(text):
+    return base64.b64encode(text.encode()).decode()

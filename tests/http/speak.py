@@ -1,0 +1,201 @@
+"""MCP over HTTP as clients of each era say it, and what servers answer."""
+
+import itertools
+import json
+import re
+
+MODERN = "2026-07-28"
+LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+LATEST_LEGACY = LEGACY[-1]
+BOTH = "application/json, text/event-stream"
+PREFIX = "io.modelcontextprotocol/"
+CLIENT = {"name": "http-tests", "version": "1"}
+CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+# What an error must never show: paths and frames of a stack.
+INSIDES = re.compile(
+    r"/(?:work|home|usr|tmp|root|src|Users|rustc)/|\.(?:rs|py|pyi|m?[jt]s):\d|Traceback|panicked|    at "
+)
+numbers = itertools.count(100)
+
+
+def meta(version=MODERN, capabilities=CAPABILITIES, **more):
+    made = {f"{PREFIX}protocolVersion": version, f"{PREFIX}clientInfo": CLIENT}
+    return {**made, f"{PREFIX}clientCapabilities": capabilities, **more}
+
+
+def message(method, params=None, *, id=None):
+    return {"jsonrpc": "2.0", "id": next(numbers) if id is None else id, "method": method, "params": params or {}}
+
+
+def notification(method, params=None):
+    return {"jsonrpc": "2.0", "method": method, "params": params or {}}
+
+
+def post(connection, path, body, headers=None):
+    """Sends one POST; a header that is None is left out."""
+    given = {"Content-Type": "application/json", "Accept": BOTH, **(headers or {})}
+    connection.request("POST", path, given, body)
+
+
+# ── modern ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def modern(method, params=None, *, id=None, version=MODERN, capabilities=CAPABILITIES, headers=None, meta_more=None):
+    """The headers and the body of a modern request."""
+    params = dict(params or {})
+    params.setdefault("_meta", meta(version, capabilities, **(meta_more or {})))
+    made = {"MCP-Protocol-Version": version, "Mcp-Method": method}
+    if name := params.get(NAMED.get(method)):
+        made["Mcp-Name"] = name
+    replaced = {name.lower() for name in headers or {}}
+    made = {name: value for name, value in made.items() if name.lower() not in replaced}
+    return {**made, **(headers or {})}, message(method, params, id=id)
+
+
+def send_modern(connection, server, method, params=None, **options):
+    """Sends a modern request; its body."""
+    headers, body = modern(method, params, **options)
+    post(connection, server.path, body, headers)
+    return body
+
+
+def ask_modern(server, method, params=None, *, connection=None, **options):
+    """A modern request, on a connection of its own when none is given, and its whole response."""
+    if connection:
+        send_modern(connection, server, method, params, **options)
+        return connection.response()
+    with server.connect() as connection:
+        return ask_modern(server, method, params, connection=connection, **options)
+
+
+def call_modern(server, tool, arguments=None, **options):
+    params = {"name": tool} if arguments is None else {"name": tool, "arguments": arguments}
+    return ask_modern(server, "tools/call", params, **options)
+
+
+def listen(server, wanted, *, id="listen-1", connection=None):
+    """A connection on which a listen stream begins; the caller closes it."""
+    connection = connection or server.connect()
+    send_modern(connection, server, "subscriptions/listen", {"notifications": wanted}, id=id)
+    head = connection.head()
+    assert (head.status, head.type) == (200, "text/event-stream"), (head, connection.body())
+    return connection
+
+
+# ── legacy ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Session:
+    """One legacy session; `connection` is what its requests travel on."""
+
+    def __init__(self, server, version=LATEST_LEGACY, *, connection=None, capabilities=CAPABILITIES):
+        self.server, self.path = server, server.path
+        self.connection = connection or server.connect()
+        params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": CLIENT}
+        post(self.connection, self.path, message("initialize", params))
+        self.opened = self.connection.response()
+        self.id = self.opened.header("mcp-session-id")
+        assert self.opened.status == 200, self.opened
+        self.result = reply(self.opened)["result"]
+        self.version = self.result["protocolVersion"]
+        assert self.post(notification("notifications/initialized")).status == 202
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def headers(self, **more):
+        named = {name.replace("_", "-"): value for name, value in more.items()}
+        return {"Mcp-Session-Id": self.id, "MCP-Protocol-Version": self.version, **named}
+
+    def send(self, body, *, connection=None, headers=None):
+        post(connection or self.connection, self.path, body, {**self.headers(), **(headers or {})})
+
+    def post(self, body, *, headers=None):
+        """One POST on the session's connection and its whole response."""
+        self.send(body, headers=headers)
+        return self.connection.response()
+
+    def ask(self, method, params=None):
+        """The JSON-RPC response to a request."""
+        return reply(self.post(message(method, params)))
+
+    def call(self, tool, arguments=None, **params):
+        return self.ask("tools/call", {"name": tool, "arguments": arguments or {}, **params})
+
+    def start(self, method, params=None, *, id=None):
+        """Sends a request on a connection of its own and gives that connection, its head read."""
+        connection = self.server.connect()
+        self.send(message(method, params, id=id), connection=connection)
+        return connection, connection.head()
+
+    def get(self, last_event_id=None, **headers):
+        """Opens a GET stream; a connection with its head read, and the head."""
+        connection = self.server.connect()
+        given = {"Accept": "text/event-stream", **self.headers(), **headers}
+        if last_event_id is not None:
+            given["Last-Event-ID"] = last_event_id
+        connection.request("GET", self.path, given)
+        return connection, connection.head(to="GET")
+
+    def stream(self, last_event_id=None):
+        connection, head = self.get(last_event_id)
+        assert (head.status, head.type) == (200, "text/event-stream"), (head, connection.body())
+        return connection
+
+    def delete(self):
+        return self.connection.ask("DELETE", self.path, self.headers())
+
+
+# ── answers ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def messages_of(response):
+    """All JSON-RPC messages of a whole response, be it JSON or an event stream; a batch is taken apart."""
+    if response.type == "text/event-stream":
+        blocks = response.body.decode().replace("\r\n", "\n").split("\n\n")
+        lines = [line for block in blocks for line in block.split("\n") if line.startswith("data:")]
+        found = [json.loads(line[5:]) for line in lines if line[5:].strip()]
+    else:
+        found = [response.json()] if response.body else []
+    return [it for one in found for it in (one if isinstance(one, list) else [one])]
+
+
+def reply(response):
+    """The one JSON-RPC response of a response."""
+    found = [it for it in messages_of(response) if "result" in it or "error" in it]
+    assert len(found) == 1, (response, found)
+    return found[0]
+
+
+def refused(response, status, code=None, *, id=None):
+    """Asserts that a request was refused with that status and code, and that the answer shows nothing of the inside."""
+    shown = f"{response.status} {response.fields} {response.body[:600]!r}"
+    assert response.status == status, shown
+    text = response.body.decode()
+    assert not INSIDES.search(text), shown
+    if code is None:
+        return text
+    assert response.type == "application/json", shown
+    body = response.json()
+    assert body["error"]["code"] == code, shown
+    assert body["error"]["message"], shown
+    if id is not None:
+        assert body["id"] == id, shown
+    return body["error"]
+
+
+def text_of(result):
+    """The text of a tool's result that is no error."""
+    assert "error" not in result, result
+    result = result["result"]
+    assert not result.get("isError"), result
+    return result["content"][0]["text"]
+
+
+def cancelled_so_far(server):
+    """How many calls of `test_slow` ended early because they were cancelled."""
+    return int(re.search(r"\d+", text_of(reply(call_modern(server, "test_cancelled", {}))))[0])

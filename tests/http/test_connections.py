@@ -1,0 +1,312 @@
+"""What is about the connection itself: slow peers, many peers, pipelines, chunks, vast heads."""
+
+import json
+import time
+
+import pytest
+import speak
+import wire
+from servers import eventually
+
+pytestmark = pytest.mark.native
+BRISK = {"header_timeout": 1.0, "idle_timeout": 1.5, "keep_alive": 0.3}
+
+
+def request(server, method="tools/list", params=None, **options):
+    headers, body = speak.modern(method, params, **options)
+    headers = {"Content-Type": "application/json", "Accept": speak.BOTH, **headers}
+    return wire.request_bytes("POST", server.path, headers, body, host=f"127.0.0.1:{server.port}")
+
+
+def serves_at_once(server):
+    start = time.monotonic()
+    assert speak.reply(speak.ask_modern(server, "tools/list"))["result"]["tools"]
+    assert time.monotonic() - start < 1
+
+
+# ── slow ones ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def dribble(server, data, every, patience):
+    """Sends a byte at a time until the server has had enough; how long that took, None when it never had."""
+    with server.connect() as slow:
+        start = time.monotonic()
+        for byte in data:
+            try:
+                slow.send(bytes([byte]))
+            except OSError:
+                return time.monotonic() - start
+            if not slow.is_quiet(every):
+                with slow.patience(patience):
+                    if slow.ends(patience):
+                        return time.monotonic() - start
+            serves_at_once(server)
+            if time.monotonic() - start > patience:
+                return None
+    return None
+
+
+def test_a_head_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(start):
+    server = start(**BRISK)
+    took = dribble(server, request(server), 0.1, 6)
+    assert took is not None and took < 4
+
+
+def test_a_body_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(start):
+    server = start(**BRISK)
+    whole = request(server)
+    at = whole.index(b"\r\n\r\n") + 4
+    with server.connect() as slow:
+        slow.send(whole[:at])
+        began = time.monotonic()
+        for byte in whole[at:]:
+            try:
+                slow.send(bytes([byte]))
+            except OSError:
+                break
+            if not slow.is_quiet(0.2):
+                break
+            serves_at_once(server)
+            assert time.monotonic() - began < 12, "a body that takes for ever is waited for"
+        assert slow.ends(5)
+
+
+def test_a_body_that_stops_coming_is_given_up(start):
+    server = start(**BRISK)
+    with server.connect() as slow:
+        slow.send(request(server)[:-10])
+        assert slow.ends(8)
+    serves_at_once(server)
+
+
+def test_a_reader_that_takes_a_byte_a_second_holds_nobody_up_and_is_cut_off(start):
+    server = start(**BRISK)
+    before = server.sockets()
+    with server.connect(receive_buffer=4096) as slow:
+        slow.socket.settimeout(0.2)
+        one = request(server)
+        try:
+            for _ in range(3000):  # some 30 MB of answers, which nobody fetches
+                slow.send(one)
+        except OSError:
+            pass  # it no longer reads: as it should
+        assert server.resident() < 400 << 20
+        slow.socket.settimeout(5)
+        for _ in range(4):
+            slow.socket.recv(1)
+            serves_at_once(server)
+            time.sleep(1)
+        assert eventually(lambda: server.sockets() <= before, within=10), "the reader is waited for"
+    serves_at_once(server)
+
+
+def test_1000_idle_connections_hold_nobody_up_and_are_ended(start):
+    server = start(**BRISK)
+    before = server.sockets()
+    idle = [server.connect() for _ in range(1000)]
+    try:
+        for connection in idle[::2]:
+            connection.send(request(server))
+        for connection in idle[::2]:
+            assert connection.response().status == 200
+        serves_at_once(server)
+        assert server.sockets() >= before + 900
+        assert eventually(lambda: server.sockets() <= before, within=8), "idle connections stay"
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def test_a_connection_at_work_is_not_idle(start):
+    server = start(**BRISK)
+    with server.connect() as connection:
+        answer = speak.call_modern(server, "test_slow", {"ms": 2500}, connection=connection)
+        assert speak.text_of(speak.reply(answer))
+    with speak.listen(server, {"toolsListChanged": True}) as stream:
+        assert stream.message()["method"] == "notifications/subscriptions/acknowledged"
+        assert stream.no_message(2.5)
+        speak.call_modern(server, "test_trigger_tool_change", {})
+        assert stream.message()["method"] == "notifications/tools/list_changed"
+
+
+# ── heads ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_headers_over_64_KiB_are_431_or_end_the_connection(server):
+    with server.connect() as connection:
+        data = wire.request_bytes("POST", server.path, {"X-Long": "x" * (70 << 10), "Host": "127.0.0.1"}, b"{}")
+        try:
+            connection.send(data)
+            assert connection.response().status == 431
+        except (OSError, wire.Gone):
+            pass
+    serves_at_once(server)
+
+
+def test_headers_without_end_are_cut_off_before_they_fill_the_memory(server):
+    before = server.resident()
+    with server.connect() as connection:
+        connection.send(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        sent, line = 0, b"X-More: " + b"y" * 1000 + b"\r\n"
+        try:
+            while sent < 50 << 20:
+                connection.send(line * 100)
+                sent += len(line) * 100
+        except OSError:
+            pass
+        assert sent < 50 << 20
+    assert server.resident() < before + (20 << 20)
+    serves_at_once(server)
+
+
+def test_headers_of_a_decent_size_are_taken(server):
+    answer = speak.ask_modern(server, "tools/list", headers={"X-Long": "x" * (48 << 10)})
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\r\n\r\n\r\n\r\nnonsense\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /mcp\r\n\r\n",
+        b"POST /mcp HTTP/9.9\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nBad Header: 1\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX: a\0b\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nHost: a\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+    ids=[
+        "words",
+        "tls",
+        "http 0.9",
+        "http 9.9",
+        "length -1",
+        "two lengths",
+        "space",
+        "nul",
+        "no host",
+        "two hosts",
+        "http 2",
+    ],
+)
+def test_what_is_no_http_request_is_400_or_ends_the_connection(start, data):
+    server = start(**BRISK)
+    with server.connect() as connection:
+        connection.send(data)
+        got = b""
+        try:
+            while piece := connection.socket.recv(65536):
+                got += piece
+                if b"\r\n\r\n" in got:
+                    break
+        except OSError:
+            pass
+        assert not got or got[9:12] in (b"400", b"421", b"403", b"505", b"431"), got[:300]
+    serves_at_once(server)
+
+
+# ── pipelines, chunks, Expect ───────────────────────────────────────────────────────────────────────
+
+
+def test_pipelined_requests_are_answered_in_order(server):
+    slow_first = request(server, "tools/call", {"name": "test_slow", "arguments": {"ms": 200}}, id="slow")
+    rest = [request(server, id=f"r{n}") for n in range(50)]
+    with server.connect() as connection:
+        connection.send(slow_first + b"".join(rest))
+        ids = [speak.reply(connection.response())["id"] for _ in range(51)]
+    assert ids == ["slow", *(f"r{n}" for n in range(50))]
+
+
+def test_a_request_in_two_segments_and_two_in_one(server):
+    one, other = request(server, id=1), request(server, id=2)
+    both = one + other
+    for cut in (1, 20, len(one) - 1, len(one), len(one) + 1, len(both) - 1):
+        with server.connect() as connection:
+            connection.send(both[:cut])
+            time.sleep(0.02)
+            connection.send(both[cut:])
+            assert [speak.reply(connection.response())["id"] for _ in range(2)] == [1, 2]
+
+
+def test_expect_100_continue_is_answered_before_the_body(server):
+    headers, body = speak.modern("tools/list", id=7)
+    body = json.dumps(body).encode()
+    headers |= {"Content-Type": "application/json", "Accept": speak.BOTH, "Expect": "100-continue"}
+    with server.connect() as connection:
+        connection.request("POST", server.path, {**headers, "Content-Length": str(len(body))})
+        assert connection.head(interim=True).status == 100
+        connection.send(body)
+        assert speak.reply(connection.response())["id"] == 7
+
+
+def test_expect_100_continue_with_a_body_that_is_too_large_is_413_and_no_100(server):
+    headers, _ = speak.modern("tools/list")
+    headers |= {"Content-Type": "application/json", "Expect": "100-continue", "Content-Length": str(5 << 20)}
+    with server.connect() as connection:
+        connection.request("POST", server.path, headers)
+        assert connection.head(interim=True).status == 413
+
+
+def chunked(server, pieces, id=9):
+    headers, body = speak.modern("tools/list", id=id)
+    text = json.dumps(body).encode()
+    step = -(-len(text) // pieces)
+    chunks = [text[at : at + step] for at in range(0, len(text), step)]
+    headers |= {"Content-Type": "application/json", "Accept": speak.BOTH, "Transfer-Encoding": "chunked"}
+    head = wire.request_bytes("POST", server.path, headers, host=f"127.0.0.1:{server.port}")
+    return head + b"".join(b"%X;a=b\r\n%s\r\n" % (len(it), it) for it in chunks) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 10_000])
+def test_chunked_bodies(server, pieces):
+    data = chunked(server, pieces)
+    with server.connect() as connection:
+        connection.send(data + request(server, id=10))
+        assert [speak.reply(connection.response())["id"] for _ in range(2)] == [9, 10]
+
+
+def test_a_chunked_body_that_grows_over_the_limit_is_413(server):
+    data = chunked(server, 1)
+    head = data[: data.index(b"\r\n\r\n") + 4]
+    with server.connect() as connection:
+        connection.send(head)
+        piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+        try:
+            for _ in range(80):
+                connection.send(piece)
+        except OSError:
+            pass
+        assert connection.response().status == 413
+    serves_at_once(server)
+
+
+@pytest.mark.parametrize("bad", [b"zz\r\n{}\r\n0\r\n\r\n", b"-1\r\n", b"FFFFFFFFFFFFFFFFFF\r\n", b"2\r\n{}xx0\r\n\r\n"])
+def test_chunks_that_lie_are_400_or_end_the_connection(start, bad):
+    server = start(**BRISK)
+    data = chunked(server, 1)
+    head = data[: data.index(b"\r\n\r\n") + 4]
+    with server.connect() as connection:
+        connection.send(head + bad)
+        try:
+            assert connection.response().status in (400, 413)
+        except wire.Gone:
+            pass
+    serves_at_once(server)
+
+
+def test_the_head_and_the_first_event_are_one_segment(server):
+    with server.connect() as connection:
+        speak.send_modern(connection, server, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        first = connection.socket.recv(65536)
+        assert b"\r\n\r\n" in first and b"notifications/subscriptions/acknowledged" in first
+
+
+def test_connection_close_is_kept_to(server):
+    with server.connect() as connection:
+        answer = speak.ask_modern(server, "tools/list", connection=connection, headers={"Connection": "close"})
+        assert answer.status == 200 and answer.header("connection") == "close"
+        assert connection.ends(2)

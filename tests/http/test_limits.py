@@ -1,0 +1,92 @@
+"""Limits: what is too much is 503 with the time to wait, and there is room again afterwards."""
+
+import time
+
+import pytest
+import speak
+from servers import eventually
+from speak import Session, refused
+
+pytestmark = pytest.mark.options
+
+
+def too_much(answer, *settings):
+    text = refused(answer, 503)
+    assert int(answer.header("retry-after")) >= 1
+    assert any(setting in text for setting in settings), text
+
+
+def initialize(server):
+    params = {"protocolVersion": speak.LATEST_LEGACY, "capabilities": {}, "clientInfo": speak.CLIENT}
+    with server.connect() as connection:
+        speak.post(connection, server.path, speak.message("initialize", params))
+        return connection.response()
+
+
+def test_sessions(start):
+    server = start(max_sessions=2)
+    with Session(server) as one, Session(server) as other:
+        answer = initialize(server)
+        too_much(answer, "max_sessions", "maxSessions")
+        assert answer.header("mcp-session-id") is None
+        assert one.ask("ping")["result"] == other.ask("ping")["result"] == {}
+        # The modern era needs no session.
+        assert speak.call_modern(server, "test_simple_text").status == 200
+        one.delete()
+        assert initialize(server).status == 200
+        too_much(initialize(server), "max_sessions", "maxSessions")
+
+
+def test_streams_of_a_session(start):
+    server = start(max_streams=2)
+    with Session(server) as session, Session(server) as other, session.stream(), session.stream() as second:
+        connection, head = session.get()
+        with connection:
+            head.body = connection.body()
+            too_much(head, "max_streams", "maxStreams")
+        with other.stream():
+            assert session.ask("ping")["result"] == {}
+        second.close()
+
+        def room():
+            connection, head = session.get()
+            connection.close()
+            return head.status == 200
+
+        assert eventually(room)
+
+
+def test_calls_in_flight(start, era):
+    server = start(max_in_flight=4)
+    sessions = [Session(server) for _ in range(5)] if era == "legacy" else [None] * 5
+    call = {"name": "test_slow", "arguments": {"ms": 700}}
+
+    def begin(session):
+        connection = server.connect()
+        if session:
+            session.send(speak.message("tools/call", call), connection=connection)
+        else:
+            speak.send_modern(connection, server, "tools/call", call)
+        return connection
+
+    busy = [begin(session) for session in sessions[:4]]
+    time.sleep(0.2)
+    with begin(sessions[4]) as one_more:
+        too_much(one_more.response(), "max_in_flight", "maxInFlight")
+    for connection in busy:
+        with connection:
+            assert speak.text_of(speak.reply(connection.response())) == "Took 700 ms"
+    with begin(sessions[4]) as again:
+        assert speak.text_of(speak.reply(again.response())) == "Took 700 ms"
+    for session in sessions:
+        if session:
+            session.connection.close()
+
+
+def test_the_bodys_limit_is_an_option(start, era):
+    server = start(max_body=2000)
+    with server.connect() as connection:
+        headers, body = speak.modern("tools/list", meta_more={"example.com/pad": "x" * 2000})
+        speak.post(connection, server.path, body, headers)
+        refused(connection.response(), 413)
+    assert speak.ask_modern(server, "tools/list").status == 200

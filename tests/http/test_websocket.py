@@ -1,0 +1,145 @@
+"""WebSocket on the endpoint: one message a frame, both eras, the same guards."""
+
+import json
+
+import pytest
+import speak
+from servers import eventually
+from speak import message, notification, refused
+from websocket import BINARY, CLOSE, PING, PONG, TEXT, WebSocket, frame
+
+pytestmark = pytest.mark.native
+
+
+@pytest.fixture
+def socket(server):
+    with WebSocket(server) as socket:
+        assert socket.head.status == 101, socket.head
+        yield socket
+
+
+def modern(method, params=None, **options):
+    return speak.modern(method, params, **options)[1]
+
+
+def initialize(socket, version=speak.LATEST_LEGACY):
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": speak.CLIENT}
+    said = socket.ask(message("initialize", params))
+    socket.send(notification("notifications/initialized"))
+    assert said["result"]["protocolVersion"] == version
+
+
+def test_the_modern_era(socket):
+    assert speak.MODERN in socket.ask(modern("server/discover"))["result"]["supportedVersions"]
+    assert speak.text_of(socket.ask(modern("tools/call", {"name": "test_simple_text"})))
+    socket.send(modern("tools/call", {"name": "test_tool_with_progress"}, id="p", meta_more={"progressToken": 3}))
+    said = [socket.message() for _ in range(4)]
+    assert [it["params"]["progress"] for it in said[:3]] == [0, 50, 100] and said[3]["id"] == "p"
+
+
+@pytest.mark.parametrize("version", speak.LEGACY)
+def test_the_legacy_era(socket, version):
+    initialize(socket, version)
+    assert socket.ask(message("ping"))["result"] == {}
+    assert speak.text_of(socket.ask(message("tools/call", {"name": "test_simple_text", "arguments": {}})))
+
+
+def test_both_eras_on_one_socket(socket):
+    initialize(socket)
+    assert socket.ask(modern("tools/list"))["result"]["resultType"] == "complete"
+    assert socket.ask(message("ping"))["result"] == {}
+
+
+def test_many_in_flight_come_back_as_they_are_done(socket):
+    for ms in (300, 10):
+        socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": ms}}, id=ms))
+    assert [socket.message()["id"] for _ in range(2)] == [10, 300]
+
+
+def test_cancelling_by_a_notification_and_by_leaving(server, socket):
+    before = speak.cancelled_so_far(server)
+    socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": 30_000}}, id="a"))
+    socket.send(notification("notifications/cancelled", {"requestId": "a", "_meta": speak.meta()}))
+    assert eventually(lambda: speak.cancelled_so_far(server) == before + 1)
+    socket.send(modern("tools/call", {"name": "test_slow", "arguments": {"ms": 30_000}}, id="b"))
+    assert socket.ask(modern("tools/list"))["result"]
+    socket.connection.abort()
+    assert eventually(lambda: speak.cancelled_so_far(server) == before + 2)
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example.com", "null", "https://localhost.evil.example.com"])
+def test_the_origin_is_checked(server, origin):
+    with WebSocket(server, Origin=origin) as socket:
+        refused(socket.head, 403)
+
+
+def test_the_host_is_checked(server):
+    with WebSocket(server, Host="evil.example.com") as socket:
+        refused(socket.head, 421)
+
+
+def test_our_own_pages_may(server):
+    with WebSocket(server, Origin=f"http://127.0.0.1:{server.port}") as socket:
+        assert socket.ask(modern("tools/list"))["result"]
+
+
+def test_a_ping_is_answered_and_a_close_too(socket):
+    socket.connection.send(frame(PING, b"there?"))
+    assert socket.frame() == (PONG, b"there?")
+    socket.connection.send(frame(CLOSE, b"\x03\xe8bye"))
+    assert socket.closed_with() == 1000
+    assert socket.connection.ends(3)
+
+
+def test_a_message_in_fragments_is_one_message(socket):
+    text = json.dumps(modern("tools/list", id="whole")).encode()
+    socket.connection.send(frame(TEXT, text[:5], fin=False) + frame(PING, b"") + frame(0, text[5:]))
+    said = [socket.frame() for _ in range(2)]
+    assert (PONG, b"") in said
+    assert json.loads(next(payload for opcode, payload in said if opcode == TEXT))["id"] == "whole"
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"nonsense", b"[" * 100_000])
+def test_what_is_no_json_is_told_and_the_socket_stays(socket, text):
+    socket.connection.send(frame(TEXT, text))
+    assert socket.message()["error"]["code"] in (-32700, -32600)
+    assert socket.ask(modern("tools/list"))["result"]
+
+
+def test_a_handshake_of_another_kind_is_refused(server):
+    for headers in ({"Sec-WebSocket-Version": "8"}, {"Sec-WebSocket-Key": None}, {"Sec-WebSocket-Key": "short"}):
+        with WebSocket(server, **headers) as socket:
+            assert 400 <= socket.head.status < 500 or headers.get("Sec-WebSocket-Key") == "short"
+
+
+@pytest.mark.parametrize(
+    "bad, code",
+    [
+        (frame(TEXT, b"{}", mask=False), 1002),
+        (frame(TEXT, b"\xff\xfe"), 1007),
+        (frame(3, b"?"), 1002),
+        (frame(PING, b"x" * 200), 1002),
+        (frame(BINARY, b"{}"), 1003),
+    ],
+    ids=["unmasked", "not UTF-8", "unknown opcode", "long ping", "binary"],
+)
+def test_frames_against_the_rules_end_the_socket(server, bad, code):
+    with WebSocket(server) as socket:
+        socket.connection.send(bad)
+        assert socket.closed_with() in (code, None)
+    assert speak.ask_modern(server, "tools/list").status == 200
+
+
+def test_a_message_over_the_limit_ends_the_socket(server):
+    before = server.resident()
+    with WebSocket(server) as socket:
+        try:
+            socket.connection.send(frame(TEXT, b"x" * (5 << 20)))
+        except OSError:
+            pass
+        assert socket.closed_with() in (1009, None)
+    with WebSocket(server) as socket:  # and one that only claims to be
+        socket.connection.send(b"\x81\xff" + (1 << 62).to_bytes(8, "big") + b"mask")
+        assert socket.closed_with() in (1009, 1002, None)
+    assert server.resident() < before + (64 << 20)
+    assert speak.ask_modern(server, "tools/list").status == 200

@@ -1,0 +1,342 @@
+"""HTTP/1.1 by hand: bytes out, and what comes back taken apart strictly, so that a test sees what a peer would see."""
+
+import json
+import select
+import socket
+import ssl
+import time
+from dataclasses import dataclass, field
+
+TIMEOUT = 10.0
+
+
+class Gone(Exception):
+    """The server closed the connection before what was read for was complete."""
+
+
+class Malformed(Exception):
+    """What came is not HTTP/1.1 or not an event stream."""
+
+
+@dataclass
+class Response:
+    status: int
+    reason: str
+    fields: list[tuple[str, str]]
+    body: bytes = b""
+
+    def header(self, name):
+        """The one value of a header, or None; a header that came twice fails."""
+        values = [value for key, value in self.fields if key == name.lower()]
+        if len(values) > 1:
+            raise Malformed(f"{name} came {len(values)} times: {values}")
+        return values[0] if values else None
+
+    @property
+    def type(self):
+        return (self.header("content-type") or "").partition(";")[0].strip()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+@dataclass
+class Event:
+    """One event; a block that has only comments is one with `comment`, and one that has only `retry` has only that."""
+
+    data: str | None = None
+    event: str = "message"
+    id: str | None = None
+    retry: int | None = None
+    comment: str | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def json(self):
+        return json.loads(self.data)
+
+
+def request_bytes(method, path, headers=None, body=None, *, host="127.0.0.1"):
+    """A request's bytes; a header whose value is None is left out, one whose value is a list comes that often."""
+    if isinstance(body, (dict, list)):
+        body = json.dumps(body, ensure_ascii=False).encode()
+    given = {"Host": host}
+    if body is not None:
+        given["Content-Length"] = str(len(body))
+    names = {name.lower(): name for name in given}
+    for name, value in (headers or {}).items():
+        given.pop(names.get(name.lower(), name), None)
+        given[name] = value
+    lines = [f"{method} {path} HTTP/1.1"]
+    for name, value in given.items():
+        if value is not None:
+            lines += [f"{name}: {it}" for it in (value if isinstance(value, list) else [value])]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
+
+
+class Connection:
+    def __init__(self, address, *, tls=None, name=None, timeout=TIMEOUT, receive_buffer=None):
+        self.address = address
+        self.timeout = timeout
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(timeout)
+        self.socket.connect(address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=name or address[0])
+        self.buffer = b""
+        self._body = Counted(0)
+        self._text = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.socket.close()
+
+    def abort(self):
+        """Ends the connection with a reset, as a process that was killed does."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.socket.close()
+
+    # ── out ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def request(self, method, path, headers=None, body=None):
+        host, port = self.address[:2]
+        host = f"[{host}]" if ":" in host else host
+        self.send(request_bytes(method, path, headers, body, host=f"{host}:{port}"))
+
+    def ask(self, method, path, headers=None, body=None):
+        """A request and its whole response."""
+        self.request(method, path, headers, body)
+        return self.response(to=method)
+
+    # ── in ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _fill(self):
+        try:
+            data = self.socket.recv(65536)
+        except (ConnectionResetError, ssl.SSLEOFError):
+            data = b""
+        if not data:
+            raise Gone(f"the connection ended; unread: {self.buffer[:200]!r}")
+        self.buffer += data
+
+    def _line(self):
+        while b"\n" not in self.buffer:
+            self._fill()
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        if not line.endswith(b"\r"):
+            raise Malformed(f"a line of the head that does not end with CRLF: {line!r}")
+        return line[:-1].decode("latin-1")
+
+    def head(self, *, to="POST", interim=False):
+        """The next response's head; 1xx responses are passed over unless `interim`."""
+        while True:
+            version, _, rest = self._line().partition(" ")
+            status, _, reason = rest.partition(" ")
+            if version != "HTTP/1.1" or len(status) != 3 or not status.isdigit():
+                raise Malformed(f"not a status line: {version} {rest}")
+            response = Response(int(status), reason, [])
+            while line := self._line():
+                name, colon, value = line.partition(":")
+                if not colon or not name or name != name.strip():
+                    raise Malformed(f"not a header line: {line!r}")
+                response.fields.append((name.lower(), value.strip()))
+            if interim or response.status >= 200:
+                break
+        self._body, self._text = self._framing(response, to), b""
+        return response
+
+    def _framing(self, response, to):
+        length, coding = response.header("content-length"), response.header("transfer-encoding")
+        if to == "HEAD" or response.status in (204, 304) or response.status < 200:
+            return Counted(0)
+        if coding is not None:
+            if coding.lower() != "chunked" or length is not None:
+                raise Malformed(f"transfer-encoding {coding!r} with content-length {length!r}")
+            return Chunked()
+        return ToTheEnd() if length is None else Counted(int(length))
+
+    def response(self, *, to="POST"):
+        response = self.head(to=to)
+        response.body = self.body()
+        return response
+
+    def body(self):
+        """What is left of the body, whole."""
+        return b"".join(iter(lambda: self._body.read(self), b""))
+
+    def piece(self):
+        """The next bytes of the body, b"" at its end. A timeout loses nothing."""
+        return self._body.read(self)
+
+    def event(self, *, comments=False):
+        """The next event, None at the end of the stream. Lines may end with LF, CR or CRLF, as the standard has it."""
+        while True:
+            text = self._text
+            if not text.endswith(b"\r"):
+                text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                block, end, rest = text.partition(b"\n\n")
+                if end:
+                    self._text = rest
+                    event = parse_event(block.decode())
+                    if comments or event.comment is None:
+                        return event
+                    continue
+            if not (piece := self.piece()):
+                if self._text.strip():
+                    raise Malformed(f"the stream ended inside an event: {self._text!r}")
+                return None
+            self._text += piece
+
+    def events(self):
+        """All events to the end of the stream."""
+        return list(iter(self.event, None))
+
+    def message(self, within=None):
+        """The next JSON-RPC message of an event stream; priming events and comments are passed over."""
+        with self.patience(within):
+            while event := self.event():
+                if event.data:
+                    return event.json()
+        raise Gone("the event stream ended")
+
+    def messages(self):
+        """All JSON-RPC messages to the end of the stream."""
+        return [event.json() for event in self.events() if event.data]
+
+    # ── silence and ends ────────────────────────────────────────────────────────────────────────────
+
+    def patience(self, seconds):
+        return _Patience(self.socket, seconds)
+
+    def is_quiet(self, seconds):
+        """Whether nothing comes for so long; an end of the connection is not nothing."""
+        return not self.buffer and not select.select([self.socket], [], [], seconds)[0]
+
+    def no_message(self, seconds):
+        """Whether no JSON-RPC message comes for so long; comments may."""
+        until = time.monotonic() + seconds
+        try:
+            while (left := until - time.monotonic()) > 0:
+                with self.patience(left):
+                    event = self.event(comments=True)
+                if event is None or event.data:
+                    return False
+        except TimeoutError:
+            pass
+        return True
+
+    def ends(self, within=TIMEOUT):
+        """Whether the server closes the connection in that time; what else comes is thrown away."""
+        until = time.monotonic() + within
+        while (left := until - time.monotonic()) > 0:
+            self.socket.settimeout(left)
+            try:
+                if not self.socket.recv(65536):
+                    return True
+            except TimeoutError:
+                return False
+            except (ConnectionError, ssl.SSLError):
+                return True
+        return False
+
+
+class Counted:
+    def __init__(self, left):
+        self.left = left
+
+    def read(self, connection):
+        if not self.left:
+            return b""
+        if not connection.buffer:
+            connection._fill()
+        piece, connection.buffer = connection.buffer[: self.left], connection.buffer[self.left :]
+        self.left -= len(piece)
+        return piece
+
+
+class Chunked:
+    """`at` is where the next byte belongs: a size, a chunk, the line end after one, the line after the last."""
+
+    def __init__(self):
+        self.at, self.chunk = "size", Counted(0)
+
+    def read(self, connection):
+        while self.at != "end":
+            if self.at == "size":
+                size = int(connection._line().partition(";")[0], 16)
+                self.at, self.chunk = ("chunk", Counted(size)) if size else ("last", self.chunk)
+            elif self.at == "chunk":
+                if piece := self.chunk.read(connection):
+                    return piece
+                self.at = "after"
+            else:
+                if connection._line():
+                    raise Malformed("a chunk that is longer than it says, or a trailer")
+                self.at = "size" if self.at == "after" else "end"
+        return b""
+
+
+class ToTheEnd:
+    def read(self, connection):
+        if not connection.buffer:
+            try:
+                connection._fill()
+            except Gone:
+                return b""
+        piece, connection.buffer = connection.buffer, b""
+        return piece
+
+
+class _Patience:
+    """Another timeout for a while; None leaves the one there is."""
+
+    def __init__(self, of, seconds):
+        self.of, self.seconds = of, seconds
+
+    def __enter__(self):
+        self.before = self.of.gettimeout()
+        if self.seconds is not None:
+            self.of.settimeout(self.seconds)
+
+    def __exit__(self, *_):
+        if self.of.fileno() >= 0:
+            self.of.settimeout(self.before)
+
+
+def parse_event(block):
+    event = Event(lines=block.split("\n"))
+    data, said = [], False
+    for line in event.lines:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if not name:
+            event.comment = value
+            continue
+        said = True
+        match name:
+            case "data":
+                data.append(value)
+            case "event":
+                event.event = value
+            case "id":
+                event.id = value
+            case "retry":
+                event.retry = int(value)
+            case _:
+                raise Malformed(f"an unknown field: {line!r}")
+    if said:
+        event.comment = None
+    if data:
+        event.data = "\n".join(data)
+    return event
