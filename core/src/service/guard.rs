@@ -93,7 +93,7 @@ impl Guard {
             match Host::parse(text) {
                 Some(host) => hosts.push(host.without_default_port()),
                 None => {
-                    tracing::warn!("allowed_hosts: {text:?} is no host[:port], and lets nobody in")
+                    tracing::warn!("allowed_hosts: {text:?} is no host[:port], and lets nobody in");
                 }
             }
         }
@@ -104,7 +104,7 @@ impl Guard {
                     hosts.push(origin.host.without_default_port());
                 }
                 None => {
-                    tracing::warn!("public_url: {url:?} is no URL like https://example.org/mcp")
+                    tracing::warn!("public_url: {url:?} is no URL like https://example.org/mcp");
                 }
             }
         }
@@ -198,13 +198,11 @@ impl Guard {
         if !matches!(&*origin.scheme, "http" | "https") {
             return false;
         }
-        match self.is_loopback {
-            true => origin.host.is_loopback(),
-            false => {
-                let own = Some(origin.host.without_default_port());
-                self.origins.is_empty() && !hosts.is_empty() && hosts.iter().all(|it| *it == own)
-            }
+        if self.is_loopback {
+            return origin.host.is_loopback();
         }
+        let own = Some(origin.host.without_default_port());
+        self.origins.is_empty() && !hosts.is_empty() && hosts.iter().all(|it| *it == own)
     }
 
     /// The value of `Access-Control-Allow-Origin`.

@@ -118,14 +118,13 @@ pub fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
 
 /// A header's value that says `text`: in base64 where a header could not carry it, or it looks as if it were in one.
 pub fn encode_value(text: &str) -> String {
-    let is_plain = text.bytes().all(|it| matches!(it, b' '..=b'~'))
-        && !text.starts_with(' ')
-        && !text.ends_with(' ')
-        && !(text.starts_with(ENCODED_PREFIX) && text.ends_with(ENCODED_SUFFIX));
-    match is_plain {
-        true => text.to_owned(),
-        false => format!("{ENCODED_PREFIX}{}{ENCODED_SUFFIX}", STANDARD.encode(text)),
+    let is_printable = text.bytes().all(|it| matches!(it, b' '..=b'~'));
+    let is_padded = text.starts_with(' ') || text.ends_with(' ');
+    let looks_encoded = text.starts_with(ENCODED_PREFIX) && text.ends_with(ENCODED_SUFFIX);
+    if is_printable && !is_padded && !looks_encoded {
+        return text.to_owned();
     }
+    format!("{ENCODED_PREFIX}{}{ENCODED_SUFFIX}", STANDARD.encode(text))
 }
 
 /// Decodes a header's value for `agrees`, whose error says what the body says instead.

@@ -239,16 +239,12 @@ impl Argument<'_> {
 fn exact_integer(text: &str) -> Option<i64> {
     // JSON's grammar, not Rust's: `inf`, `+1` and `.5` are no numbers.
     let number: serde_json::Number = serde_json::from_str(text).ok()?;
-    let integer = match number.as_i64() {
-        Some(integer) => integer,
-        None => {
-            let float = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 9.1e15)?;
-            #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 or so")]
-            {
-                float as i64
-            }
-        }
-    };
+    if let Some(integer) = number.as_i64() {
+        return SAFE_INTEGERS.contains(&integer).then_some(integer);
+    }
+    let float = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 9.1e15)?;
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53 or so")]
+    let integer = float as i64;
     SAFE_INTEGERS.contains(&integer).then_some(integer)
 }
 
