@@ -18,6 +18,8 @@ pub struct Error {
     /// The JSON-RPC code, where the peer sent one.
     pub code: Option<i64>,
     pub data: Option<Box<RawValue>>,
+    /// The status of the HTTP reply that is to blame.
+    pub http_status: Option<u16>,
     /// How the server's process ended, where it did; a signal's number below zero.
     pub exit_status: Option<i32>,
     /// The last lines that the server's process wrote to its standard error.
@@ -63,6 +65,7 @@ impl Error {
             phase: None,
             code: None,
             data: None,
+            http_status: None,
             exit_status: None,
             stderr: None,
             source: None,

@@ -11,7 +11,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw},
     router::{Failure, Offers, Reply},
-    service::{self, Run, Service},
+    service::{self, Effect, Run, Service, Start},
     session::client::{
         self, ClientConfig, ClientSession, RequestKey, RequestOptions, ServerIdentity,
     },
@@ -60,7 +60,7 @@ impl Pair {
     ) -> Self {
         Self {
             client: ClientSession::new(Arc::new(config)),
-            server: Service::new(offers, 0),
+            server: Service::new(offers, &start(now)),
             wire: Vec::new(),
             running: Vec::new(),
             events: VecDeque::new(),
@@ -166,16 +166,21 @@ impl Pair {
                 self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
                 self.client.handle(self.now, client::Input::Frame(&frame));
             }
-            service::Output::Run(run) => match (self.runner)(&run) {
+            service::Output::Effect(Effect::Run(run)) => match (self.runner)(&run) {
                 Some(outcome) => {
                     self.server.handle(self.now, service::Input::Done(run.context.call, outcome));
                 }
                 None => self.running.push(run),
             },
-            service::Output::Cancel(call) => {
+            service::Output::Effect(Effect::Cancel(call)) => {
                 self.running.retain(|it| it.context.call != call);
             }
-            service::Output::Report(_) => (),
+            service::Output::Effect(Effect::Answered { .. } | Effect::Report(_)) => (),
         }
     }
+}
+
+/// Circumstances that are the same in every run.
+pub fn start(now: Instant) -> Start {
+    Start { now, unix: 1_800_000_000, seed: [7; 32] }
 }

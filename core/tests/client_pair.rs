@@ -26,6 +26,7 @@ fn offers(revisions: &[Revision]) -> Arc<Offers> {
         page_size: 50,
         list_ttl: Duration::ZERO,
         debug: false,
+        request_state_keys: Vec::new(),
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());

@@ -19,7 +19,7 @@ use std::{
 use gudgeon::{
     protocol::{LoggingLevel, json::to_raw},
     router::{Failure, Offers, Reply},
-    service::{Input, Output, Run, Service},
+    service::{Effect, Input, Output, Run, Service},
     session::{CallId, server::Progress},
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
@@ -220,7 +220,7 @@ impl Shell {
         static OFFERS: OnceLock<Arc<Offers>> = OnceLock::new();
         let offers = OFFERS.get_or_init(|| Arc::new(fixture::offers()));
         Self {
-            service: Service::new(Arc::clone(offers), 0),
+            service: Service::new(Arc::clone(offers), &gudgeon::testing::start(Instant::now())),
             answers: answers.into_iter().cycle(),
             waiting: HashSet::new(),
             cancelled: 0,
@@ -277,12 +277,12 @@ impl Shell {
                     self.replied += batch.map_or(1, |it| it.len());
                     replies.push(frame);
                 }
-                Output::Run(run) => self.run(&run),
-                Output::Cancel(call) => {
+                Output::Effect(Effect::Run(run)) => self.run(&run),
+                Output::Effect(Effect::Cancel(call)) => {
                     self.waiting.remove(&call);
                     self.cancelled += 1;
                 }
-                Output::Report(_) => (),
+                Output::Effect(Effect::Report(_) | Effect::Answered { .. }) => (),
             }
         }
         replies

@@ -23,8 +23,9 @@ fn service() -> Service {
         page_size: 10,
         list_ttl: Duration::ZERO,
         debug: false,
+        request_state_keys: Vec::new(),
     };
-    Service::new(Arc::new(Offers::new(facts)), 0)
+    Service::new(Arc::new(Offers::new(facts)), &gudgeon::testing::start(Instant::now()))
 }
 
 fn ping(id: &str) -> String {

@@ -20,6 +20,7 @@ fn offers() -> Offers {
         page_size: 2,
         list_ttl: Duration::ZERO,
         debug: false,
+        request_state_keys: Vec::new(),
     })
 }
 

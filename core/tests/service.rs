@@ -14,7 +14,7 @@ use std::{
 use gudgeon::{
     protocol::{Tool, json},
     router::{Failure, Handler, Offers, Reply, ToolOffer},
-    service::{Input, Output, Run, Service},
+    service::{Effect, Input, Output, Run, Service},
     session::server::ListKind,
 };
 use serde_json::Value;
@@ -36,7 +36,7 @@ impl Shell {
     }
 
     fn unconfirmed(offers: Offers) -> Self {
-        let service = Service::new(Arc::new(offers), 7);
+        let service = Service::new(Arc::new(offers), &gudgeon::testing::start(Instant::now()));
         let mut shell = Self {
             service,
             now: Instant::now(),
@@ -65,9 +65,10 @@ impl Shell {
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
-                Output::Run(run) => self.runs.push(run),
-                Output::Cancel(call) => self.cancelled.push(call.0),
-                Output::Report(text) => self.reports.push(text),
+                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
+                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Answered { .. }) => (),
             }
         }
     }
@@ -204,8 +205,8 @@ fn an_exception_is_told_by_type_and_reference_and_reported_whole() {
     };
     shell.finish(0, Err(failure));
     let told = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
-    assert_eq!(told, "tool \"crash\" failed: KeyError (reference 00000007-1)");
-    assert!(shell.reports[0].contains("00000007-1") && shell.reports[0].contains("hunter2"));
+    assert_eq!(told, "tool \"crash\" failed: KeyError (reference 95075878-1)");
+    assert!(shell.reports[0].contains("95075878-1") && shell.reports[0].contains("hunter2"));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use conformance::spec;
 use fixture::{Act, Told};
 use gudgeon::{
     protocol::{LoggingLevel, json::to_raw},
-    service::{Input, Output, Run, Service},
+    service::{Effect, Input, Output, Run, Service},
     session::server::Progress,
 };
 use serde_json::Value;
@@ -102,7 +102,12 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
-        Self { service: Service::new(Arc::new(fixture::offers()), 0) }
+        Self {
+            service: Service::new(
+                Arc::new(fixture::offers()),
+                &gudgeon::testing::start(Instant::now()),
+            ),
+        }
     }
 
     fn exchange(&mut self, frame: &[u8]) -> Vec<String> {
@@ -111,8 +116,8 @@ impl Server {
         while let Some(output) = self.service.poll() {
             match output {
                 Output::Send(frame) => sent.push(String::from_utf8(frame).unwrap()),
-                Output::Run(run) => self.run(&run),
-                Output::Cancel(_) | Output::Report(_) => (),
+                Output::Effect(Effect::Run(run)) => self.run(&run),
+                Output::Effect(_) => (),
             }
         }
         sent

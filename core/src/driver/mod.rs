@@ -1,6 +1,25 @@
-//! Shells that drive a [`Service`](crate::service::Service): threads of one's own, or tokio.
+//! What shells drive: a [`Service`](crate::service::Service) or an [`Endpoint`](crate::service::Endpoint) behind a lock.
 
+mod endpoint;
 mod stream;
+mod work;
 mod writer;
 
-pub use stream::{StreamServer, Work};
+pub use endpoint::{EndpointServer, Outbox, Shell};
+pub use stream::StreamServer;
+pub use work::{Backend, Work};
+
+use std::time::{Instant, SystemTime};
+
+use crate::service::Start;
+
+/// This moment, and secrets that nobody can guess.
+///
+/// # Panics
+/// When the system has no random bytes to give.
+pub fn start() -> Start {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).expect("the system gives random bytes");
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Start { now: Instant::now(), unix: since_1970.as_secs(), seed }
+}

@@ -4,17 +4,18 @@
 use std::{
     fs::File,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use super::writer::BatchWriter;
+use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
     framing::{Frame, LineDecoder},
-    protocol::{LoggingLevel, Raw},
+    protocol::{LoggingLevel, Method, Raw},
     router::{Failure, Offers, Reply},
-    service::{Input, Output, Run, Service},
+    service::{Input, Output, Service},
     session::{
         CallId,
+        asking::AskId,
         server::{ListKind, Progress},
     },
 };
@@ -29,21 +30,10 @@ pub struct StreamServer {
     writer: BatchWriter,
 }
 
-/// What the shell has to do now.
-#[derive(Debug, Default)]
-#[must_use = "handlers that are not run are never answered"]
-pub struct Work {
-    pub runs: Vec<Run>,
-    pub cancels: Vec<CallId>,
-    /// Lines for the log.
-    pub reports: Vec<String>,
-}
-
 impl StreamServer {
-    /// `nonce` is any number that tells this process from others in a log.
-    pub fn new(offers: Arc<Offers>, output: File, nonce: u32) -> Arc<Self> {
+    pub fn new(offers: Arc<Offers>, output: File) -> Arc<Self> {
         Arc::new(Self {
-            service: Mutex::new(Service::new(offers, nonce)),
+            service: Mutex::new(Service::new(offers, &start())),
             writer: BatchWriter::new(output),
         })
     }
@@ -68,37 +58,9 @@ impl StreamServer {
         self.drain(&mut service)
     }
 
-    /// A handler has finished. Others may start in its place.
-    pub fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
-        self.handle(Input::Done(call, outcome))
-    }
-
-    pub fn progress(&self, call: CallId, step: Progress) {
-        // Notifications start no handlers.
-        drop(self.handle(Input::Progress(call, step)));
-    }
-
-    pub fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        drop(self.handle(Input::Log { call, level, logger, data }));
-    }
-
-    /// What the server offers from now on, and which lists that changes.
-    pub fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        drop(self.handle(Input::Offers(offers, changed)));
-    }
-
-    /// To be called when the deadline has come.
-    pub fn tick(&self) -> Work {
-        self.handle(Input::Tick)
-    }
-
-    pub fn deadline(&self) -> Option<Instant> {
-        self.lock().deadline()
-    }
-
-    /// The peer is gone: everything in flight is to be stopped.
-    pub fn close(&self) -> Work {
-        self.handle(Input::Closed)
+    /// Subscriptions end with their result; what is in flight goes on.
+    pub fn shut_down(&self) -> Work {
+        self.handle(Input::ShutDown)
     }
 
     /// Writes all that is queued; blocks while the peer reads slowly. Returns at once when another thread writes.
@@ -109,11 +71,6 @@ impl StreamServer {
     /// Writes while the peer has room; the rest is left to a thread. Never blocks.
     pub fn try_flush(&self) {
         self.writer.try_flush();
-    }
-
-    /// Requests that were read and not yet answered.
-    pub fn in_flight(&self) -> usize {
-        self.lock().in_flight()
     }
 
     /// Whether the reader should wait before it reads on.
@@ -154,9 +111,7 @@ impl StreamServer {
         while let Some(output) = service.poll() {
             match output {
                 Output::Send(frame) => self.writer.push(&frame),
-                Output::Run(run) => work.runs.push(run),
-                Output::Cancel(call) => work.cancels.push(call),
-                Output::Report(text) => work.reports.push(text),
+                Output::Effect(effect) => work.add(effect),
             }
         }
         work
@@ -168,16 +123,53 @@ impl StreamServer {
     }
 }
 
-impl Work {
-    pub fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.cancels.is_empty() && self.reports.is_empty()
+impl Backend for StreamServer {
+    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
+        self.handle(Input::Done(call, outcome))
     }
 
-    /// Adds what another step asks for.
-    pub fn extend(&mut self, other: Self) {
-        self.runs.extend(other.runs);
-        self.cancels.extend(other.cancels);
-        self.reports.extend(other.reports);
+    fn progress(&self, call: CallId, step: Progress) {
+        // Notifications start no handlers.
+        drop(self.handle(Input::Progress(call, step)));
+    }
+
+    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
+        drop(self.handle(Input::Log { call, level, logger, data }));
+    }
+
+    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work {
+        self.handle(Input::Ask { call, ask, method, params })
+    }
+
+    fn page_done(&self, page: &str) {
+        drop(self.handle(Input::PageDone(page)));
+    }
+
+    /// One stream carries everything, and is not resumed.
+    fn close_stream(&self, _: CallId, _: Option<Duration>) {}
+
+    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
+        drop(self.handle(Input::Offers(offers, changed)));
+    }
+
+    fn updated(&self, uri: &str) {
+        drop(self.handle(Input::Updated(uri)));
+    }
+
+    fn tick(&self) -> Work {
+        self.handle(Input::Tick)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.lock().deadline()
+    }
+
+    fn close(&self) -> Work {
+        self.handle(Input::Closed)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.lock().in_flight()
     }
 }
 

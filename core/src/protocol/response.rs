@@ -1,6 +1,8 @@
 //! What a server answers, revision-neutral.
 
-use super::{Implementation, Prompt, Question, Raw, Resource, ResourceTemplate, ServerCapabilities, Tool};
+use super::{
+    Implementation, Prompt, Question, Raw, Resource, ResourceTemplate, ServerCapabilities, Tool,
+};
 use std::sync::Arc;
 
 /// The answer to a request, not yet spelled for any revision.

@@ -2,19 +2,26 @@
 
 use std::{sync::Arc, time::Duration};
 
+use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{Finish, Handler, Offers, Registry, registry::Offer, resource};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{CompleteRequest, CompletionTarget, Listing, Method, Raw, Request, Response},
+    protocol::{
+        CompleteRequest, CompletionTarget, Listing, Method, Raw, Request, Response,
+        SubscriptionFilter,
+    },
     schema::Checked,
+    wire,
 };
 
 /// What is to be done about a request.
 #[derive(Debug)]
 pub enum Dispatch {
     Answer(Result<Response, Fault>),
+    /// The client listens from now on, to what is honoured of its filter.
+    Listen(SubscriptionFilter),
     Run(Job),
 }
 
@@ -28,8 +35,8 @@ pub struct Job {
     pub timeout: Option<Duration>,
 }
 
-/// Answers a request, or finds who does.
-pub fn dispatch(offers: &Offers, request: Request) -> Dispatch {
+/// Answers a request, or finds who does. `headers` are the HTTP request's, where they must agree with the arguments.
+pub fn dispatch(offers: &Offers, request: Request, headers: Option<&HeaderMap>) -> Dispatch {
     let answer = match request {
         Request::Initialize(_) | Request::Discover => {
             Ok(Response::Description(Arc::new(offers.describe())))
@@ -51,15 +58,20 @@ pub fn dispatch(offers: &Offers, request: Request) -> Dispatch {
                 .map(Response::ResourceTemplates)
         }
         Request::CallTool { name, arguments, .. } => {
-            return run(call_tool(offers, &name, arguments.as_ref()));
+            return run(call_tool(offers, &name, arguments.as_ref(), headers));
         }
         Request::ReadResource { uri, .. } => return run(read_resource(offers, uri)),
         Request::GetPrompt { name, arguments, .. } => {
             return run(get_prompt(offers, &name, arguments));
         }
         Request::Complete(request) => return complete(offers, request),
-        Request::Subscribe { .. } | Request::Unsubscribe { .. } | Request::Listen { .. } => {
-            Err(Fault::unknown_method(request.method().as_str()))
+        Request::Subscribe { uri } => match offers.has_resource(&uri) {
+            true => Ok(Response::Empty),
+            false => Err(resource::not_found(&uri, None)),
+        },
+        Request::Unsubscribe { .. } => Ok(Response::Empty),
+        Request::Listen { notifications } => {
+            return Dispatch::Listen(offers.honoured(notifications));
         }
         Request::Other { method, params } => return run(other(offers, method.as_str(), params)),
     };
@@ -96,12 +108,20 @@ fn resources<T: Offer>(
     }
 }
 
-fn call_tool(offers: &Offers, name: &str, arguments: Option<&Raw>) -> Result<Job, Fault> {
+fn call_tool(
+    offers: &Offers,
+    name: &str,
+    arguments: Option<&Raw>,
+    headers: Option<&HeaderMap>,
+) -> Result<Job, Fault> {
     let offer = offers
         .tools
         .get(name)
         .ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
+    if let Some(headers) = headers {
+        wire::check_params(headers, &offer.mirrored, given)?;
+    }
     let input = match offer.input.check_arguments(given) {
         Ok(Checked::AsGiven) => given.to_owned(),
         Ok(Checked::Decoded(arguments)) => arguments,

@@ -24,7 +24,7 @@ use crate::{
     error::Error,
     protocol::{
         CacheHint, CompletionTarget, Implementation, ListCapability, Method, ResourcesCapability,
-        Revision, ServerCapabilities, ServerDescription, json::raw,
+        Revision, ServerCapabilities, ServerDescription, SubscriptionFilter, json::raw,
     },
 };
 
@@ -54,6 +54,9 @@ pub struct ServerFacts {
     pub list_ttl: Duration,
     /// Whether callers see the traceback of an exception.
     pub debug: bool,
+    /// What clients carry between the rounds of a call is sealed with the first, and opened with any. None: a key of
+    /// this process's own.
+    pub request_state_keys: Vec<Vec<u8>>,
 }
 
 impl Offers {
@@ -121,6 +124,24 @@ impl Offers {
         self.completions.get(&(target.clone(), argument.to_owned()))
     }
 
+    /// Whether this URI can be read.
+    fn has_resource(&self, uri: &str) -> bool {
+        self.resources.get(uri).is_some()
+            || self.templates.iter().any(|it| it.uri.match_uri(uri).is_some())
+    }
+
+    /// What of a filter the server can tell of: the lists that it declares, and any resource while it has some.
+    fn honoured(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
+        let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
+        let keep = |asked: Option<bool>, offered: bool| asked.filter(|it| *it && offered);
+        SubscriptionFilter {
+            tools_list_changed: keep(asked.tools_list_changed, !self.tools.is_empty()),
+            prompts_list_changed: keep(asked.prompts_list_changed, !self.prompts.is_empty()),
+            resources_list_changed: keep(asked.resources_list_changed, has_resources),
+            resource_subscriptions: asked.resource_subscriptions.filter(|_| has_resources),
+        }
+    }
+
     fn list_hint(&self) -> CacheHint {
         let ttl_ms = u64::try_from(self.server.list_ttl.as_millis()).unwrap_or(u64::MAX);
         CacheHint { ttl_ms, private: false }
@@ -128,7 +149,7 @@ impl Offers {
 
     fn describe(&self) -> ServerDescription {
         let list = ListCapability { list_changed: Some(true) };
-        let resources = ResourcesCapability { subscribe: None, list_changed: Some(true) };
+        let resources = ResourcesCapability { subscribe: Some(true), list_changed: Some(true) };
         let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
         ServerDescription {
             info: self.server.info.clone(),

@@ -1,9 +1,8 @@
 //! One connection of a running server, whatever moves its bytes.
 
 use std::{
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use tokio::{
@@ -12,13 +11,14 @@ use tokio::{
 };
 
 use crate::{
-    driver::{StreamServer, Work},
+    driver::{Backend, StreamServer, Work},
     framing::{Frame, LineDecoder, encode_line},
-    protocol::{LoggingLevel, Raw},
+    protocol::{LoggingLevel, Method, Raw},
     router::{Failure, Offers, Reply},
     service::{Input, Output, Service},
     session::{
         CallId,
+        asking::AskId,
         server::{ListKind, Progress},
     },
 };
@@ -28,54 +28,14 @@ const MAX_UNWRITTEN: usize = 8 * 1024 * 1024;
 /// A buffer that grew beyond this is given back.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
-/// What handlers and timers need of a connection. Nothing here blocks.
-pub(super) trait Connection: fmt::Debug + Send + Sync {
-    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work;
-    fn progress(&self, call: CallId, step: Progress);
-    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw);
-    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>);
-    fn tick(&self) -> Work;
-    fn deadline(&self) -> Option<Instant>;
-    fn close(&self) -> Work;
-    fn in_flight(&self) -> usize;
+/// A backend whose bytes are moved by somebody else. Nothing here blocks.
+pub(super) trait Connection: Backend {
     fn unwritten(&self) -> usize;
     /// Sees to it that what is queued gets written.
     fn flush(&self);
 }
 
 impl Connection for StreamServer {
-    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
-        self.done(call, outcome)
-    }
-
-    fn progress(&self, call: CallId, step: Progress) {
-        self.progress(call, step);
-    }
-
-    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        self.log(call, level, logger, data);
-    }
-
-    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        self.set_offers(offers, changed);
-    }
-
-    fn tick(&self) -> Work {
-        self.tick()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.deadline()
-    }
-
-    fn close(&self) -> Work {
-        self.close()
-    }
-
-    fn in_flight(&self) -> usize {
-        self.in_flight()
-    }
-
     fn unwritten(&self) -> usize {
         self.unwritten()
     }
@@ -204,16 +164,14 @@ impl TaskConnection {
                         encode_line(&frame, &mut queue.bytes);
                     }
                 }
-                Output::Run(run) => work.runs.push(run),
-                Output::Cancel(call) => work.cancels.push(call),
-                Output::Report(text) => work.reports.push(text),
+                Output::Effect(effect) => work.add(effect),
             }
         }
         work
     }
 }
 
-impl Connection for TaskConnection {
+impl Backend for TaskConnection {
     fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
         let work = self.handle(Input::Done(call, outcome));
         self.room.notify_waiters();
@@ -229,8 +187,23 @@ impl Connection for TaskConnection {
         drop(self.handle(Input::Log { call, level, logger, data }));
     }
 
+    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work {
+        self.handle(Input::Ask { call, ask, method, params })
+    }
+
+    fn page_done(&self, page: &str) {
+        drop(self.handle(Input::PageDone(page)));
+    }
+
+    /// One stream carries everything, and is not resumed.
+    fn close_stream(&self, _: CallId, _: Option<Duration>) {}
+
     fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
         drop(self.handle(Input::Offers(offers, changed)));
+    }
+
+    fn updated(&self, uri: &str) {
+        drop(self.handle(Input::Updated(uri)));
     }
 
     fn tick(&self) -> Work {
@@ -250,7 +223,9 @@ impl Connection for TaskConnection {
     fn in_flight(&self) -> usize {
         lock(&self.service).in_flight()
     }
+}
 
+impl Connection for TaskConnection {
     fn unwritten(&self) -> usize {
         let queue = lock(&self.queue);
         queue.bytes.len() + queue.taken

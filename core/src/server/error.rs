@@ -99,6 +99,8 @@ impl fmt::Display for ToolError {
             | Failure::Invalid(message)
             | Failure::Exposed(message)
             | Failure::Declined(message)
+            | Failure::MissingCapability { message, .. }
+            | Failure::NotSupported(message)
             | Failure::Exception { message, .. } => f.write_str(message),
             Failure::Cancelled => f.write_str("cancelled"),
             Failure::TimedOut(seconds) => write!(f, "took longer than {seconds} s"),

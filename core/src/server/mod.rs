@@ -94,6 +94,7 @@ impl Server {
             page_size: PAGE_SIZE,
             list_ttl: Duration::ZERO,
             debug: false,
+            request_state_keys: Vec::new(),
         });
         Self {
             hub: Arc::new(Hub::new(offers)),

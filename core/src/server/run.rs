@@ -59,7 +59,7 @@ impl Runner {
     /// Does what the service asks for, and what comes of that. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
         while !work.is_empty() {
-            let Work { runs, cancels, reports } = std::mem::take(&mut work);
+            let Work { runs, cancels, reports, .. } = std::mem::take(&mut work);
             for text in reports {
                 report(&text);
             }

@@ -54,7 +54,7 @@ pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
     };
     let (input, output) =
         stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
-    let stream = hub.attach(|offers| StreamServer::new(offers, output, nonce()));
+    let stream = hub.attach(|offers| StreamServer::new(offers, output));
     let runner = Runner::new(Arc::clone(&stream) as Arc<dyn Connection>);
     let _stopped_when_dropped = Stop(Arc::clone(&runner));
     let mut timer = JoinSet::new();
@@ -115,8 +115,9 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let connection =
-        hub.attach(|offers| Arc::new(TaskConnection::new(Service::new(offers, nonce()))));
+    let connection = hub.attach(|offers| {
+        Arc::new(TaskConnection::new(Service::new(offers, &crate::driver::start())))
+    });
     let runner = Runner::new(Arc::clone(&connection) as Arc<dyn Connection>);
     let _stopped_when_dropped = Stop(Arc::clone(&runner));
     let mut timer = JoinSet::new();
@@ -171,11 +172,4 @@ async fn told_to_end() -> std::io::Result<()> {
 #[cfg(not(unix))]
 async fn told_to_end() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
-}
-
-/// Tells this service's references from those of others in one log.
-fn nonce() -> u32 {
-    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-    let random = RandomState::new().build_hasher().finish();
-    u32::try_from(random >> 32).unwrap_or_default()
 }

@@ -3,32 +3,41 @@
 //! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
 //! [`Input::Tick`].
 
+mod calls;
+mod conversation;
+mod endpoint;
 mod events;
 mod gates;
 mod guard;
+mod reply;
+mod rounds;
 mod running;
+mod sealing;
+mod sessions;
+pub mod state;
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
-pub use self::guard::{Cors, GuardConfig};
-use self::{
-    gates::Gates,
-    running::{Running, RunningCalls},
+use self::calls::{Begun, Calls, Finished};
+pub use self::endpoint::{
+    ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+    Refused,
 };
+pub use self::guard::{Cors, GuardConfig};
+pub use self::sealing::Start;
 use crate::{
     error::Fault,
-    protocol::{Implementation, LoggingLevel, MethodName, Raw, json},
-    router::{self, Dispatch, Failure, Finish, Handler, Job, Offers, Reply},
+    protocol::{Implementation, LoggingLevel, Method, Raw, json},
+    router::{Failure, Handler, Offers, Reply},
     session::{
         CallId,
+        asking::AskId,
         server::{self as session, CallContext, ListKind, Progress, ServerSession, SessionConfig},
     },
 };
 
 /// Unanswered requests at which reading should pause.
 const MAX_IN_FLIGHT: usize = 10_000;
-/// Bytes of unanswered requests at which reading should pause.
-const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 
 /// What the shell tells the service.
 #[derive(Debug)]
@@ -48,8 +57,21 @@ pub enum Input<'a> {
         logger: Option<String>,
         data: Raw,
     },
+    /// A running handler asks the client. Its number is the shell's, below 2⁶³.
+    Ask {
+        call: CallId,
+        ask: AskId,
+        method: Method,
+        params: Raw,
+    },
+    /// What somebody was sent to a page for is finished.
+    PageDone(&'a str),
     /// What the server offers from now on, and which lists that changes.
     Offers(Arc<Offers>, Vec<ListKind>),
+    /// The resource with this URI has changed.
+    Updated(&'a str),
+    /// The server stops: subscriptions end with their result.
+    ShutDown,
     /// The time of the deadline has come.
     Tick,
     /// The peer is gone.
@@ -61,10 +83,18 @@ pub enum Input<'a> {
 pub enum Output {
     /// Write this frame.
     Send(Vec<u8>),
-    /// Run this handler and report back with [`Input::Done`].
+    Effect(Effect),
+}
+
+/// What has to be done beside writing.
+#[derive(Debug)]
+pub enum Effect {
+    /// Run this handler and report back that it is done.
     Run(Run),
     /// Stop this handler: nobody waits for it any more.
     Cancel(CallId),
+    /// What the client answered to a running handler.
+    Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// A line for the log: something failed in a way that callers are not told.
     Report(String),
 }
@@ -83,64 +113,60 @@ pub struct Run {
 /// One stream's worth of serving.
 #[derive(Debug)]
 pub struct Service {
-    offers: Arc<Offers>,
+    calls: Calls,
     session: ServerSession,
-    running: RunningCalls,
-    gates: Gates,
-    /// Tells this process's references from those of others in one log.
-    nonce: u32,
-    references: u32,
     outputs: VecDeque<Output>,
 }
 
 impl Service {
-    /// `nonce` is any number that tells this service from others in a log.
-    pub fn new(offers: Arc<Offers>, nonce: u32) -> Self {
-        let config = SessionConfig {
-            server_info: server_info(&offers.server.info),
-            revisions: offers.server.revisions.clone(),
-        };
-        Self {
-            offers,
-            session: ServerSession::new(Arc::new(config)),
-            running: RunningCalls::default(),
-            gates: Gates::default(),
-            nonce,
-            references: 0,
-            outputs: VecDeque::new(),
-        }
+    pub fn new(offers: Arc<Offers>, start: &Start) -> Self {
+        let session = ServerSession::new(session_config(&offers, start));
+        Self { calls: Calls::new(offers, start), session, outputs: VecDeque::new() }
     }
 
     pub fn handle(&mut self, now: Instant, input: Input<'_>) {
         match input {
             Input::Frame(bytes) => self.session.handle(session::Input::Frame(bytes)),
             Input::TooLong { limit } => self.session.handle(session::Input::TooLong { limit }),
-            Input::Done(call, outcome) => self.finish(now, call, outcome),
+            Input::Done(call, outcome) => {
+                let finished = self.calls.finish(now, call, outcome);
+                self.conclude(call, finished);
+            }
             Input::Progress(call, progress) => {
                 self.session.handle(session::Input::Progress(call, progress));
             }
             Input::Log { call, level, logger, data } => {
                 self.session.handle(session::Input::Log { call, level, logger, data });
             }
+            Input::Ask { call, ask, method, params } => {
+                self.session.handle(session::Input::Ask { call, ask, method, params });
+            }
+            Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
             Input::Offers(offers, changed) => {
-                self.offers = offers;
+                self.calls.offers = offers;
                 for kind in changed {
                     self.session.handle(session::Input::Changed(kind));
                 }
             }
-            Input::Tick => self.expire(now),
+            Input::Updated(uri) => self.session.handle(session::Input::Updated(uri)),
+            Input::ShutDown => self.session.handle(session::Input::EndSubscriptions),
+            Input::Tick => {
+                while let Some((call, fault)) = self.calls.expire(now) {
+                    self.session.handle(session::Input::Done(call, Err(fault)));
+                }
+            }
             Input::Closed => self.session.handle(session::Input::Closed),
         }
         self.drain(now);
     }
 
     pub fn poll(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        self.outputs.pop_front().or_else(|| self.calls.effects.pop_front().map(Output::Effect))
     }
 
     /// When [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.running.deadline()
+        self.calls.deadline()
     }
 
     /// Requests that are read and not yet answered: a shell stops reading while there are too many.
@@ -150,113 +176,48 @@ impl Service {
 
     /// Whether so much is unanswered, by count or by bytes, that a shell should stop reading.
     pub fn is_full(&self) -> bool {
-        self.in_flight() > MAX_IN_FLIGHT
-            || self.running.weight() + self.gates.weight() > MAX_IN_FLIGHT_BYTES
+        self.in_flight() > MAX_IN_FLIGHT || self.calls.is_full()
+    }
+
+    fn conclude(&mut self, call: CallId, finished: Finished) {
+        match finished {
+            Finished::Answered(answer) => self.session.handle(session::Input::Done(call, answer)),
+            Finished::Asks(asks) => {
+                for (ask, method, params) in asks {
+                    self.session.handle(session::Input::Ask { call, ask, method, params });
+                }
+            }
+            Finished::Forgotten => (),
+        }
     }
 
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.session.poll() {
             match output {
-                session::Output::Send(frame) => self.outputs.push_back(Output::Send(frame)),
-                session::Output::Call(call) => match router::dispatch(&self.offers, call.request) {
-                    Dispatch::Answer(answer) => {
-                        self.session.handle(session::Input::Done(call.context.call, answer));
+                session::Output::Send(sent) => self.outputs.push_back(Output::Send(sent.frame)),
+                session::Output::Call(call) => {
+                    let id = call.context.call;
+                    match self.calls.begin(now, call) {
+                        Begun::Answered(answer) => {
+                            self.session.handle(session::Input::Done(id, answer));
+                        }
+                        Begun::Listening(filter) => {
+                            self.session.handle(session::Input::Listening(id, filter));
+                        }
+                        Begun::Started => (),
                     }
-                    Dispatch::Run(job) => self.admit(now, job, call.context),
-                },
-                session::Output::Cancel(call) => self.cancel(now, call),
+                }
+                session::Output::Cancel(call) => self.calls.cancel(now, call),
+                session::Output::Answered { call, ask, outcome } => {
+                    let finished = self.calls.answered(now, call, ask, outcome);
+                    self.conclude(call, finished);
+                }
                 session::Output::Notified { method, params, context } => {
-                    self.listen(&method, params, context);
+                    self.calls.notify(&method, params, context);
                 }
+                // One stream carries everything: a frame that nothing answers needs no word.
+                session::Output::Silent(_) => (),
             }
-        }
-    }
-
-    /// Runs a job now, or when its tool has room.
-    fn admit(&mut self, now: Instant, job: Job, context: CallContext) {
-        let waits = match &job.finish {
-            Finish::Tool(offer) => offer.concurrency.map(|limit| (offer.tool.name.clone(), limit)),
-            _ => None,
-        };
-        match waits {
-            None => self.start(now, job, context, None),
-            Some((name, limit)) => {
-                if let Some((job, context)) = self.gates.enter(&name, limit, job, context) {
-                    self.start(now, job, context, Some(name));
-                }
-            }
-        }
-    }
-
-    fn start(&mut self, now: Instant, job: Job, context: CallContext, gate: Option<String>) {
-        let Job { handler, input, finish, timeout } = job;
-        let call = context.call;
-        self.running.insert(
-            call,
-            Running { finish, gate, timeout, weight: input.len() },
-            timeout.and_then(|it| now.checked_add(it)),
-        );
-        self.outputs.push_back(Output::Run(Run {
-            handler,
-            input,
-            context,
-            is_notification: false,
-        }));
-    }
-
-    fn finish(&mut self, now: Instant, call: CallId, outcome: Result<Reply, Failure>) {
-        let Some(running) = self.running.remove(call) else { return };
-        let answer = outcome.and_then(|reply| running.finish.response(reply));
-        let answer = answer.map_err(|failure| self.fault(&running.finish, failure));
-        self.session.handle(session::Input::Done(call, answer));
-        self.leave(now, running.gate);
-    }
-
-    fn fault(&mut self, finish: &Finish, failure: Failure) -> Fault {
-        self.references = self.references.wrapping_add(1);
-        let reference = format!("{:08x}-{:x}", self.nonce, self.references);
-        let (fault, report) = finish.fault(failure, self.offers.server.debug, &reference);
-        self.outputs.extend(report.map(|it| Output::Report(it.text)));
-        fault
-    }
-
-    fn cancel(&mut self, now: Instant, call: CallId) {
-        match self.running.remove(call) {
-            Some(running) => {
-                self.outputs.push_back(Output::Cancel(call));
-                self.leave(now, running.gate);
-            }
-            None => self.gates.forget(call),
-        }
-    }
-
-    /// Calls that ran out of time are answered and stopped.
-    fn expire(&mut self, now: Instant) {
-        while let Some((call, running)) = self.running.expired(now) {
-            let seconds = running.timeout.map_or(0.0, |it| it.as_secs_f64());
-            let fault = self.fault(&running.finish, Failure::TimedOut(seconds));
-            self.outputs.push_back(Output::Cancel(call));
-            self.session.handle(session::Input::Done(call, Err(fault)));
-            self.leave(now, running.gate);
-        }
-    }
-
-    fn leave(&mut self, now: Instant, gate: Option<String>) {
-        if let Some(name) = gate
-            && let Some((job, context)) = self.gates.leave(&name)
-        {
-            self.start(now, job, context, Some(name));
-        }
-    }
-
-    fn listen(&mut self, method: &MethodName, params: Raw, context: CallContext) {
-        if let Some(handler) = self.offers.listener(method.as_str()) {
-            self.outputs.push_back(Output::Run(Run {
-                handler: Arc::clone(handler),
-                input: String::from(Box::<str>::from(params)),
-                context,
-                is_notification: true,
-            }));
         }
     }
 }
@@ -268,6 +229,14 @@ pub fn abandoned() -> Failure {
         message: "the handler ended without an answer".into(),
         traceback: String::new(),
     }
+}
+
+fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
+    Arc::new(SessionConfig {
+        server_info: server_info(&offers.server.info),
+        revisions: offers.server.revisions.clone(),
+        seed: sealing::derive(&start.seed, "session", 0),
+    })
 }
 
 fn server_info(info: &Implementation) -> String {

@@ -6,7 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{router::Finish, session::CallId};
+use crate::{
+    protocol::Request,
+    router::{Finish, Handler},
+    session::{CallId, server::CallContext},
+    wire::Wire,
+};
 
 /// A handler that was handed out.
 #[derive(Debug)]
@@ -17,6 +22,18 @@ pub(super) struct Running {
     pub(super) timeout: Option<Duration>,
     /// Bytes of input that it holds.
     pub(super) weight: usize,
+    pub(super) wire: &'static Wire,
+    /// For a client that can be asked.
+    pub(super) kept: Option<Box<Kept>>,
+}
+
+/// What it takes to run a handler again when its questions are answered.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) request: Request,
+    pub(super) handler: Handler,
+    pub(super) input: String,
+    pub(super) context: CallContext,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +59,10 @@ impl RunningCalls {
             self.deadlines.pop();
         }
         running
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
     }
 
     /// Bytes of input that all of them hold.

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Fault,
-    protocol::{Inputs, Raw, Request, canonical::canonical},
+    protocol::{Inputs, Request, canonical::canonical},
     session::asking::{Answers, Journal},
 };
 
@@ -202,6 +202,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::protocol::Raw;
     use crate::{
         error::FaultKind,
         protocol::{Method, Question, json::to_raw},

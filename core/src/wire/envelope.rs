@@ -31,13 +31,65 @@ pub struct Envelope<'a> {
 ///
 /// Missing keys come before an unknown revision, as the specification orders its checks.
 pub fn claim<'a>(params: &Params<'a>, supported: &[Revision]) -> Result<Claim<'a>, Fault> {
-    let Some(raw) = params.get("_meta") else { return Ok(Claim::None(Meta::default())) };
+    Ok(match read(params)? {
+        Read::None(meta) => Claim::None(meta),
+        Read::Partial(meta) => Claim::Partial(meta),
+        Read::Whole(envelope) => Claim::Modern(envelope.supported_by(supported)?),
+    })
+}
+
+/// The envelope of a request that must have one.
+pub fn whole<'a>(params: &Params<'a>) -> Result<Unchecked<'a>, Fault> {
+    match read(params)? {
+        Read::None(meta) | Read::Partial(meta) => Err(missing(&meta)),
+        Read::Whole(envelope) => Ok(envelope),
+    }
+}
+
+/// A complete envelope, of a revision that nobody has looked at yet.
+#[derive(Debug)]
+pub struct Unchecked<'a> {
+    /// The revision asked for.
+    pub requested: String,
+    capabilities: &'a RawValue,
+    meta: Meta<'a>,
+}
+
+impl<'a> Unchecked<'a> {
+    /// The envelope, if its revision is among these.
+    pub fn supported_by(self, supported: &[Revision]) -> Result<Envelope<'a>, Fault> {
+        let Self { requested, capabilities, meta } = self;
+        let revision = Revision::parse(&requested)
+            .filter(|it| it.era() == Era::Modern && supported.contains(it))
+            .ok_or_else(|| unsupported(supported, &requested))?;
+        let log_level = match meta.log_level {
+            None => None,
+            Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| {
+                Fault::invalid_params(format!(
+                    "_meta[{:?}] is no log level: {}",
+                    meta::LOG_LEVEL,
+                    raw.get()
+                ))
+            })?),
+        };
+        Ok(Envelope { revision, client_info: meta.client_info, capabilities, log_level, meta })
+    }
+}
+
+enum Read<'a> {
+    None(Meta<'a>),
+    Partial(Meta<'a>),
+    Whole(Unchecked<'a>),
+}
+
+fn read<'a>(params: &Params<'a>) -> Result<Read<'a>, Fault> {
+    let Some(raw) = params.get("_meta") else { return Ok(Read::None(Meta::default())) };
     let meta =
         Meta::parse(raw).ok_or_else(|| Fault::invalid_params("params._meta must be an object"))?;
     let Some(version) = meta.protocol_version else {
         return Ok(match meta.has_envelope() {
-            true => Claim::Partial(meta),
-            false => Claim::None(meta),
+            true => Read::Partial(meta),
+            false => Read::None(meta),
         });
     };
     let requested: String = serde_json::from_str(version.get()).map_err(|_| {
@@ -50,26 +102,7 @@ pub fn claim<'a>(params: &Params<'a>, supported: &[Revision]) -> Result<Claim<'a
                 meta::CLIENT_CAPABILITIES
             ))
         })?;
-    let revision = Revision::parse(&requested)
-        .filter(|it| it.era() == Era::Modern && supported.contains(it))
-        .ok_or_else(|| unsupported(supported, &requested))?;
-    let log_level = match meta.log_level {
-        None => None,
-        Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| {
-            Fault::invalid_params(format!(
-                "_meta[{:?}] is no log level: {}",
-                meta::LOG_LEVEL,
-                raw.get()
-            ))
-        })?),
-    };
-    Ok(Claim::Modern(Envelope {
-        revision,
-        client_info: meta.client_info,
-        capabilities,
-        log_level,
-        meta,
-    }))
+    Ok(Read::Whole(Unchecked { requested, capabilities, meta }))
 }
 
 /// The refusal of a modern request that carries no (complete) envelope.

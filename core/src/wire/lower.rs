@@ -2,7 +2,8 @@
 
 use super::{StructuredContent, Wire, offers};
 use crate::protocol::{
-    CacheHint, ErrorObject, Id, Listing, Method, Question, Raw, Response, ServerDescription, ToolOutcome,
+    CacheHint, ErrorObject, Id, Listing, Method, Question, Raw, Response, ServerDescription,
+    ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };

@@ -3,6 +3,7 @@
 //! Deleting a method from a revision means deleting its line from that revision's table. Nothing above this layer
 //! compares revisions.
 
+mod classify;
 mod client;
 mod envelope;
 mod fault;
@@ -10,6 +11,7 @@ pub mod headers;
 mod lift;
 mod lower;
 mod offers;
+mod question;
 mod param_headers;
 mod rev_2024_11_05;
 mod rev_2025_03_26;
@@ -17,14 +19,18 @@ mod rev_2025_06_18;
 mod rev_2025_11_25;
 mod rev_2026_07_28;
 
+pub use classify::{Belongs, check_version, classify, spoken_by};
 pub use client::{Stamp, answer_frame, envelope_members, initialize_params, request_frame};
-pub use envelope::{Claim, Envelope, claim, missing as missing_envelope};
+pub use envelope::{
+    Claim, Envelope, Unchecked, claim, missing as missing_envelope, whole as whole_envelope,
+};
 pub use fault::{Lowered, lower as lower_fault, status};
-pub use headers::HeaderClaims;
+pub use headers::{HeaderClaims, check_standard};
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, result_frame};
 pub use offers::describes_object;
 pub use param_headers::{ParamHeader, check_params, mirror};
+pub use question::lower as lower_question;
 
 use crate::protocol::{Method, Revision};
 
@@ -51,6 +57,8 @@ pub struct Wire {
 pub struct Vocabulary {
     /// Arrays of messages.
     pub batches: bool,
+    /// A stream over HTTP begins with an event that carries only an id, so that it can be resumed from its start.
+    pub primed_streams: bool,
     /// `title` beside `name`, and `_meta` on what is offered.
     pub titles: bool,
     pub icons: bool,
@@ -62,8 +70,6 @@ pub struct Vocabulary {
     pub completions_capability: bool,
     /// `message` in progress notifications.
     pub progress_messages: bool,
-    /// Changes of lists are told without a subscription.
-    pub unasked_changes: bool,
     /// `resultType`, cache hints and the server's name on every result.
     pub stamped_results: bool,
     /// An error without a readable request id leaves `id` out, rather than saying null.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{StructuredContent, Wire};
 use crate::protocol::{
-    ContentBlock, Implementation, ListCapability, Prompt, Raw, Resource, ResourceTemplate,
-    ResourcesCapability, ServerCapabilities, Tool, json::to_raw,
+    ContentBlock, Implementation, Prompt, Raw, Resource, ResourceTemplate, ServerCapabilities,
+    Tool, json::to_raw,
 };
 
 pub(super) fn tool(wire: &Wire, tool: &Tool) -> Tool {
@@ -93,12 +93,6 @@ pub(super) fn capabilities(wire: &Wire, capabilities: &ServerCapabilities) -> Se
     let mut lowered = capabilities.clone();
     if !wire.vocabulary.completions_capability {
         lowered.completions = None;
-    }
-    if !wire.vocabulary.unasked_changes {
-        // Who can't subscribe is promised nothing.
-        lowered.tools = lowered.tools.map(|_| ListCapability::default());
-        lowered.prompts = lowered.prompts.map(|_| ListCapability::default());
-        lowered.resources = lowered.resources.map(|_| ResourcesCapability::default());
     }
     lowered
 }

@@ -33,6 +33,7 @@ pub(super) const SERVER_NOTIFICATIONS: &[Method] = &[
 
 pub(super) const VOCABULARY: Vocabulary = Vocabulary {
     batches: true,
+    primed_streams: false,
     titles: false,
     icons: false,
     tool_annotations: false,
@@ -41,7 +42,6 @@ pub(super) const VOCABULARY: Vocabulary = Vocabulary {
     resource_links: false,
     completions_capability: false,
     progress_messages: false,
-    unasked_changes: true,
     stamped_results: false,
     absent_error_id: false,
 };

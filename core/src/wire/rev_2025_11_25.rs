@@ -39,7 +39,7 @@ const SERVER_NOTIFICATIONS: &[Method] = &[
 ];
 
 pub(super) const VOCABULARY: Vocabulary =
-    Vocabulary { icons: true, absent_error_id: true, ..before::VOCABULARY };
+    Vocabulary { icons: true, absent_error_id: true, primed_streams: true, ..before::VOCABULARY };
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2025_11_25,

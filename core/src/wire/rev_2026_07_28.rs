@@ -37,7 +37,6 @@ pub(super) static WIRE: Wire = Wire {
     input_requests: INPUT_REQUESTS,
     vocabulary: Vocabulary {
         structured_content: StructuredContent::Any,
-        unasked_changes: false,
         stamped_results: true,
         ..before::VOCABULARY
     },

@@ -33,6 +33,7 @@ pub(crate) fn offers() -> Offers {
         page_size: 100,
         list_ttl: Duration::ZERO,
         debug: false,
+        request_state_keys: Vec::new(),
     });
     add_tools(&mut offers);
     add_resources(&mut offers);

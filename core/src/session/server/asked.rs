@@ -23,7 +23,7 @@ const MAX_OPEN: usize = 1_000;
 
 /// The questions in flight of one session.
 #[derive(Debug)]
-pub struct Asked {
+pub(super) struct Asked {
     /// Makes the names of pages hard to guess, and different from those of other sessions.
     seed: [u8; 32],
     next: u64,
@@ -45,16 +45,16 @@ struct Open {
 
 /// A question that is settled.
 #[derive(Debug)]
-pub struct Answered {
-    pub call: CallId,
-    pub ask: AskId,
+pub(super) struct Answered {
+    pub(super) call: CallId,
+    pub(super) ask: AskId,
     /// The client's result, which fits the question; or why there is none.
-    pub outcome: Result<Raw, Fault>,
+    pub(super) outcome: Result<Raw, Fault>,
 }
 
 impl Asked {
     /// `seed` is anything that no other session has: the more random, the better.
-    pub fn new(seed: &[u8]) -> Self {
+    pub(super) fn new(seed: &[u8]) -> Self {
         Self {
             seed: Sha256::digest(seed).into(),
             next: 1,
@@ -64,7 +64,7 @@ impl Asked {
     }
 
     /// The request to send, or why it may not be sent. `capabilities` is what the client declared.
-    pub fn ask(
+    pub(super) fn ask(
         &mut self,
         wire: &Wire,
         capabilities: Option<&Raw>,
@@ -95,7 +95,7 @@ impl Asked {
     }
 
     /// What a response of the client's answers; `None` for one that belongs to nothing.
-    pub fn answer(
+    pub(super) fn answer(
         &mut self,
         id: Option<&Id>,
         outcome: Result<&RawValue, ErrorObject>,
@@ -119,7 +119,7 @@ impl Asked {
     }
 
     /// A call is over: what it still asked is taken back. The notifications to send.
-    pub fn withdraw(&mut self, call: CallId) -> Vec<Vec<u8>> {
+    pub(super) fn withdraw(&mut self, call: CallId) -> Vec<Vec<u8>> {
         let over: Vec<_> =
             self.open.extract_if(.., |_, it| it.call == call).map(|(number, _)| number).collect();
         over.into_iter()
@@ -134,29 +134,20 @@ impl Asked {
     }
 
     /// The client is gone: what nobody will answer any more.
-    pub fn close(&mut self) -> Vec<(CallId, AskId)> {
+    pub(super) fn close(&mut self) -> Vec<(CallId, AskId)> {
         self.pages.clear();
         std::mem::take(&mut self.open).into_values().map(|it| (it.call, it.ask)).collect()
     }
 
     /// What somebody was sent to a page for is finished: the notification to send, if it was this client that was sent
     /// there (2025-11-25, Elicitation, "Completion Notifications").
-    pub fn page_done(&mut self, page: &str) -> Option<Vec<u8>> {
+    pub(super) fn page_done(&mut self, page: &str) -> Option<Vec<u8>> {
         let number = *self.pages.iter().find(|(_, it)| *it == page)?.0;
         self.pages.remove(&number);
         let mut params = ObjectWriter::with_capacity(64);
         params.member("elicitationId", page);
         let method = Method::ElicitationComplete.as_str();
         Some(wire::notification_frame(method, Some(&params.finish())))
-    }
-
-    /// Questions in flight.
-    pub fn len(&self) -> usize {
-        self.open.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.open.is_empty()
     }
 
     fn page_name(&self, number: u64) -> String {
@@ -224,7 +215,7 @@ mod tests {
             json!({"value": true})
         );
         assert!(asked.answer(Some(&id(1)), Ok(&result)).is_none());
-        assert!(asked.is_empty());
+        assert!(asked.open.is_empty());
     }
 
     #[test]
@@ -266,7 +257,7 @@ mod tests {
             ask(&mut asked, 0, number).unwrap();
         }
         assert!(ask(&mut asked, 0, 0).unwrap_err().message.contains("ask again later"));
-        assert_eq!(asked.len(), MAX_OPEN);
+        assert_eq!(asked.open.len(), MAX_OPEN);
     }
 
     #[test]
@@ -275,7 +266,7 @@ mod tests {
         let ids = (CallId(0), AskId(0));
         let fault = asked.ask(latest(), None, ids, Method::Elicit, form()).unwrap_err();
         assert_eq!(fault.kind, FaultKind::MissingCapability);
-        assert!(asked.is_empty());
+        assert!(asked.open.is_empty());
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{Output, ServerSession};
+use super::{About, Answer, Output, Sent, ServerSession};
 use crate::{
     error::Fault,
     protocol::{Malformed, Message, Method},
+    session::CallId,
 };
 
 /// More members than this are refused.
@@ -52,14 +53,32 @@ impl ServerSession {
                 Err(malformed) => self.refuse_malformed(malformed, slot),
             }
         }
-        self.fill(batch, None);
+        self.fill(None, batch, None);
     }
 
     /// Sends a reply, or keeps it until its batch is complete; `None` when there will be none.
-    pub(super) fn settle(&mut self, slot: Option<Slot>, frame: Option<Vec<u8>>) {
-        match (slot, frame) {
-            (Some(slot), frame) => self.fill(slot.batch, Some((slot.index, frame))),
-            (None, Some(frame)) => self.outputs.push_back(Output::Send(frame)),
+    pub(super) fn settle(
+        &mut self,
+        call: Option<CallId>,
+        slot: Option<Slot>,
+        answer: Option<Answer>,
+    ) {
+        match slot {
+            Some(slot) => {
+                self.fill(call, slot.batch, Some((slot.index, answer.map(|it| it.frame))));
+            }
+            None => self.close_frame(call, answer),
+        }
+    }
+
+    /// What came in one frame is answered now, or never will be.
+    fn close_frame(&mut self, call: Option<CallId>, reply: Option<Answer>) {
+        match (reply, call) {
+            (Some(Answer { frame, error }), call) => {
+                let about = About::Reply(call);
+                self.outputs.push_back(Output::Send(Sent { frame, about, error }));
+            }
+            (None, Some(call)) => self.outputs.push_back(Output::Silent(call)),
             (None, None) => (),
         }
     }
@@ -93,7 +112,7 @@ impl ServerSession {
         }
     }
 
-    fn fill(&mut self, number: u64, reply: Option<(usize, Option<Vec<u8>>)>) {
+    fn fill(&mut self, call: Option<CallId>, number: u64, reply: Option<(usize, Option<Vec<u8>>)>) {
         let Some(batch) = self.batches.open.get_mut(&number) else { return };
         batch.waiting -= 1;
         if let Some((index, frame)) = reply {
@@ -104,12 +123,13 @@ impl ServerSession {
         }
         let Some(batch) = self.batches.open.remove(&number) else { return };
         let replies: Vec<_> = batch.replies.into_iter().flatten().collect();
-        if !replies.is_empty() {
+        let answer = (!replies.is_empty()).then(|| {
             let mut frame = vec![b'['];
             frame.extend(replies.join(&b','));
             frame.push(b']');
-            self.outputs.push_back(Output::Send(frame));
-        }
+            Answer { frame, error: None }
+        });
+        self.close_frame(call, answer);
     }
 }
 

@@ -3,22 +3,30 @@
 //! Era is decided frame by frame: a request that carries the modern envelope is served statelessly at any time,
 //! anything else belongs to the handshake that `initialize` opens once.
 
+mod asked;
 mod batch;
 mod legacy;
 mod modern;
 mod outgoing;
+mod questions;
+mod subscriptions;
 
 use std::{collections::VecDeque, sync::Arc};
 
-use self::{batch::Batches, legacy::Handshake};
-use super::pending::{CallId, Pending};
+use http::HeaderMap;
+
+use self::{asked::Asked, batch::Batches, legacy::Handshake, subscriptions::Subscriptions};
+use super::{
+    asking::{Answers, AskId},
+    pending::{CallId, Pending},
+};
 use crate::{
     error::Fault,
     protocol::{
         Frame, Id, LoggingLevel, Malformed, Message, Method, MethodName, Params, Raw, Request,
-        Response, Revision,
+        Response, Revision, SubscriptionFilter,
     },
-    wire::{self, Wire},
+    wire::{self, HeaderClaims, Wire},
 };
 
 /// What a session needs to know of its server.
@@ -28,6 +36,8 @@ pub struct SessionConfig {
     pub server_info: String,
     /// What the server speaks, newest first.
     pub revisions: Vec<Revision>,
+    /// Random, and secret: from it come names that nobody can guess.
+    pub seed: [u8; 32],
 }
 
 /// What the shell tells the session.
@@ -35,6 +45,8 @@ pub struct SessionConfig {
 pub enum Input<'a> {
     /// One frame arrived.
     Frame(&'a [u8]),
+    /// One frame arrived that was parsed already.
+    Parsed(Frame<'a>),
     /// A frame arrived that was longer than the limit, in bytes, and was thrown away.
     TooLong { limit: usize },
     /// A call handed out by [`Output::Call`] has finished.
@@ -43,8 +55,18 @@ pub enum Input<'a> {
     Progress(CallId, Progress),
     /// A call's handler has something to tell; `data` is JSON.
     Log { call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw },
+    /// The client of [`Output::Call`] listens from now on, to what the server honours of its filter.
+    Listening(CallId, SubscriptionFilter),
+    /// A call's handler asks the client; `params` are in the newest vocabulary.
+    Ask { call: CallId, ask: AskId, method: Method, params: Raw },
+    /// What somebody was sent to this page for is finished.
+    PageDone(&'a str),
     /// What the server offers has changed.
     Changed(ListKind),
+    /// The resource with this URI has changed.
+    Updated(&'a str),
+    /// The server stops: subscriptions end with their result.
+    EndSubscriptions,
     /// The peer is gone: every call in flight is given up.
     Closed,
 }
@@ -53,13 +75,37 @@ pub enum Input<'a> {
 #[derive(Debug)]
 pub enum Output {
     /// Write this frame.
-    Send(Vec<u8>),
+    Send(Sent),
     /// Answer this request and report back with [`Input::Done`].
     Call(Call),
-    /// The peer no longer wants this call's result: no reply will be sent.
+    /// The peer no longer wants this call's result.
     Cancel(CallId),
+    /// No reply will come to the frame that brought this call.
+    Silent(CallId),
+    /// What became of a question.
+    Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// The peer tells something that a handler may have been registered for.
     Notified { method: MethodName, params: Raw, context: CallContext },
+}
+
+/// A frame to be written, and what it belongs to: where a peer has several streams, that decides on which it goes.
+#[derive(Debug)]
+pub struct Sent {
+    pub frame: Vec<u8>,
+    pub about: About,
+    /// The code, where it is one error.
+    pub error: Option<i64>,
+}
+
+/// What a frame belongs to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum About {
+    /// It answers the frame that brought this call; `None`: the frame that was handled just now.
+    Reply(Option<CallId>),
+    /// It was said while this call was under way.
+    Call(CallId),
+    /// The peer as a whole.
+    Peer,
 }
 
 /// A request to be answered.
@@ -81,6 +127,20 @@ pub struct CallContext {
     pub client: Arc<ClientIdentity>,
     /// Whether anybody asked for progress.
     pub wants_progress: bool,
+    /// What the client has answered already.
+    pub answers: Answers,
+    /// The HTTP request that brought it.
+    pub http: Option<Arc<HttpFacts>>,
+    /// Whether arguments that HTTP headers mirror are to be compared with these.
+    pub checks_headers: bool,
+}
+
+/// What is known of a call from the HTTP request that brought it.
+#[derive(Debug, Default)]
+pub struct HttpFacts {
+    pub headers: HeaderMap,
+    /// Of a session that began with `initialize`.
+    pub session_id: Option<Arc<str>>,
 }
 
 /// Who asks, as far as it said so.
@@ -112,10 +172,15 @@ pub enum ListKind {
 pub struct ServerSession {
     config: Arc<SessionConfig>,
     handshake: Handshake,
+    /// What the headers of the one HTTP request said that this session is for.
+    claims: Option<HeaderClaims>,
     /// The revision that the peer spoke last, which spells errors that belong to no request.
     spoken: &'static Wire,
     pending: Pending<Inbound>,
     batches: Batches,
+    subscriptions: Subscriptions,
+    /// Made with the first question.
+    asked: Option<Box<Asked>>,
     /// Lists that changed before the client had confirmed the handshake: it is told right after.
     untold: Vec<ListKind>,
     outputs: VecDeque<Output>,
@@ -131,6 +196,8 @@ struct Inbound {
     progress: Option<f64>,
     log: LogPolicy,
     slot: Option<batch::Slot>,
+    /// A legacy subscription that begins or ends when the call succeeds.
+    subscribes: Option<subscriptions::Intent>,
 }
 
 /// Which log messages a call may send.
@@ -156,17 +223,31 @@ impl ServerSession {
         Self {
             config,
             handshake: Handshake::Awaiting,
+            claims: None,
             spoken: Wire::of(Revision::V2024_11_05),
             pending: Pending::new(),
             batches: Batches::default(),
+            subscriptions: Subscriptions::default(),
+            asked: None,
             untold: Vec::new(),
             outputs: VecDeque::new(),
         }
     }
 
+    /// A session as long as one HTTP request of the stateless era, whose headers must agree with its body.
+    pub fn for_exchange(config: Arc<SessionConfig>, claims: HeaderClaims) -> Self {
+        Self { claims: Some(claims), spoken: Wire::of(Revision::LATEST), ..Self::new(config) }
+    }
+
+    /// The revision that `initialize` agreed on.
+    pub fn agreed(&self) -> Option<&'static Wire> {
+        self.handshake.wire()
+    }
+
     pub fn handle(&mut self, input: Input<'_>) {
         match input {
-            Input::Frame(bytes) => self.handle_frame(bytes),
+            Input::Frame(bytes) => self.handle_frame(Frame::parse(bytes)),
+            Input::Parsed(frame) => self.handle_frame(frame),
             Input::TooLong { limit } => {
                 let fault = Fault::invalid_request(format!("message longer than {limit} bytes"));
                 self.refuse(None, None, None, fault);
@@ -176,8 +257,15 @@ impl ServerSession {
             Input::Log { call, level, logger, data } => {
                 self.send_log(call, level, logger.as_deref(), &data);
             }
+            Input::Ask { call, ask, method, params } => self.ask(call, ask, method, params),
+            Input::PageDone(page) => self.tell_page_done(page),
+            Input::Listening(call, filter) => self.start_listening(call, filter),
             Input::Changed(kind) => self.send_changed(kind),
+            Input::Updated(uri) => self.send_updated(uri),
+            Input::EndSubscriptions => self.end_subscriptions(),
             Input::Closed => {
+                self.subscriptions = Subscriptions::default();
+                self.give_up_questions();
                 let calls = self.pending.drain();
                 self.outputs.extend(calls.into_iter().map(Output::Cancel));
             }
@@ -193,8 +281,8 @@ impl ServerSession {
         self.pending.len()
     }
 
-    fn handle_frame(&mut self, bytes: &[u8]) {
-        match Frame::parse(bytes) {
+    fn handle_frame(&mut self, frame: Frame<'_>) {
+        match frame {
             Frame::One(Ok(message)) => self.handle_message(message, None),
             Frame::One(Err(malformed)) => self.refuse_malformed(malformed, None),
             Frame::Batch(members) => self.handle_batch(members),
@@ -207,8 +295,7 @@ impl ServerSession {
                 self.handle_request(id, &method, &params, slot);
             }
             Message::Notification { method, params } => self.handle_notification(&method, &params),
-            // Nothing is asked of this peer, so an answer belongs to nothing.
-            Message::Response { .. } => (),
+            Message::Response { id, outcome } => self.handle_answer(id.as_ref(), outcome),
         }
     }
 
@@ -235,6 +322,11 @@ impl ServerSession {
                 return self.refuse(Some(&id), Some(&MethodName::parse(name)), slot, fault);
             }
         };
+        if let Some(claims) = &self.claims
+            && let Err(fault) = wire::check_standard(claims, name, params)
+        {
+            return self.refuse(Some(&id), None, slot, fault);
+        }
         if let Request::Initialize(initialize) = &mut request {
             match self.handshake.open(initialize, &self.config.revisions) {
                 Ok(wire) => return self.call(id, request, Admitted { wire, ..admitted }, slot),
@@ -253,6 +345,9 @@ impl ServerSession {
 
     /// Which revision a request is served in, or why it may not be sent now.
     fn admit(&self, name: &str, params: &Params<'_>, in_batch: bool) -> Result<Admitted, Fault> {
+        if let Some(claims) = &self.claims {
+            return modern::admit_exchange(claims, params, &self.config.revisions);
+        }
         match wire::claim(params, &self.config.revisions)? {
             wire::Claim::Modern(_) if in_batch => Err(modern::refuse_batch()),
             wire::Claim::Modern(envelope) => Ok(modern::admit(&envelope)),
@@ -265,8 +360,15 @@ impl ServerSession {
     fn call(&mut self, id: Id, request: Request, admitted: Admitted, slot: Option<batch::Slot>) {
         let Admitted { wire, client, log, progress_token, meta } = admitted;
         self.spoken = wire;
-        let inbound =
-            Inbound { method: request.method(), wire, progress_token, progress: None, log, slot };
+        let inbound = Inbound {
+            method: request.method(),
+            wire,
+            progress_token,
+            progress: None,
+            log,
+            slot,
+            subscribes: subscriptions::Intent::of(&request),
+        };
         let wants_progress = inbound.progress_token.is_some();
         let call = self.pending.register(id.clone(), inbound);
         let context = CallContext {
@@ -276,6 +378,9 @@ impl ServerSession {
             meta,
             client,
             wants_progress,
+            answers: Answers::default(),
+            http: None,
+            checks_headers: self.claims.is_some(),
         };
         self.outputs.push_back(Output::Call(Call { request, context }));
     }
@@ -287,8 +392,10 @@ impl ServerSession {
             MethodName::Standard(Method::Cancelled) => {
                 let id = params.get("requestId").and_then(|it| Id::parse(it.get()));
                 if let Some((call, inbound)) = id.and_then(|it| self.pending.cancel(&it)) {
+                    self.subscriptions.forget(call);
+                    self.withdraw(call);
                     self.outputs.push_back(Output::Cancel(call));
-                    self.settle(inbound.slot, None);
+                    self.settle(Some(call), inbound.slot, None);
                 }
             }
             MethodName::Standard(Method::RootsListChanged) | MethodName::Vendor(_) => {
@@ -300,6 +407,9 @@ impl ServerSession {
                     meta: admitted.meta,
                     client: admitted.client,
                     wants_progress: false,
+                    answers: Answers::default(),
+                    http: None,
+                    checks_headers: false,
                 };
                 let params = params.without_meta();
                 self.outputs.push_back(Output::Notified { method, params, context });
@@ -311,18 +421,18 @@ impl ServerSession {
     fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
         // The peer may have cancelled while the handler ran.
         let Some((id, inbound)) = self.pending.complete(call) else { return };
-        match outcome {
-            Ok(response) => self.reply(inbound.wire, &id, inbound.slot, &response),
-            Err(fault) => {
-                let frame = self.fault_frame(inbound.wire, Some(&id), Some(&inbound.method), fault);
-                self.settle(inbound.slot, Some(frame));
-            }
-        }
+        self.subscriptions.forget(call);
+        self.withdraw(call);
+        let answer = match outcome.and_then(|it| self.intend(inbound.subscribes, it)) {
+            Ok(response) => self.result(inbound.wire, &id, &response),
+            Err(fault) => self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault),
+        };
+        self.settle(Some(call), inbound.slot, Some(answer));
     }
 
     fn refuse_malformed(&mut self, malformed: Malformed, slot: Option<batch::Slot>) {
         if malformed.is_response {
-            return self.settle(slot, None);
+            return self.settle(None, slot, None);
         }
         let fault = match malformed.unreadable {
             true => Fault::new(crate::error::FaultKind::Unreadable, malformed.message),
@@ -330,6 +440,13 @@ impl ServerSession {
         };
         self.refuse(malformed.id.as_ref(), None, slot, fault);
     }
+}
+
+/// A reply, spelled.
+struct Answer {
+    frame: Vec<u8>,
+    /// The code, where it is an error.
+    error: Option<i64>,
 }
 
 /// A progress token or id in raw JSON, where it is one.

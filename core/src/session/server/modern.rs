@@ -5,8 +5,21 @@ use std::sync::Arc;
 use super::{Admitted, ClientIdentity, LogPolicy, token};
 use crate::{
     error::Fault,
-    wire::{Envelope, Wire},
+    protocol::{Params, Revision},
+    wire::{self, Envelope, HeaderClaims, Wire},
 };
+
+/// Admits what came in an HTTP request of its own: the envelope must be whole, then agree with the headers, and only
+/// then be of a revision that is spoken here.
+pub(super) fn admit_exchange(
+    claims: &HeaderClaims,
+    params: &Params<'_>,
+    supported: &[Revision],
+) -> Result<Admitted, Fault> {
+    let envelope = wire::whole_envelope(params)?;
+    wire::check_version(claims, &envelope)?;
+    Ok(admit(&envelope.supported_by(supported)?))
+}
 
 pub(super) fn admit(envelope: &Envelope<'_>) -> Admitted {
     Admitted {

@@ -1,6 +1,8 @@
 //! What the server says: replies, and notifications of a call or of the whole connection.
 
-use super::{ListKind, LogPolicy, Output, Progress, ServerSession, batch::Slot};
+use super::{
+    About, Answer, ListKind, LogPolicy, Output, Progress, Sent, ServerSession, batch::Slot,
+};
 use crate::{
     error::Fault,
     protocol::{Id, LoggingLevel, Method, MethodName, Raw, Response, json::ObjectWriter},
@@ -16,8 +18,8 @@ impl ServerSession {
         slot: Option<Slot>,
         response: &Response,
     ) {
-        let frame = wire::result_frame(wire, id, response, &self.config.server_info);
-        self.settle(slot, Some(frame));
+        let answer = self.result(wire, id, response);
+        self.settle(None, slot, Some(answer));
     }
 
     /// Answers what never became a call.
@@ -28,23 +30,28 @@ impl ServerSession {
         slot: Option<Slot>,
         fault: Fault,
     ) {
-        let frame = self.fault_frame(self.spoken, id, method, fault);
-        self.settle(slot, Some(frame));
+        let answer = self.failure(self.spoken, id, method, fault);
+        self.settle(None, slot, Some(answer));
     }
 
-    pub(super) fn fault_frame(
+    pub(super) fn result(&self, wire: &'static Wire, id: &Id, response: &Response) -> Answer {
+        let frame = wire::result_frame(wire, id, response, &self.config.server_info);
+        Answer { frame, error: None }
+    }
+
+    pub(super) fn failure(
         &self,
         wire: &'static Wire,
         id: Option<&Id>,
         method: Option<&MethodName>,
         fault: Fault,
-    ) -> Vec<u8> {
+    ) -> Answer {
         match (wire::lower_fault(wire, method, fault), id) {
-            (Lowered::Tool(outcome), Some(id)) => {
-                wire::result_frame(wire, id, &Response::Tool(outcome), &self.config.server_info)
-            }
+            (Lowered::Tool(outcome), Some(id)) => self.result(wire, id, &Response::Tool(outcome)),
             (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
-            (Lowered::Error(error), id) => wire::error_frame(wire, id, &error),
+            (Lowered::Error(error), id) => {
+                Answer { frame: wire::error_frame(wire, id, &error), error: Some(error.code) }
+            }
         }
     }
 
@@ -65,7 +72,7 @@ impl ServerSession {
         if let Some(message) = step.message.filter(|_| inbound.wire.vocabulary.progress_messages) {
             params.member("message", &message);
         }
-        self.notify(Method::Progress, Some(&params.finish()));
+        self.notify(About::Call(call), Method::Progress, Some(&params.finish()));
     }
 
     pub(super) fn send_log(
@@ -89,18 +96,23 @@ impl ServerSession {
             params.member("logger", logger);
         }
         params.raw("data", data.get());
-        self.notify(Method::LogMessage, Some(&params.finish()));
+        self.notify(About::Call(call), Method::LogMessage, Some(&params.finish()));
     }
 
     /// Legacy peers are told unasked; modern ones through their subscriptions.
     pub(super) fn send_changed(&mut self, kind: ListKind) {
+        let method = match kind {
+            ListKind::Tools => Method::ToolListChanged,
+            ListKind::Resources => Method::ResourceListChanged,
+            ListKind::Prompts => Method::PromptListChanged,
+        };
+        self.tell_listeners(method, None, |it| match kind {
+            ListKind::Tools => it.tools_list_changed == Some(true),
+            ListKind::Resources => it.resources_list_changed == Some(true),
+            ListKind::Prompts => it.prompts_list_changed == Some(true),
+        });
         if self.handshake.is_confirmed() {
-            let method = match kind {
-                ListKind::Tools => Method::ToolListChanged,
-                ListKind::Resources => Method::ResourceListChanged,
-                ListKind::Prompts => Method::PromptListChanged,
-            };
-            self.notify(method, None);
+            self.notify(About::Peer, method, None);
         } else if self.handshake.wire().is_some() && !self.untold.contains(&kind) {
             self.untold.push(kind);
         }
@@ -113,8 +125,9 @@ impl ServerSession {
         }
     }
 
-    fn notify(&mut self, method: Method, params: Option<&str>) {
-        self.outputs.push_back(Output::Send(wire::notification_frame(method.as_str(), params)));
+    pub(super) fn notify(&mut self, about: About, method: Method, params: Option<&str>) {
+        let frame = wire::notification_frame(method.as_str(), params);
+        self.outputs.push_back(Output::Send(Sent { frame, about, error: None }));
     }
 }
 

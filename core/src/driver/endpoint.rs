@@ -1,0 +1,231 @@
+//! An endpoint behind a lock, with one outbox for each exchange and each message connection. Shells feed it from threads
+//! of their own, and start the handlers that it hands out.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::request::Parts;
+
+use super::{Backend, Work, start};
+use crate::{
+    protocol::{LoggingLevel, Method, Raw},
+    router::{Failure, Offers, Reply},
+    service::{
+        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+        Refused,
+    },
+    session::{
+        CallId,
+        asking::AskId,
+        server::{ListKind, Progress},
+    },
+};
+
+/// Where the pieces of one answer go, in order. Called under a lock: push and wake, nothing else.
+pub trait Outbox: Send {
+    fn deliver(&mut self, part: Part);
+}
+
+/// Starts and stops handlers, and keeps the one timer.
+pub trait Shell: Send + Sync {
+    fn run(&self, work: Work);
+}
+
+/// Everything that many peers connect to.
+pub struct EndpointServer {
+    state: Mutex<State>,
+    next: AtomicU64,
+    max_body: usize,
+}
+
+struct State {
+    endpoint: Endpoint,
+    exchanges: HashMap<ExchangeId, Box<dyn Outbox>>,
+    connections: HashMap<ConnectionId, Box<dyn Outbox>>,
+    /// When the shell was last told to wake.
+    armed: Option<Instant>,
+}
+
+impl EndpointServer {
+    pub fn new(offers: Arc<Offers>, config: EndpointConfig) -> Arc<Self> {
+        let max_body = config.max_body;
+        let state = State {
+            endpoint: Endpoint::new(offers, config, &start()),
+            exchanges: HashMap::new(),
+            connections: HashMap::new(),
+            armed: None,
+        };
+        Arc::new(Self { state: Mutex::new(state), next: AtomicU64::new(0), max_body })
+    }
+
+    /// Takes an HTTP request, whole. The outbox may have its answer before this returns.
+    pub fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> (ExchangeId, Work) {
+        let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
+        let mut state = self.lock();
+        state.exchanges.insert(exchange, outbox);
+        (exchange, state.handle(EndpointInput::Request { exchange, head, body }))
+    }
+
+    /// The answer to a request whose body was not taken.
+    pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
+        self.lock().endpoint.refuse(head, refused)
+    }
+
+    /// The peer left before the answer was complete.
+    pub fn gone(&self, exchange: ExchangeId) -> Work {
+        let mut state = self.lock();
+        state.exchanges.remove(&exchange);
+        state.handle(EndpointInput::Gone(exchange))
+    }
+
+    /// Whether a request may become a message connection; else the answer to it.
+    pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
+        self.lock().endpoint.admit_upgrade(head)
+    }
+
+    /// Opens a message connection.
+    pub fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId {
+        let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
+        let mut state = self.lock();
+        state.connections.insert(connection, outbox);
+        // Opening starts no handler.
+        drop(state.handle(EndpointInput::Opened(connection)));
+        connection
+    }
+
+    /// Takes one frame of a message connection.
+    pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work {
+        self.lock().handle(EndpointInput::Message(connection, frame))
+    }
+
+    /// A frame over the limit, in bytes, was thrown away.
+    pub fn too_long(&self, connection: ConnectionId, limit: usize) -> Work {
+        self.lock().handle(EndpointInput::TooLong(connection, limit))
+    }
+
+    /// The peer of a message connection is gone.
+    pub fn hang_up(&self, connection: ConnectionId) -> Work {
+        let mut state = self.lock();
+        state.connections.remove(&connection);
+        state.handle(EndpointInput::HungUp(connection))
+    }
+
+    /// Takes nothing new, ends subscriptions with their result; what is in flight goes on.
+    pub fn shut_down(&self) -> Work {
+        self.lock().handle(EndpointInput::ShutDown)
+    }
+
+    /// Answers that are not complete.
+    pub fn open_exchanges(&self) -> usize {
+        self.lock().exchanges.len()
+    }
+
+    /// The longest body that is taken: bytes.
+    pub fn max_body(&self) -> usize {
+        self.max_body
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn handle(&mut self, input: EndpointInput<'_>) -> Work {
+        self.endpoint.handle(Instant::now(), input);
+        let mut work = Work::default();
+        while let Some(output) = self.endpoint.poll() {
+            match output {
+                EndpointOutput::Exchange(id, part) => {
+                    let is_last = matches!(part, Part::End | Part::Head { more: false, .. });
+                    if is_last {
+                        if let Some(mut outbox) = self.exchanges.remove(&id) {
+                            outbox.deliver(part);
+                        }
+                    } else if let Some(outbox) = self.exchanges.get_mut(&id) {
+                        outbox.deliver(part);
+                    }
+                }
+                EndpointOutput::Connection(id, part) => {
+                    if let Some(outbox) = self.connections.get_mut(&id) {
+                        outbox.deliver(part);
+                    }
+                }
+                EndpointOutput::Effect(effect) => work.add(effect),
+            }
+        }
+        let deadline = self.endpoint.deadline();
+        if deadline.is_some_and(|it| self.armed.is_none_or(|armed| it < armed)) {
+            self.armed = deadline;
+            work.wake = deadline;
+        }
+        work
+    }
+}
+
+impl Backend for EndpointServer {
+    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
+        self.lock().handle(EndpointInput::Done(call, outcome))
+    }
+
+    fn progress(&self, call: CallId, step: Progress) {
+        drop(self.lock().handle(EndpointInput::Progress(call, step)));
+    }
+
+    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
+        drop(self.lock().handle(EndpointInput::Log { call, level, logger, data }));
+    }
+
+    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work {
+        self.lock().handle(EndpointInput::Ask { call, ask, method, params })
+    }
+
+    fn page_done(&self, page: &str) {
+        drop(self.lock().handle(EndpointInput::PageDone(page)));
+    }
+
+    fn close_stream(&self, call: CallId, retry: Option<Duration>) {
+        drop(self.lock().handle(EndpointInput::CloseStream(call, retry)));
+    }
+
+    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
+        drop(self.lock().handle(EndpointInput::Offers(offers, changed)));
+    }
+
+    fn updated(&self, uri: &str) {
+        drop(self.lock().handle(EndpointInput::Updated(uri)));
+    }
+
+    fn tick(&self) -> Work {
+        let mut state = self.lock();
+        state.armed = None;
+        state.handle(EndpointInput::Tick)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.lock().endpoint.deadline()
+    }
+
+    fn close(&self) -> Work {
+        self.lock().handle(EndpointInput::Closed)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.lock().endpoint.in_flight()
+    }
+}
+
+impl fmt::Debug for EndpointServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointServer").finish_non_exhaustive()
+    }
+}

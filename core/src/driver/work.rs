@@ -1,0 +1,86 @@
+//! What passes between a server and the shell that runs its handlers.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    error::Fault,
+    protocol::{LoggingLevel, Method, Raw},
+    router::{Failure, Offers, Reply},
+    service::{Effect, Run},
+    session::{
+        CallId,
+        asking::AskId,
+        server::{ListKind, Progress},
+    },
+};
+
+/// What the shell has to do now.
+#[derive(Debug, Default)]
+#[must_use = "handlers that are not run are never answered"]
+pub struct Work {
+    pub runs: Vec<Run>,
+    pub cancels: Vec<CallId>,
+    /// Answers to questions that running handlers asked.
+    pub answers: Vec<(CallId, AskId, Result<Raw, Fault>)>,
+    /// Lines for the log.
+    pub reports: Vec<String>,
+    /// The server is to be ticked at this time, earlier than it was before.
+    pub wake: Option<Instant>,
+}
+
+impl Work {
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+            && self.cancels.is_empty()
+            && self.answers.is_empty()
+            && self.reports.is_empty()
+            && self.wake.is_none()
+    }
+
+    /// Adds what another step asks for.
+    pub fn extend(&mut self, other: Self) {
+        self.runs.extend(other.runs);
+        self.cancels.extend(other.cancels);
+        self.answers.extend(other.answers);
+        self.reports.extend(other.reports);
+        self.wake = [self.wake, other.wake].into_iter().flatten().min();
+    }
+
+    pub(crate) fn add(&mut self, effect: Effect) {
+        match effect {
+            Effect::Run(run) => self.runs.push(run),
+            Effect::Cancel(call) => self.cancels.push(call),
+            Effect::Answered { call, ask, outcome } => self.answers.push((call, ask, outcome)),
+            Effect::Report(text) => self.reports.push(text),
+        }
+    }
+}
+
+/// What handlers and timers need of a server, whoever its peers are. Nothing here blocks.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// A handler has finished. Others may start in its place.
+    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work;
+    fn progress(&self, call: CallId, step: Progress);
+    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw);
+    /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
+    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work;
+    /// What somebody was sent to a page for, with this id, is finished.
+    fn page_done(&self, page: &str);
+    /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
+    fn close_stream(&self, call: CallId, retry: Option<Duration>);
+    /// What the server offers from now on, and which lists that changes.
+    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>);
+    /// The resource with this URI has changed.
+    fn updated(&self, uri: &str);
+    /// To be called when the deadline has come.
+    fn tick(&self) -> Work;
+    fn deadline(&self) -> Option<Instant>;
+    /// Everything in flight is to be stopped.
+    fn close(&self) -> Work;
+    /// Requests that were read and not yet answered.
+    fn in_flight(&self) -> usize;
+}

@@ -1,0 +1,197 @@
+//! One session among many: its calls have numbers of the whole service's, its frames know the stream they go on.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use super::{
+    ExchangeId,
+    calls::{Begun, Calls, Finished},
+};
+use crate::session::{
+    CallId,
+    server::{self as session, About, HttpFacts, Output, ServerSession},
+};
+
+/// Whose call it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Owner {
+    /// A stateless request's.
+    Exchange(ExchangeId),
+    /// A session's, by its number.
+    Session(u64),
+    /// A message connection's.
+    Connection(super::ConnectionId),
+}
+
+/// Every call under way: whose it is, and what it is called there.
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    flights: HashMap<CallId, (Owner, CallId)>,
+    next: u64,
+}
+
+impl Flights {
+    pub(super) fn get(&self, call: CallId) -> Option<(Owner, CallId)> {
+        self.flights.get(&call).copied()
+    }
+
+    fn add(&mut self, owner: Owner, local: CallId) -> CallId {
+        let call = CallId(self.next);
+        self.next += 1;
+        self.flights.insert(call, (owner, local));
+        call
+    }
+}
+
+/// What a conversation works with.
+pub(super) struct Scene<'a> {
+    pub(super) now: Instant,
+    pub(super) owner: Owner,
+    pub(super) calls: &'a mut Calls,
+    pub(super) flights: &'a mut Flights,
+    /// The HTTP request that is being handled.
+    pub(super) facts: Option<&'a Arc<HttpFacts>>,
+}
+
+/// Something to be said.
+#[derive(Debug)]
+pub(super) struct Emission {
+    /// `None`: the peer as a whole.
+    pub(super) stream: Option<u64>,
+    /// `None`: nothing will answer what came on this stream.
+    pub(super) frame: Option<Vec<u8>>,
+    /// It is the answer that the stream was for.
+    pub(super) is_reply: bool,
+    pub(super) error: Option<i64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Conversation {
+    pub(super) machine: ServerSession,
+    /// By their numbers within the session.
+    calls: HashMap<CallId, Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    global: CallId,
+    stream: u64,
+}
+
+impl Conversation {
+    pub(super) fn new(machine: ServerSession) -> Self {
+        Self { machine, calls: HashMap::new() }
+    }
+
+    /// Whether calls that came on this stream are under way.
+    pub(super) fn is_busy(&self, stream: u64) -> bool {
+        self.calls.values().any(|it| it.stream == stream)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The stream on which a call came.
+    pub(super) fn stream_of(&self, local: CallId) -> Option<u64> {
+        self.calls.get(&local).map(|it| it.stream)
+    }
+
+    /// Tells the session something; what it brings that belongs to no call belongs to `stream`.
+    pub(super) fn handle(
+        &mut self,
+        scene: &mut Scene<'_>,
+        stream: u64,
+        input: session::Input<'_>,
+    ) -> Vec<Emission> {
+        let done = match &input {
+            session::Input::Done(local, _) => self.forget(scene, *local),
+            _ => None,
+        };
+        self.machine.handle(input);
+        self.drain(scene, done.map_or(stream, |it| it.stream))
+    }
+
+    fn drain(&mut self, scene: &mut Scene<'_>, current: u64) -> Vec<Emission> {
+        let mut said = Vec::new();
+        let mut cancelled = None;
+        while let Some(output) = self.machine.poll() {
+            match output {
+                Output::Send(sent) => {
+                    let (stream, is_reply) = match sent.about {
+                        About::Peer => (None, false),
+                        About::Call(local) => {
+                            let ended = cancelled.unwrap_or(current);
+                            (Some(self.stream_of(local).unwrap_or(ended)), false)
+                        }
+                        About::Reply(_) => (Some(cancelled.unwrap_or(current)), true),
+                    };
+                    let error = sent.error;
+                    said.push(Emission { stream, frame: Some(sent.frame), is_reply, error });
+                }
+                Output::Silent(_) => {
+                    let stream = Some(cancelled.unwrap_or(current));
+                    said.push(Emission { stream, frame: None, is_reply: true, error: None });
+                }
+                Output::Call(call) => self.begin(scene, current, call),
+                Output::Cancel(local) => {
+                    if let Some(place) = self.forget(scene, local) {
+                        cancelled = Some(place.stream);
+                        scene.calls.cancel(scene.now, place.global);
+                    }
+                }
+                Output::Answered { call: local, ask, outcome } => {
+                    if let Some(place) = self.calls.get(&local) {
+                        let call = place.global;
+                        let finished = scene.calls.answered(scene.now, call, ask, outcome);
+                        self.conclude(scene, local, finished);
+                    }
+                }
+                Output::Notified { method, params, mut context } => {
+                    context.http = scene.facts.cloned();
+                    scene.calls.notify(&method, params, context);
+                }
+            }
+        }
+        said
+    }
+
+    fn begin(&mut self, scene: &mut Scene<'_>, stream: u64, mut call: session::Call) {
+        let local = call.context.call;
+        let global = scene.flights.add(scene.owner, local);
+        self.calls.insert(local, Place { global, stream });
+        call.context.call = global;
+        call.context.http = scene.facts.cloned();
+        match scene.calls.begin(scene.now, call) {
+            Begun::Answered(answer) => {
+                self.forget(scene, local);
+                self.machine.handle(session::Input::Done(local, answer));
+            }
+            Begun::Listening(filter) => {
+                self.machine.handle(session::Input::Listening(local, filter));
+            }
+            Begun::Started => (),
+        }
+    }
+
+    fn conclude(&mut self, scene: &mut Scene<'_>, local: CallId, finished: Finished) {
+        match finished {
+            Finished::Answered(answer) => {
+                self.forget(scene, local);
+                self.machine.handle(session::Input::Done(local, answer));
+            }
+            Finished::Asks(asks) => {
+                for (ask, method, params) in asks {
+                    let call = local;
+                    self.machine.handle(session::Input::Ask { call, ask, method, params });
+                }
+            }
+            Finished::Forgotten => (),
+        }
+    }
+
+    fn forget(&mut self, scene: &mut Scene<'_>, local: CallId) -> Option<Place> {
+        let place = self.calls.remove(&local)?;
+        scene.flights.flights.remove(&place.global);
+        Some(place)
+    }
+}

@@ -1,0 +1,76 @@
+//! How an endpoint behaves.
+
+use std::time::Duration;
+
+use crate::service::guard::GuardConfig;
+
+/// The options of an endpoint, with the defaults that suit a server on one's own machine.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Where the endpoint is; `None`: wherever the host mounted it.
+    pub path: Option<String>,
+    /// Who may call.
+    pub guard: GuardConfig,
+    /// Whether the pair of 2024-11-05 is served at `/sse`.
+    pub legacy_sse: bool,
+    /// Longer bodies are refused: bytes.
+    pub max_body: usize,
+    pub max_sessions: usize,
+    /// Of one session.
+    pub max_streams: usize,
+    pub max_in_flight: usize,
+    /// A session that is silent for so long ends.
+    pub session_idle: Duration,
+    /// A stream that is silent for so long carries a comment.
+    pub keep_alive: Duration,
+    /// Whether streams of sessions can be resumed.
+    pub event_store: bool,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            path: Some("/mcp".into()),
+            guard: GuardConfig::default(),
+            legacy_sse: false,
+            max_body: 4 * 1024 * 1024,
+            max_sessions: 10_000,
+            max_streams: 16,
+            max_in_flight: 1_000,
+            session_idle: Duration::from_secs(30 * 60),
+            keep_alive: Duration::from_secs(15),
+            event_store: true,
+        }
+    }
+}
+
+/// What a path of the endpoint's is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    Endpoint,
+    /// Of the pair of 2024-11-05.
+    Pair,
+    Elsewhere,
+}
+
+impl EndpointConfig {
+    /// A trailing slash makes no difference.
+    pub(super) fn place(&self, path: &str) -> Place {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        match &self.path {
+            None if self.legacy_sse && path.ends_with("/sse") => Place::Pair,
+            None => Place::Endpoint,
+            Some(own) => {
+                let own = own.strip_suffix('/').unwrap_or(own);
+                let parent = own.rsplit_once('/').map_or("", |(parent, _)| parent);
+                if path == own {
+                    Place::Endpoint
+                } else if self.legacy_sse && path.strip_prefix(parent) == Some("/sse") {
+                    Place::Pair
+                } else {
+                    Place::Elsewhere
+                }
+            }
+        }
+    }
+}

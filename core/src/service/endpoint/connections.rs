@@ -1,0 +1,42 @@
+//! Message connections: one conversation each, whose frames all go the same way.
+
+use std::time::Instant;
+
+use super::{ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Scene, session};
+use crate::session::server::ServerSession;
+
+impl Endpoint {
+    pub(super) fn open_connection(&mut self, id: ConnectionId) {
+        let machine = ServerSession::new(std::sync::Arc::clone(&self.session));
+        self.connections.insert(id, Box::new(Conversation::new(machine)));
+        if self.is_closing {
+            self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
+        }
+    }
+
+    pub(super) fn tell_connection(
+        &mut self,
+        now: Instant,
+        id: ConnectionId,
+        input: session::Input<'_>,
+    ) {
+        let Some(conversation) = self.connections.get_mut(&id) else { return };
+        let mut scene = Scene {
+            now,
+            owner: Owner::Connection(id),
+            calls: &mut self.calls,
+            flights: &mut self.flights,
+            facts: None,
+        };
+        for emission in conversation.handle(&mut scene, 0, input) {
+            if let Some(frame) = emission.frame {
+                self.outputs.push_back(EndpointOutput::Connection(id, Part::Bytes(frame)));
+            }
+        }
+    }
+
+    pub(super) fn close_connection(&mut self, now: Instant, id: ConnectionId) {
+        self.tell_connection(now, id, session::Input::Closed);
+        self.connections.remove(&id);
+    }
+}

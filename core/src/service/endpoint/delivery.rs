@@ -1,0 +1,273 @@
+//! From what a session says to pieces of HTTP answers.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::{Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part};
+use crate::{
+    framing::sse,
+    service::{
+        reply,
+        sessions::{Session, is_standalone},
+    },
+    session::CallId,
+    wire,
+};
+
+impl Endpoint {
+    /// Delivers what a stateless request's conversation says; whether the answer is complete now.
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        id: ExchangeId,
+        exchange: &mut Exchange,
+        said: Vec<Emission>,
+    ) -> bool {
+        for Emission { frame, is_reply, error, .. } in said {
+            let Some(frame) = frame else { continue };
+            if is_reply && !exchange.is_streaming && exchange.accepts.json {
+                let status = error.map_or(StatusCode::OK, wire::status);
+                self.respond(id, exchange, status, reply::json_head(), frame, false);
+                return true;
+            }
+            if !exchange.accepts.stream {
+                continue;
+            }
+            let mut bytes = Vec::with_capacity(frame.len() + 16);
+            sse::event(&mut bytes, None, &frame);
+            self.stream(now, id, exchange, bytes, !is_reply);
+            if is_reply {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Delivers one thing that a session says, on the one stream where it belongs.
+    pub(super) fn deliver_in_session(
+        &mut self,
+        now: Instant,
+        session: &mut Session,
+        emission: Emission,
+    ) {
+        let Emission { stream, frame, is_reply, error } = emission;
+        if let Some(pair) = session.pair {
+            let Some(frame) = frame else { return };
+            let mut bytes = Vec::with_capacity(frame.len() + 32);
+            sse::named_event(&mut bytes, "message", &frame);
+            self.write(now, pair, bytes);
+            return;
+        }
+        let Some(number) = stream.or_else(|| session.standalone()) else {
+            if let Some(frame) = frame
+                && session.keep(frame)
+            {
+                tracing::warn!(
+                    "nobody opens a stream for what a session is told: dropped the oldest"
+                );
+            }
+            return;
+        };
+        let Some(entry) = session.stream(number) else { return };
+        let (connected, streaming) = (entry.exchange, entry.is_streaming);
+        if is_reply && !streaming {
+            self.answer_in_session(session, number, connected, frame, error);
+            return;
+        }
+        let Some(frame) = frame else {
+            self.end_stream(session, number);
+            return;
+        };
+        if !self.begin_stream(now, session, number, None) {
+            return;
+        }
+        self.log_and_write(now, session, number, &frame);
+        if is_reply {
+            self.end_stream(session, number);
+        }
+    }
+
+    /// Writes one event of a session's stream, under an id where it may be asked for again.
+    pub(super) fn log_and_write(
+        &mut self,
+        now: Instant,
+        session: &mut Session,
+        number: u64,
+        frame: &[u8],
+    ) {
+        let event = self.config.event_store.then(|| session.log().append(number, frame));
+        let mut bytes = Vec::with_capacity(frame.len() + 32);
+        sse::event(&mut bytes, event.as_deref(), frame);
+        if let Some(exchange) = session.stream(number).and_then(|it| it.exchange) {
+            self.write(now, exchange, bytes);
+        }
+    }
+
+    /// Answers a POST with a body of its own.
+    fn answer_in_session(
+        &mut self,
+        session: &mut Session,
+        number: u64,
+        connected: Option<ExchangeId>,
+        frame: Option<Vec<u8>>,
+        error: Option<i64>,
+    ) {
+        session.close(number);
+        let Some(id) = connected else { return };
+        let Some(mut exchange) = self.exchanges.remove(&id) else { return };
+        let Some(frame) = frame else {
+            self.respond(
+                id,
+                &mut exchange,
+                StatusCode::ACCEPTED,
+                HeaderMap::new(),
+                Vec::new(),
+                false,
+            );
+            return;
+        };
+        if exchange.accepts.json {
+            let status = reply::legacy_status(error);
+            let headers = named(reply::json_head(), session);
+            self.respond(id, &mut exchange, status, headers, frame, false);
+        } else {
+            let mut bytes = Vec::with_capacity(frame.len() + 16);
+            sse::event(&mut bytes, None, &frame);
+            let headers = named(reply::stream_head(), session);
+            self.respond(id, &mut exchange, StatusCode::OK, headers, bytes, false);
+        }
+    }
+
+    /// Turns the answer to a POST into a stream, if it is none yet; whether that can be.
+    pub(super) fn begin_stream(
+        &mut self,
+        now: Instant,
+        session: &mut Session,
+        number: u64,
+        retry: Option<Duration>,
+    ) -> bool {
+        let Some(stream) = session.stream(number) else { return false };
+        if stream.is_streaming {
+            return true;
+        }
+        let Some(id) = stream.exchange else { return false };
+        if !self.exchanges.get(&id).is_some_and(|it| it.accepts.stream) {
+            return false;
+        }
+        stream.is_streaming = true;
+        let mut first = Vec::new();
+        if self.config.event_store && primes(session) {
+            sse::priming(&mut first, &session.log().prime(number), retry);
+        }
+        let headers = named(reply::stream_head(), session);
+        if let Some(mut exchange) = self.exchanges.remove(&id) {
+            exchange.is_streaming = true;
+            exchange.quiet_since = now;
+            self.respond(id, &mut exchange, StatusCode::OK, headers, first, true);
+            self.exchanges.insert(id, exchange);
+        }
+        true
+    }
+
+    /// Ends the connection of a call's stream; its answer waits in the log (2025-11-25, Transports, "Sending Messages").
+    pub(super) fn let_poll(&mut self, call: CallId, retry: Option<Duration>) {
+        let Some((Owner::Session(number), local)) = self.flights.get(call) else { return };
+        let Some(mut session) = self.sessions.take(number) else { return };
+        if let Some(stream) = session.conversation.stream_of(local)
+            && self.config.event_store
+            && session.pair.is_none()
+            && primes(&session)
+        {
+            let now = session.touched;
+            self.begin_stream(now, &mut session, stream, retry);
+            if let Some(id) = session.stream(stream).and_then(|it| it.exchange.take()) {
+                if let Some(after) = retry {
+                    let mut bytes = Vec::new();
+                    sse::retry(&mut bytes, after);
+                    self.write(now, id, bytes);
+                }
+                self.end(id);
+            }
+        }
+        self.sessions.put(session);
+    }
+
+    /// A session's stream has said all.
+    pub(super) fn end_stream(&mut self, session: &mut Session, number: u64) {
+        let connected = session.stream(number).and_then(|it| it.exchange);
+        if !is_standalone(number) || connected.is_some() {
+            session.close(number);
+        }
+        if let Some(id) = connected {
+            self.end(id);
+        }
+    }
+
+    /// The first part of an answer.
+    pub(super) fn respond(
+        &mut self,
+        id: ExchangeId,
+        exchange: &mut Exchange,
+        status: StatusCode,
+        mut headers: HeaderMap,
+        body: Vec<u8>,
+        more: bool,
+    ) {
+        if let Some(cors) = exchange.cors.take() {
+            headers.extend(*cors);
+        }
+        let part = Part::Head { status, headers, body, more };
+        self.outputs.push_back(EndpointOutput::Exchange(id, part));
+    }
+
+    /// Writes on an answer that is a stream, or becomes one with this.
+    pub(super) fn stream(
+        &mut self,
+        now: Instant,
+        id: ExchangeId,
+        exchange: &mut Exchange,
+        bytes: Vec<u8>,
+        more: bool,
+    ) {
+        exchange.quiet_since = now;
+        if !exchange.is_streaming {
+            exchange.is_streaming = true;
+            self.respond(id, exchange, StatusCode::OK, reply::stream_head(), bytes, more);
+            return;
+        }
+        self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
+        if !more {
+            self.outputs.push_back(EndpointOutput::Exchange(id, Part::End));
+        }
+    }
+
+    fn write(&mut self, now: Instant, id: ExchangeId, bytes: Vec<u8>) {
+        if let Some(exchange) = self.exchanges.get_mut(&id) {
+            exchange.quiet_since = now;
+            self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
+        }
+    }
+
+    pub(super) fn end(&mut self, id: ExchangeId) {
+        if self.exchanges.remove(&id).is_some() {
+            self.outputs.push_back(EndpointOutput::Exchange(id, Part::End));
+        }
+    }
+}
+
+/// Whether the session's revision knows streams that begin with an id.
+fn primes(session: &Session) -> bool {
+    session.conversation.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
+}
+
+/// A head that names its session.
+pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
+    if let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id)) {
+        headers.insert(reply::SESSION_ID, id);
+    }
+    headers
+}

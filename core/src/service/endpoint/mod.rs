@@ -1,0 +1,353 @@
+//! One endpoint for everybody: stateless requests, sessions and their streams, and message connections, as one machine
+//! without IO.
+//!
+//! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
+//! [`EndpointInput::Tick`].
+
+mod config;
+mod connections;
+mod delivery;
+mod requests;
+mod streams;
+mod sweep;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, request::Parts};
+
+pub use self::config::EndpointConfig;
+use super::{
+    Effect, Start,
+    calls::{Calls, Finished},
+    conversation::{Conversation, Emission, Flights, Owner, Scene},
+    guard::Guard,
+    reply::Accepts,
+    session_config,
+    sessions::Sessions,
+};
+use crate::{
+    protocol::{LoggingLevel, Method, Raw},
+    router::{Failure, Offers, Reply},
+    session::{
+        CallId,
+        asking::AskId,
+        server::{self as session, HttpFacts, ListKind, Progress, SessionConfig},
+    },
+};
+
+/// One HTTP request and its answer. The shell chooses the number, and never twice the same.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ExchangeId(pub u64);
+
+/// One connection that carries messages both ways. The shell chooses the number, and never twice the same.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ConnectionId(pub u64);
+
+/// What the shell tells the endpoint.
+#[derive(Debug)]
+pub enum EndpointInput<'a> {
+    /// An HTTP request came, whole.
+    Request {
+        exchange: ExchangeId,
+        head: Parts,
+        body: Bytes,
+    },
+    /// The peer left before the answer was complete.
+    Gone(ExchangeId),
+    Opened(ConnectionId),
+    /// One frame came on a message connection.
+    Message(ConnectionId, &'a [u8]),
+    /// A frame over the limit, in bytes, was thrown away.
+    TooLong(ConnectionId, usize),
+    HungUp(ConnectionId),
+    /// A handler has finished.
+    Done(CallId, Result<Reply, Failure>),
+    Progress(CallId, Progress),
+    Log {
+        call: CallId,
+        level: LoggingLevel,
+        logger: Option<String>,
+        data: Raw,
+    },
+    /// A running handler asks the client. Its number is the shell's, below 2⁶³.
+    Ask {
+        call: CallId,
+        ask: AskId,
+        method: Method,
+        params: Raw,
+    },
+    /// What somebody was sent to a page for is finished.
+    PageDone(&'a str),
+    /// The client is to come back for this call's answer: after so long, if given.
+    CloseStream(CallId, Option<Duration>),
+    /// What the server offers from now on, and which lists that changes.
+    Offers(Arc<Offers>, Vec<ListKind>),
+    /// The resource with this URI has changed.
+    Updated(&'a str),
+    /// The time of the deadline has come.
+    Tick,
+    /// Nothing new is taken; subscriptions end with their result; what is in flight goes on.
+    ShutDown,
+    /// Everything is given up.
+    Closed,
+}
+
+/// What the endpoint asks of the shell.
+#[derive(Debug)]
+pub enum EndpointOutput {
+    Exchange(ExchangeId, Part),
+    /// A frame for a message connection, or its end.
+    Connection(ConnectionId, Part),
+    Effect(Effect),
+}
+
+/// A piece of an answer.
+#[derive(Debug)]
+pub enum Part {
+    /// Comes first, and once; `more`: a stream follows.
+    Head { status: StatusCode, headers: HeaderMap, body: Vec<u8>, more: bool },
+    /// More of the stream; on a message connection, one frame.
+    Bytes(Vec<u8>),
+    /// The stream is complete; a message connection is to be closed.
+    End,
+}
+
+/// Why an HTTP request is refused before it is one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Refused {
+    /// The body is longer than the limit.
+    BodyTooLarge,
+    /// The body did not come in time.
+    BodyTooSlow,
+    /// The body could not be read.
+    BodyBroken,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    guard: Guard,
+    session: Arc<SessionConfig>,
+    calls: Calls,
+    flights: Flights,
+    exchanges: HashMap<ExchangeId, Exchange>,
+    sessions: Sessions,
+    connections: HashMap<ConnectionId, Box<Conversation>>,
+    outputs: VecDeque<EndpointOutput>,
+    next_sweep: Option<Instant>,
+    is_closing: bool,
+}
+
+/// An HTTP request that waits for the rest of its answer.
+#[derive(Debug)]
+struct Exchange {
+    belongs: Belonging,
+    accepts: Accepts,
+    is_streaming: bool,
+    /// When something was last written, or since when nothing was.
+    quiet_since: Instant,
+    /// What a browser wants to read in the head.
+    cors: Option<Box<HeaderMap>>,
+}
+
+#[derive(Debug)]
+enum Belonging {
+    /// It is a conversation of its own.
+    Modern(Box<Conversation>),
+    /// To a stream of a session.
+    Stream { session: u64, stream: u64 },
+    /// To a session of 2024-11-05, all of whose messages it carries.
+    Pair { session: u64 },
+}
+
+impl Endpoint {
+    pub fn new(offers: Arc<Offers>, config: EndpointConfig, start: &Start) -> Self {
+        Self {
+            guard: Guard::new(&config.guard),
+            config,
+            session: session_config(&offers, start),
+            calls: Calls::new(offers, start),
+            flights: Flights::default(),
+            exchanges: HashMap::new(),
+            sessions: Sessions::new(start.seed),
+            connections: HashMap::new(),
+            outputs: VecDeque::new(),
+            next_sweep: None,
+            is_closing: false,
+        }
+    }
+
+    pub fn handle(&mut self, now: Instant, input: EndpointInput<'_>) {
+        match input {
+            EndpointInput::Request { exchange, head, body } => {
+                self.handle_request(now, exchange, head, &body);
+            }
+            EndpointInput::Gone(exchange) => self.handle_gone(now, exchange),
+            EndpointInput::Opened(connection) => self.open_connection(connection),
+            EndpointInput::Message(connection, frame) => {
+                self.tell_connection(now, connection, session::Input::Frame(frame));
+            }
+            EndpointInput::TooLong(connection, limit) => {
+                self.tell_connection(now, connection, session::Input::TooLong { limit });
+            }
+            EndpointInput::HungUp(connection) => self.close_connection(now, connection),
+            EndpointInput::Done(call, outcome) => {
+                let finished = self.calls.finish(now, call, outcome);
+                self.conclude(now, call, finished);
+            }
+            EndpointInput::Progress(call, step) => {
+                self.tell_call(now, call, |local| session::Input::Progress(local, step));
+            }
+            EndpointInput::Log { call, level, logger, data } => {
+                self.tell_call(now, call, |call| session::Input::Log { call, level, logger, data });
+            }
+            EndpointInput::Ask { call, ask, method, params } => {
+                self.tell_call(now, call, |call| session::Input::Ask { call, ask, method, params });
+            }
+            EndpointInput::PageDone(page) => {
+                self.tell_all(now, |()| session::Input::PageDone(page))
+            }
+            EndpointInput::CloseStream(call, retry) => self.let_poll(call, retry),
+            EndpointInput::Offers(offers, changed) => {
+                self.calls.offers = offers;
+                for kind in changed {
+                    self.tell_all(now, |()| session::Input::Changed(kind));
+                }
+            }
+            EndpointInput::Updated(uri) => self.tell_all(now, |()| session::Input::Updated(uri)),
+            EndpointInput::Tick => self.tick(now),
+            EndpointInput::ShutDown => self.shut_down(now),
+            EndpointInput::Closed => self.close(now),
+        }
+        self.plan_sweep(now);
+    }
+
+    pub fn poll(&mut self) -> Option<EndpointOutput> {
+        let effect = || self.calls.effects.pop_front().map(EndpointOutput::Effect);
+        self.outputs.pop_front().or_else(effect)
+    }
+
+    /// When [`EndpointInput::Tick`] is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        [self.calls.deadline(), self.next_sweep].into_iter().flatten().min()
+    }
+
+    /// Requests that were taken and not yet answered; streams that only listen do not count.
+    pub fn in_flight(&self) -> usize {
+        self.calls.in_flight()
+    }
+
+    /// The longest body that is read: bytes.
+    pub fn max_body(&self) -> usize {
+        self.config.max_body
+    }
+
+    pub(super) fn conclude(&mut self, now: Instant, call: CallId, finished: Finished) {
+        match finished {
+            Finished::Answered(answer) => {
+                self.tell_call(now, call, |local| session::Input::Done(local, answer));
+            }
+            Finished::Asks(asks) => {
+                for (ask, method, params) in asks {
+                    self.tell_call(now, call, |call| session::Input::Ask {
+                        call,
+                        ask,
+                        method,
+                        params,
+                    });
+                }
+            }
+            Finished::Forgotten => (),
+        }
+    }
+
+    /// Tells the owner of a call.
+    fn tell_call<'a>(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        input: impl FnOnce(CallId) -> session::Input<'a>,
+    ) {
+        let Some((owner, local)) = self.flights.get(call) else { return };
+        match owner {
+            Owner::Exchange(exchange) => self.tell_exchange(now, exchange, input(local)),
+            Owner::Session(session) => self.tell_session(now, session, input(local)),
+            Owner::Connection(connection) => self.tell_connection(now, connection, input(local)),
+        }
+    }
+
+    /// Tells everybody whom a change may concern.
+    fn tell_all<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
+        let listens = |it: &Conversation| it.machine.listens();
+        let listening: Vec<ExchangeId> = self
+            .exchanges
+            .iter()
+            .filter(|(_, it)| matches!(&it.belongs, Belonging::Modern(it) if listens(it)))
+            .map(|(exchange, _)| *exchange)
+            .collect();
+        for exchange in listening {
+            self.tell_exchange(now, exchange, input(()));
+        }
+        for session in self.sessions.all() {
+            self.tell_session(now, session, input(()));
+        }
+        for connection in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.tell_connection(now, connection, input(()));
+        }
+    }
+
+    fn tell_exchange(&mut self, now: Instant, id: ExchangeId, input: session::Input<'_>) {
+        // Taken out while it is worked with: most often this is its end.
+        let Some(mut exchange) = self.exchanges.remove(&id) else { return };
+        let Belonging::Modern(conversation) = &mut exchange.belongs else {
+            self.exchanges.insert(id, exchange);
+            return;
+        };
+        let mut scene = Scene {
+            now,
+            owner: Owner::Exchange(id),
+            calls: &mut self.calls,
+            flights: &mut self.flights,
+            facts: None,
+        };
+        let said = conversation.handle(&mut scene, 0, input);
+        if !self.deliver(now, id, &mut exchange, said) {
+            self.exchanges.insert(id, exchange);
+        }
+    }
+
+    fn tell_session(&mut self, now: Instant, number: u64, input: session::Input<'_>) {
+        self.with_session(now, number, u64::MAX, None, input);
+    }
+
+    /// Tells a session something that came on one of its streams, and delivers what it says.
+    fn with_session(
+        &mut self,
+        now: Instant,
+        number: u64,
+        stream: u64,
+        facts: Option<&Arc<HttpFacts>>,
+        input: session::Input<'_>,
+    ) {
+        let Some(mut session) = self.sessions.take(number) else { return };
+        let mut scene = Scene {
+            now,
+            owner: Owner::Session(number),
+            calls: &mut self.calls,
+            flights: &mut self.flights,
+            facts,
+        };
+        let said: Vec<Emission> = session.conversation.handle(&mut scene, stream, input);
+        for emission in said {
+            self.deliver_in_session(now, &mut session, emission);
+        }
+        session.touched = now;
+        self.sessions.put(session);
+    }
+}

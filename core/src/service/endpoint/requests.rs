@@ -1,0 +1,368 @@
+//! HTTP requests, checked in this order: who calls, where, how; then what the body is, and which era it belongs to.
+
+use std::{sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, header, request::Parts};
+
+use super::{
+    Accepts, Belonging, Conversation, Endpoint, EndpointOutput, Exchange, ExchangeId, HttpFacts,
+    Owner, Part, Refused, Scene, config::Place, session,
+};
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{Frame, Message, Method, Revision},
+    service::reply,
+    session::server::ServerSession,
+    wire::{self, Belongs, HeaderClaims, Lowered},
+};
+
+const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
+/// Seconds after which a client that was told to wait may come back.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// An HTTP request on its way through the checks.
+pub(super) struct Visit {
+    pub(super) exchange: ExchangeId,
+    pub(super) facts: Arc<HttpFacts>,
+    pub(super) claims: HeaderClaims,
+    pub(super) accepts: Accepts,
+    pub(super) cors: Option<Box<HeaderMap>>,
+}
+
+impl Endpoint {
+    /// The answer to a request whose body was not even read.
+    pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
+        let (status, message) = match refused {
+            Refused::BodyTooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("the body is longer than {} bytes (option max_body)", self.config.max_body),
+            ),
+            Refused::BodyTooSlow => {
+                (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".into())
+            }
+            Refused::BodyBroken => (StatusCode::BAD_REQUEST, "the body could not be read".into()),
+        };
+        let mut headers = reply::json_head();
+        self.guard.decorate(head, &mut headers);
+        Part::Head { status, headers, body: reply::refusal_body(&message), more: false }
+    }
+
+    /// Whether a request may open a message connection here; else the answer to it.
+    pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
+        let refuse = |status, message: &str| {
+            let (headers, body) = (reply::json_head(), reply::refusal_body(message));
+            Err(Part::Head { status, headers, body, more: false })
+        };
+        if let Err(refusal) = self.guard.check(head) {
+            let (headers, body) = (reply::json_head(), refusal.body);
+            return Err(Part::Head { status: refusal.status, headers, body, more: false });
+        }
+        if self.config.place(head.uri.path()) != Place::Endpoint {
+            return refuse(StatusCode::NOT_FOUND, "nothing is served at this path");
+        }
+        if self.is_closing || self.connections.len() >= self.config.max_sessions {
+            return refuse(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many connections: try again later",
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn handle_request(
+        &mut self,
+        now: Instant,
+        exchange: ExchangeId,
+        head: Parts,
+        body: &Bytes,
+    ) {
+        if let Err(refusal) = self.guard.check(&head) {
+            let headers = reply::json_head();
+            let (status, body) = (refusal.status, refusal.body);
+            return self.answer(exchange, Part::Head { status, headers, body, more: false });
+        }
+        if let Some(headers) = self.guard.preflight(&head) {
+            let status = StatusCode::NO_CONTENT;
+            return self
+                .answer(exchange, Part::Head { status, headers, body: vec![], more: false });
+        }
+        let mut cors = HeaderMap::new();
+        self.guard.decorate(&head, &mut cors);
+        let place = self.config.place(head.uri.path());
+        let claims = HeaderClaims::read(&head.headers);
+        let is_unknown = place == Place::Elsewhere;
+        let mut visit = Visit {
+            exchange,
+            accepts: Accepts::of(&head.headers),
+            facts: Arc::new(HttpFacts {
+                session_id: claims.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
+                headers: head.headers,
+            }),
+            claims: HeaderClaims::default(),
+            cors: (!cors.is_empty()).then(|| Box::new(cors)),
+        };
+        match claims {
+            Ok(claims) => visit.claims = claims,
+            Err(fault) => return self.fail(visit, fault),
+        }
+        if is_unknown {
+            return self.refuse_visit(
+                visit,
+                StatusCode::NOT_FOUND,
+                "nothing is served at this path",
+            );
+        }
+        if self.is_closing {
+            return self.send_away(visit, "the server is shutting down");
+        }
+        match (place, head.method) {
+            (_, HttpMethod::OPTIONS) => {
+                let mut headers = HeaderMap::new();
+                headers.insert(header::ALLOW, HeaderValue::from_static(ALLOWED));
+                let status = StatusCode::NO_CONTENT;
+                self.answer_visit(visit, status, headers, Vec::new());
+            }
+            (Place::Pair, HttpMethod::GET) => {
+                let path = head.uri.path().to_owned();
+                self.open_pair(now, visit, &path);
+            }
+            (Place::Pair, HttpMethod::POST) => {
+                let query = head.uri.query().unwrap_or_default().to_owned();
+                self.post_to_pair(now, visit, &query, body);
+            }
+            (Place::Endpoint, HttpMethod::POST) => self.post(now, visit, body),
+            (Place::Endpoint, HttpMethod::GET) => self.get(now, visit),
+            (Place::Endpoint, HttpMethod::DELETE) => self.delete(now, visit),
+            _ => {
+                let mut headers = reply::json_head();
+                headers.insert(header::ALLOW, HeaderValue::from_static(ALLOWED));
+                let body =
+                    reply::refusal_body("POST messages here; a session also takes GET and DELETE");
+                self.answer_visit(visit, StatusCode::METHOD_NOT_ALLOWED, headers, body);
+            }
+        }
+    }
+
+    fn post(&mut self, now: Instant, visit: Visit, body: &Bytes) {
+        if !self.check_post(&visit, body) {
+            return self.refuse_post(visit, body);
+        }
+        let frame = Frame::parse(body);
+        match wire::classify(&frame, &visit.claims) {
+            Belongs::Modern => self.post_modern(now, visit, frame),
+            Belongs::Legacy => self.post_legacy(now, visit, frame),
+        }
+    }
+
+    pub(super) fn check_post(&self, visit: &Visit, body: &Bytes) -> bool {
+        reply::is_json(&visit.facts.headers)
+            && (visit.accepts.json || visit.accepts.stream)
+            && body.len() <= self.config.max_body
+            && self.in_flight() < self.config.max_in_flight
+    }
+
+    pub(super) fn refuse_post(&mut self, visit: Visit, body: &Bytes) {
+        if !reply::is_json(&visit.facts.headers) {
+            let message = "Content-Type must be application/json";
+            self.refuse_visit(visit, StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+        } else if !visit.accepts.json && !visit.accepts.stream {
+            let message = "Accept must list application/json, text/event-stream, or both";
+            self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+        } else if body.len() > self.config.max_body {
+            let limit = self.config.max_body;
+            let message = format!("the body is longer than {limit} bytes (option max_body)");
+            self.refuse_visit(visit, StatusCode::PAYLOAD_TOO_LARGE, &message);
+        } else {
+            self.send_away(visit, "too many requests in flight (option max_in_flight)");
+        }
+    }
+
+    fn post_modern(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
+        match &frame {
+            Frame::One(Ok(Message::Response { .. })) => {
+                let message = "answers are not POSTed in 2026-07-28: send the request again with inputResponses";
+                return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+            }
+            Frame::One(Err(malformed)) if malformed.is_response => {
+                let message = malformed.message.clone();
+                return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+            }
+            Frame::One(Ok(Message::Request { method, .. }))
+                if *method == Method::Listen.as_str() && !visit.accepts.stream =>
+            {
+                let message =
+                    "subscriptions/listen answers with text/event-stream: list it in Accept";
+                return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+            }
+            _ => (),
+        }
+        let Visit { exchange: id, facts, claims, accepts, cors } = visit;
+        let machine = ServerSession::for_exchange(Arc::clone(&self.session), claims);
+        let mut conversation = Box::new(Conversation::new(machine));
+        let mut scene = Scene {
+            now,
+            owner: Owner::Exchange(id),
+            calls: &mut self.calls,
+            flights: &mut self.flights,
+            facts: Some(&facts),
+        };
+        let said = conversation.handle(&mut scene, 0, session::Input::Parsed(frame));
+        let is_silent = said.is_empty() && conversation.is_idle();
+        let mut exchange = Exchange {
+            belongs: Belonging::Modern(conversation),
+            accepts,
+            is_streaming: false,
+            quiet_since: now,
+            cors,
+        };
+        if is_silent {
+            let status = StatusCode::ACCEPTED;
+            self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
+        } else if !self.deliver(now, id, &mut exchange, said) {
+            self.exchanges.insert(id, exchange);
+        }
+    }
+
+    fn post_legacy(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
+        let is_initialize = matches!(
+            &frame,
+            Frame::One(Ok(Message::Request { method, .. })) if *method == Method::Initialize.as_str()
+        );
+        let known = visit.facts.session_id.as_ref().map(|it| self.sessions.number(it));
+        let number = match known.flatten() {
+            Some(number) => number,
+            None if is_initialize => return self.initialize(now, visit, frame),
+            None if matches!(frame, Frame::One(Err(_))) => return self.refuse_frame(visit, frame),
+            None if known.is_some() => return self.refuse_session(visit),
+            None => {
+                let message = "Mcp-Session-Id is missing: send initialize first, or a request of 2026-07-28 with its params._meta";
+                return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+            }
+        };
+        if let Err(message) = self.check_version(&visit.claims)
+            && !is_initialize
+        {
+            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+        }
+        self.post_to_session(now, visit, number, frame);
+    }
+
+    fn initialize(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
+        if self.sessions.len() >= self.config.max_sessions {
+            return self.send_away(visit, "too many sessions (option max_sessions)");
+        }
+        let machine = ServerSession::new(Arc::clone(&self.session));
+        let session = self.sessions.create(now, machine);
+        let number = session.number;
+        self.sessions.put(session);
+        self.post_to_session(now, visit, number, frame);
+        let opened =
+            |it: &mut super::super::sessions::Session| it.conversation.machine.agreed().is_some();
+        if !self.sessions.get_mut(number).is_some_and(opened) {
+            self.end_session(now, number);
+        }
+    }
+
+    fn post_to_session(&mut self, now: Instant, visit: Visit, number: u64, frame: Frame<'_>) {
+        let Visit { exchange: id, facts, accepts, cors, .. } = visit;
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        let stream = session.open(id, false);
+        let facts = match facts.session_id {
+            Some(_) => facts,
+            None => Arc::new(HttpFacts {
+                headers: facts.headers.clone(),
+                session_id: Some(Arc::clone(&session.id)),
+            }),
+        };
+        let exchange = Exchange {
+            belongs: Belonging::Stream { session: number, stream },
+            accepts,
+            is_streaming: false,
+            quiet_since: now,
+            cors,
+        };
+        self.exchanges.insert(id, exchange);
+        let input = session::Input::Parsed(frame);
+        self.with_session(now, number, stream, Some(&facts), input);
+        // A stream that no call will answer has nothing more to say.
+        if let Some(session) = self.sessions.get_mut(number)
+            && session.stream(stream).is_some()
+            && !session.conversation.is_busy(stream)
+        {
+            session.close(stream);
+            if let Some(mut exchange) = self.exchanges.remove(&id) {
+                let status = StatusCode::ACCEPTED;
+                self.respond(id, &mut exchange, status, HeaderMap::new(), Vec::new(), false);
+            }
+        }
+    }
+
+    /// Without the header a session goes on in what it agreed on (2025-11-25, Transports, "Protocol Version Header").
+    pub(super) fn check_version(&self, claims: &HeaderClaims) -> Result<(), String> {
+        let Some(claimed) = claims.protocol_version() else { return Ok(()) };
+        match Revision::parse(claimed) {
+            Some(revision) if self.session.revisions.contains(&revision) => Ok(()),
+            _ => {
+                let spoken: Vec<_> = self.session.revisions.iter().map(|it| it.as_str()).collect();
+                Err(format!(
+                    "MCP-Protocol-Version {claimed:?} is not spoken here: {}",
+                    spoken.join(", ")
+                ))
+            }
+        }
+    }
+
+    pub(super) fn refuse_session(&mut self, visit: Visit) {
+        let message = "no such session, or it has ended: send initialize to begin a new one";
+        self.refuse_visit(visit, StatusCode::NOT_FOUND, message);
+    }
+
+    /// Refuses what is no message at all.
+    fn refuse_frame(&mut self, visit: Visit, frame: Frame<'_>) {
+        let Frame::One(Err(malformed)) = frame else { return };
+        let kind = match malformed.unreadable {
+            true => FaultKind::Unreadable,
+            false => FaultKind::InvalidRequest,
+        };
+        self.fail(visit, Fault::new(kind, malformed.message));
+    }
+
+    /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
+    pub(super) fn fail(&mut self, visit: Visit, fault: Fault) {
+        let wire = wire::spoken_by(&visit.claims);
+        let Lowered::Error(error) = wire::lower_fault(wire, None, fault) else { return };
+        let status = wire::status(error.code);
+        let body = wire::error_frame(wire, None, &error);
+        self.answer_visit(visit, status, reply::json_head(), body);
+    }
+
+    pub(super) fn refuse_visit(&mut self, visit: Visit, status: StatusCode, message: &str) {
+        self.answer_visit(visit, status, reply::json_head(), reply::refusal_body(message));
+    }
+
+    /// Not now: the client may try again.
+    pub(super) fn send_away(&mut self, visit: Visit, message: &str) {
+        let mut headers = reply::json_head();
+        headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        let body = reply::refusal_body(message);
+        self.answer_visit(visit, StatusCode::SERVICE_UNAVAILABLE, headers, body);
+    }
+
+    pub(super) fn answer_visit(
+        &mut self,
+        visit: Visit,
+        status: StatusCode,
+        mut headers: HeaderMap,
+        body: Vec<u8>,
+    ) {
+        if let Some(cors) = visit.cors {
+            headers.extend(*cors);
+        }
+        self.answer(visit.exchange, Part::Head { status, headers, body, more: false });
+    }
+
+    fn answer(&mut self, exchange: ExchangeId, part: Part) {
+        self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
+    }
+}

@@ -1,0 +1,208 @@
+//! What clients of sessions open, resume and end: GET and DELETE, and the pair of 2024-11-05.
+
+use std::{sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::{
+    Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part, requests::Visit, session,
+};
+use crate::{
+    framing::sse,
+    protocol::Frame,
+    service::{
+        reply,
+        sessions::{Session, is_standalone},
+    },
+    session::server::{HttpFacts, ServerSession},
+};
+
+const LAST_EVENT_ID: &str = "last-event-id";
+
+impl Endpoint {
+    pub(super) fn get(&mut self, now: Instant, visit: Visit) {
+        if !visit.accepts.stream {
+            let message = "GET opens a stream of events: Accept must list text/event-stream";
+            return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+        }
+        let Some(number) = self.session_of(&visit) else { return self.refuse_without(visit) };
+        if let Err(message) = self.check_version(&visit.claims) {
+            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+        }
+        let Some(mut session) = self.sessions.take(number) else { return };
+        session.touched = now;
+        match visit.facts.headers.get(LAST_EVENT_ID).map(|it| it.to_str().unwrap_or_default()) {
+            Some(event) => {
+                let event = event.to_owned();
+                self.resume(now, visit, &mut session, &event);
+            }
+            None if session.connected() >= self.config.max_streams => {
+                self.send_away(visit, "too many streams of one session (option max_streams)");
+            }
+            None => {
+                let id = visit.exchange;
+                let stream = session.open(id, true);
+                self.connect(now, visit, &session, stream);
+                self.deliver_kept(now, &mut session, stream);
+            }
+        }
+        self.sessions.put(session);
+    }
+
+    pub(super) fn delete(&mut self, now: Instant, visit: Visit) {
+        let Some(number) = self.session_of(&visit) else { return self.refuse_without(visit) };
+        self.end_session(now, number);
+        self.answer_visit(visit, StatusCode::NO_CONTENT, HeaderMap::new(), Vec::new());
+    }
+
+    /// Ends a session: its streams, and whatever runs for it.
+    pub(super) fn end_session(&mut self, now: Instant, number: u64) {
+        self.with_session(now, number, u64::MAX, None, session::Input::Closed);
+        let Some(session) = self.sessions.take(number) else { return };
+        for exchange in session.exchanges() {
+            self.end(exchange);
+        }
+        self.sessions.forget(&session);
+    }
+
+    /// The client has gone away. In a session that is no wish to cancel.
+    pub(super) fn handle_gone(&mut self, now: Instant, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get(&id) else { return };
+        match exchange.belongs {
+            Belonging::Modern(_) => {
+                self.tell_exchange(now, id, session::Input::Closed);
+                self.exchanges.remove(&id);
+            }
+            Belonging::Stream { session, stream } => {
+                self.exchanges.remove(&id);
+                if let Some(session) = self.sessions.get_mut(session) {
+                    session.touched = now;
+                    session.detach(stream);
+                }
+            }
+            Belonging::Pair { session } => {
+                self.exchanges.remove(&id);
+                self.end_session(now, session);
+            }
+        }
+    }
+
+    /// Opens the stream of the pair, whose first event says where to POST (2024-11-05, Transports, "HTTP with SSE").
+    pub(super) fn open_pair(&mut self, now: Instant, visit: Visit, path: &str) {
+        if !visit.accepts.stream {
+            let message = "GET opens a stream of events: Accept must list text/event-stream";
+            return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
+        }
+        if self.sessions.len() >= self.config.max_sessions {
+            return self.send_away(visit, "too many sessions (option max_sessions)");
+        }
+        let machine = ServerSession::new(Arc::clone(&self.session));
+        let mut session = self.sessions.create(now, machine);
+        session.pair = Some(visit.exchange);
+        let mut first = Vec::new();
+        sse::named_event(
+            &mut first,
+            "endpoint",
+            format!("{path}?session_id={}", session.id).as_bytes(),
+        );
+        let id = visit.exchange;
+        let mut exchange = exchange(now, visit, Belonging::Pair { session: session.number });
+        self.respond(id, &mut exchange, StatusCode::OK, reply::stream_head(), first, true);
+        self.exchanges.insert(id, exchange);
+        self.sessions.put(session);
+    }
+
+    pub(super) fn post_to_pair(&mut self, now: Instant, visit: Visit, query: &str, body: &Bytes) {
+        if !self.check_post(&visit, body) {
+            return self.refuse_post(visit, body);
+        }
+        let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
+        let number = id.and_then(|it| self.sessions.number(it));
+        let Some(session) = number.and_then(|it| self.sessions.get_mut(it)) else {
+            return self.refuse_session(visit);
+        };
+        if session.pair.is_none() {
+            return self.refuse_session(visit);
+        }
+        let number = session.number;
+        let facts = Arc::new(HttpFacts {
+            headers: visit.facts.headers.clone(),
+            session_id: Some(Arc::clone(&session.id)),
+        });
+        let input = session::Input::Parsed(Frame::parse(body));
+        self.with_session(now, number, 0, Some(&facts), input);
+        self.answer_visit(visit, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
+    }
+
+    /// Goes on where the client's last stream broke, with that stream's events only.
+    fn resume(&mut self, now: Instant, visit: Visit, session: &mut Session, event: &str) {
+        let found = match self.config.event_store {
+            true => session.log().replay(event),
+            false => {
+                return self.refuse_visit(
+                    visit,
+                    StatusCode::BAD_REQUEST,
+                    "streams can't be resumed here (option event_store)",
+                );
+            }
+        };
+        let Ok((stream, missed)) = found else {
+            let message =
+                "Last-Event-ID was never issued in this session, or is too old to go on from";
+            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+        };
+        let is_over = !is_standalone(stream) && session.stream(stream).is_none();
+        let id = visit.exchange;
+        if !is_over && let Some(before) = session.resume(stream, id) {
+            self.end(before);
+        }
+        self.connect(now, visit, session, stream);
+        for (event, frame) in missed {
+            let mut bytes = Vec::with_capacity(frame.len() + 32);
+            sse::event(&mut bytes, Some(&event), &frame);
+            self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
+        }
+        if is_over {
+            self.end(id);
+        } else if is_standalone(stream) {
+            self.deliver_kept(now, session, stream);
+        }
+    }
+
+    /// Begins the answer to a GET.
+    fn connect(&mut self, now: Instant, visit: Visit, session: &Session, stream: u64) {
+        let id = visit.exchange;
+        let belongs = Belonging::Stream { session: session.number, stream };
+        let mut exchange = exchange(now, visit, belongs);
+        // A first byte tells proxies and clients that the stream is open.
+        let first = sse::KEEP_ALIVE.to_vec();
+        let headers = super::delivery::named(reply::stream_head(), session);
+        self.respond(id, &mut exchange, StatusCode::OK, headers, first, true);
+        self.exchanges.insert(id, exchange);
+    }
+
+    fn deliver_kept(&mut self, now: Instant, session: &mut Session, stream: u64) {
+        for frame in session.undelivered() {
+            self.log_and_write(now, session, stream, &frame);
+        }
+    }
+
+    fn session_of(&self, visit: &Visit) -> Option<u64> {
+        self.sessions.number(visit.facts.session_id.as_ref()?)
+    }
+
+    fn refuse_without(&mut self, visit: Visit) {
+        if visit.facts.session_id.is_some() {
+            return self.refuse_session(visit);
+        }
+        let message =
+            "Mcp-Session-Id is missing: GET and DELETE belong to a session that initialize opened";
+        self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
+    }
+}
+
+fn exchange(now: Instant, visit: Visit, belongs: Belonging) -> Exchange {
+    let Visit { accepts, cors, .. } = visit;
+    Exchange { belongs, accepts, is_streaming: true, quiet_since: now, cors }
+}

@@ -1,0 +1,101 @@
+//! What time brings: comments on quiet streams, the end of idle sessions, the end of the server.
+
+use std::time::{Duration, Instant};
+
+use super::{Belonging, Endpoint, EndpointOutput, ExchangeId, Part, session};
+use crate::{framing::sse, service::sessions::is_standalone};
+
+/// How often at most everything is looked at.
+const MIN_PERIOD: Duration = Duration::from_millis(10);
+
+impl Endpoint {
+    pub(super) fn tick(&mut self, now: Instant) {
+        while let Some((call, fault)) = self.calls.expire(now) {
+            self.tell_call(now, call, |local| session::Input::Done(local, Err(fault)));
+        }
+        if self.next_sweep.is_some_and(|it| it <= now) {
+            self.next_sweep = None;
+            self.keep_alive(now);
+            for number in self.sessions.idle(now, self.config.session_idle) {
+                self.end_session(now, number);
+            }
+        }
+    }
+
+    /// One look at everything, now and then, costs less than a timer for each request.
+    pub(super) fn plan_sweep(&mut self, now: Instant) {
+        let is_needed = !self.exchanges.is_empty() || self.sessions.len() > 0;
+        if is_needed && self.next_sweep.is_none() {
+            self.next_sweep = Some(now + self.period());
+        }
+    }
+
+    fn period(&self) -> Duration {
+        (self.config.keep_alive.min(self.config.session_idle) / 4).max(MIN_PERIOD)
+    }
+
+    /// Writes a comment on every stream that would be quiet for too long before the next sweep; an answer that takes
+    /// so long becomes a stream with it.
+    fn keep_alive(&mut self, now: Instant) {
+        let limit = self.config.keep_alive.saturating_sub(self.period());
+        let quiet: Vec<ExchangeId> = self
+            .exchanges
+            .iter()
+            .filter(|(_, it)| it.accepts.stream && now.duration_since(it.quiet_since) >= limit)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in quiet {
+            let Some(mut exchange) = self.exchanges.remove(&id) else { continue };
+            if let Belonging::Stream { session, stream } = exchange.belongs
+                && !exchange.is_streaming
+            {
+                self.exchanges.insert(id, exchange);
+                if let Some(mut session) = self.sessions.take(session) {
+                    self.begin_stream(now, &mut session, stream, None);
+                    self.sessions.put(session);
+                }
+                continue;
+            }
+            self.stream(now, id, &mut exchange, sse::KEEP_ALIVE.to_vec(), true);
+            self.exchanges.insert(id, exchange);
+        }
+    }
+
+    pub(super) fn shut_down(&mut self, now: Instant) {
+        self.is_closing = true;
+        self.tell_all(now, |()| session::Input::EndSubscriptions);
+        for number in self.sessions.all() {
+            let Some(mut session) = self.sessions.take(number) else { continue };
+            while let Some(stream) = session.standalone() {
+                debug_assert!(is_standalone(stream));
+                self.end_stream(&mut session, stream);
+            }
+            if session.conversation.is_idle()
+                && let Some(pair) = session.pair.take()
+            {
+                self.end(pair);
+            }
+            self.sessions.put(session);
+        }
+        let idle: Vec<_> =
+            self.connections.iter().filter(|(_, it)| it.is_idle()).map(|(id, _)| *id).collect();
+        for id in idle {
+            self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
+        }
+    }
+
+    pub(super) fn close(&mut self, now: Instant) {
+        self.is_closing = true;
+        for number in self.sessions.all() {
+            self.end_session(now, number);
+        }
+        for connection in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.close_connection(now, connection);
+            self.outputs.push_back(EndpointOutput::Connection(connection, Part::End));
+        }
+        for id in self.exchanges.keys().copied().collect::<Vec<_>>() {
+            self.tell_exchange(now, id, session::Input::Closed);
+            self.end(id);
+        }
+    }
+}

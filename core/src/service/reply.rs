@@ -1,0 +1,75 @@
+//! What an HTTP answer looks like: JSON or a stream of events, decided as late as possible, because the status of an
+//! error that a handler raises is lost once a stream has begun.
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+
+use crate::protocol::{code, json::ObjectWriter};
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// What the client takes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    pub(super) stream: bool,
+}
+
+impl Accepts {
+    /// A client that says nothing takes anything.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let mut accepts = Self { json: false, stream: false };
+        let mut said = false;
+        for value in headers.get_all(header::ACCEPT) {
+            said = true;
+            let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+            for range in text.split(',') {
+                let media = range.split(';').next().unwrap_or_default().trim();
+                accepts.json |= matches!(media, "*/*" | "application/*" | "application/json");
+                accepts.stream |= matches!(media, "*/*" | "text/*" | "text/event-stream");
+            }
+        }
+        if said { accepts } else { Self { json: true, stream: true } }
+    }
+}
+
+/// Whether a body is said to be JSON.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|it| {
+        let text = String::from_utf8_lossy(it.as_bytes());
+        text.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+pub(super) fn json_head() -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(2);
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers
+}
+
+pub(super) fn stream_head() -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(4);
+    headers.insert(header::CONTENT_TYPE, EVENTS);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    headers
+}
+
+/// A refusal that no request's id goes with.
+pub(super) fn refusal_body(message: &str) -> Vec<u8> {
+    let mut error = ObjectWriter::with_capacity(message.len() + 32);
+    error.member("code", &code::INVALID_REQUEST).member("message", message);
+    let mut body = ObjectWriter::with_capacity(message.len() + 64);
+    body.raw("jsonrpc", r#""2.0""#).raw("error", &error.finish());
+    body.finish().into_bytes()
+}
+
+/// The status of a reply in a session: errors of a request travel with 200, as results do.
+pub(super) fn legacy_status(error: Option<i64>) -> StatusCode {
+    match error {
+        Some(code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}

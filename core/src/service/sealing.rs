@@ -1,0 +1,83 @@
+//! What one service knows of its start: the clock's reading, secrets, and numbers that are never used twice.
+
+use std::time::Instant;
+
+use sha2::{Digest as _, Sha256};
+
+use super::state::{self, Binding, KeyRing, Refused};
+use crate::{
+    protocol::Inputs,
+    session::asking::{Answers, Journal},
+};
+
+/// The circumstances under which a service starts: what sans-IO code can't find out by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    pub now: Instant,
+    /// The same moment, in seconds since 1970.
+    pub unix: u64,
+    /// Random, and secret.
+    pub seed: [u8; 32],
+}
+
+/// Seals and opens what clients carry between the rounds of a call.
+#[derive(Debug)]
+pub(super) struct Sealing {
+    keys: KeyRing,
+    start: Start,
+    sealed: u64,
+}
+
+impl Sealing {
+    /// Without keys of the user's, states are good for this process only.
+    pub(super) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
+        let own = derive(&start.seed, "state key", 0);
+        let keys = match keys {
+            [] => KeyRing::new([own]),
+            keys => KeyRing::new(keys),
+        };
+        Self { keys, start: *start, sealed: 0 }
+    }
+
+    pub(super) fn open(
+        &self,
+        now: Instant,
+        binding: &Binding,
+        inputs: &Inputs,
+    ) -> Result<Answers, Refused> {
+        state::open(&self.keys, self.unix(now), binding, inputs)
+    }
+
+    pub(super) fn seal(
+        &mut self,
+        now: Instant,
+        binding: Binding,
+        journal: Journal,
+    ) -> Option<String> {
+        let expires = self.unix(now) + state::DEFAULT_LIFETIME;
+        let mut nonce = [0; 24];
+        nonce.copy_from_slice(&derive(&self.start.seed, "nonce", self.sealed)[..24]);
+        self.sealed += 1;
+        state::seal(&self.keys, expires, binding, journal, nonce, state::DEFAULT_MAX_STATE)
+    }
+
+    /// Tells this process's references from those of others in one log.
+    pub(super) fn tag(&self) -> String {
+        let digest = derive(&self.start.seed, "reference", 0);
+        digest[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn unix(&self, now: Instant) -> u64 {
+        self.start.unix + now.duration_since(self.start.now).as_secs()
+    }
+}
+
+/// A secret of its own for each purpose.
+pub(super) fn derive(seed: &[u8; 32], purpose: &str, number: u64) -> [u8; 32] {
+    Sha256::new()
+        .chain_update(seed)
+        .chain_update(purpose)
+        .chain_update(number.to_le_bytes())
+        .finalize()
+        .into()
+}

@@ -1,0 +1,216 @@
+//! Sessions that clients opened with `initialize` over HTTP, and the streams of each.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use sha2::{Digest as _, Sha256};
+
+use super::{ExchangeId, conversation::Conversation, events::EventLog};
+use crate::session::server::ServerSession;
+
+/// Messages that wait for a stream to be opened.
+const MAX_UNDELIVERED: usize = 256;
+/// Of one stream.
+const MAX_EVENTS: usize = 256;
+/// Of all streams of one session.
+const MAX_EVENT_BYTES: usize = 1024 * 1024;
+
+/// All sessions of one endpoint.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    by_number: HashMap<u64, Box<Session>>,
+    numbers: HashMap<Arc<str>, u64>,
+    /// Makes ids that nobody can guess.
+    seed: [u8; 32],
+    next: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) number: u64,
+    pub(super) id: Arc<str>,
+    pub(super) conversation: Conversation,
+    /// When the client was last heard of, or last had a stream open.
+    pub(super) touched: Instant,
+    /// Of the pair of 2024-11-05: the one stream that carries everything.
+    pub(super) pair: Option<ExchangeId>,
+    streams: Vec<Stream>,
+    undelivered: VecDeque<Vec<u8>>,
+    log: Option<Box<EventLog>>,
+    next_stream: u64,
+}
+
+/// The answer to one POST, or what one GET listens to.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) number: u64,
+    /// `None`: nobody is connected to it at present.
+    pub(super) exchange: Option<ExchangeId>,
+    /// Events were sent on it: its answer is an event as well.
+    pub(super) is_streaming: bool,
+}
+
+/// Whether a stream answers no request. Its number tells, so that it is known of a stream that is closed.
+pub(super) fn is_standalone(stream: u64) -> bool {
+    stream % 2 == 1
+}
+
+impl Sessions {
+    pub(super) fn new(seed: [u8; 32]) -> Self {
+        Self { by_number: HashMap::new(), numbers: HashMap::new(), seed, next: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    /// A new session. It belongs to the table once it is put there.
+    pub(super) fn create(&mut self, now: Instant, machine: ServerSession) -> Box<Session> {
+        let number = self.next;
+        self.next += 1;
+        let secret = Sha256::new().chain_update(self.seed).chain_update(number.to_le_bytes());
+        let id: Arc<str> = BASE64_URL_SAFE_NO_PAD.encode(secret.finalize()).into();
+        Box::new(Session {
+            number,
+            id,
+            conversation: Conversation::new(machine),
+            touched: now,
+            pair: None,
+            streams: Vec::new(),
+            undelivered: VecDeque::new(),
+            log: None,
+            next_stream: 0,
+        })
+    }
+
+    pub(super) fn number(&self, id: &str) -> Option<u64> {
+        self.numbers.get(id).copied()
+    }
+
+    /// Takes a session out, to work with it; to be put back.
+    pub(super) fn take(&mut self, number: u64) -> Option<Box<Session>> {
+        self.by_number.remove(&number)
+    }
+
+    pub(super) fn put(&mut self, session: Box<Session>) {
+        if !self.numbers.contains_key(&session.id) {
+            self.numbers.insert(Arc::clone(&session.id), session.number);
+        }
+        self.by_number.insert(session.number, session);
+    }
+
+    /// Ends one that was taken.
+    pub(super) fn forget(&mut self, session: &Session) {
+        self.numbers.remove(&session.id);
+        if self.numbers.capacity() > 1024 && self.numbers.len() * 4 < self.numbers.capacity() {
+            self.numbers.shrink_to_fit();
+            self.by_number.shrink_to_fit();
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Session> {
+        self.by_number.get_mut(&number).map(|it| &mut **it)
+    }
+
+    pub(super) fn all(&self) -> Vec<u64> {
+        self.by_number.keys().copied().collect()
+    }
+
+    /// Sessions that nobody has used for so long.
+    pub(super) fn idle(&self, now: Instant, for_: Duration) -> Vec<u64> {
+        let is_idle = |it: &Session| it.is_unused() && now.duration_since(it.touched) >= for_;
+        self.by_number.values().filter(|it| is_idle(it)).map(|it| it.number).collect()
+    }
+}
+
+impl Session {
+    /// Opens a stream for one HTTP request.
+    pub(super) fn open(&mut self, exchange: ExchangeId, standalone: bool) -> u64 {
+        let number = self.next_stream * 2 + u64::from(standalone);
+        self.next_stream += 1;
+        let stream = Stream { number, exchange: Some(exchange), is_streaming: standalone };
+        self.streams.push(stream);
+        number
+    }
+
+    pub(super) fn stream(&mut self, number: u64) -> Option<&mut Stream> {
+        self.streams.iter_mut().find(|it| it.number == number)
+    }
+
+    /// The stream for what belongs to no request: the one that was opened last, never several (2025-11-25, Transports,
+    /// "Multiple Connections").
+    pub(super) fn standalone(&self) -> Option<u64> {
+        self.streams
+            .iter()
+            .rev()
+            .find(|it| is_standalone(it.number) && it.exchange.is_some())
+            .map(|it| it.number)
+    }
+
+    /// Streams that somebody is connected to.
+    pub(super) fn connected(&self) -> usize {
+        self.streams.iter().filter(|it| it.exchange.is_some()).count()
+    }
+
+    pub(super) fn exchanges(&self) -> Vec<ExchangeId> {
+        self.streams.iter().filter_map(|it| it.exchange).chain(self.pair).collect()
+    }
+
+    /// Nobody is connected to this stream any more.
+    pub(super) fn detach(&mut self, number: u64) {
+        let is_busy = self.conversation.is_busy(number);
+        if let Some(stream) = self.stream(number) {
+            stream.exchange = None;
+            // What is logged can be resumed without an entry here; what answers a call must find its way.
+            if !is_busy {
+                self.close(number);
+            }
+        }
+    }
+
+    /// A stream is complete.
+    pub(super) fn close(&mut self, number: u64) {
+        self.streams.retain(|it| it.number != number);
+        if self.streams.is_empty() {
+            self.streams.shrink_to_fit();
+        }
+        if let Some(log) = &mut self.log {
+            log.finish(number);
+        }
+    }
+
+    /// Connects a request to a stream that was begun before. Gives back who was connected to it.
+    pub(super) fn resume(&mut self, number: u64, exchange: ExchangeId) -> Option<ExchangeId> {
+        if let Some(stream) = self.stream(number) {
+            return stream.exchange.replace(exchange);
+        }
+        self.streams.push(Stream { number, exchange: Some(exchange), is_streaming: true });
+        None
+    }
+
+    pub(super) fn log(&mut self) -> &mut EventLog {
+        self.log.get_or_insert_with(|| Box::new(EventLog::new(MAX_EVENTS, MAX_EVENT_BYTES)))
+    }
+
+    /// Keeps a message until somebody listens; gives back whether an older one had to go.
+    pub(super) fn keep(&mut self, frame: Vec<u8>) -> bool {
+        self.undelivered.push_back(frame);
+        let full = self.undelivered.len() > MAX_UNDELIVERED;
+        if full {
+            self.undelivered.pop_front();
+        }
+        full
+    }
+
+    pub(super) fn undelivered(&mut self) -> VecDeque<Vec<u8>> {
+        std::mem::take(&mut self.undelivered)
+    }
+
+    fn is_unused(&self) -> bool {
+        self.pair.is_none() && self.connected() == 0 && self.conversation.is_idle()
+    }
+}

@@ -1,0 +1,133 @@
+//! Who is told what changes: `subscriptions/listen` since 2026-07-28, `resources/subscribe` before.
+
+use std::collections::BTreeSet;
+
+use super::{About, ServerSession};
+use crate::{
+    error::Fault,
+    protocol::{Id, Method, Raw, Request, Response, SubscriptionFilter, json::ObjectWriter, meta},
+    session::CallId,
+};
+
+/// More URIs than this one client can't subscribe to.
+const MAX_URIS: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    uris: BTreeSet<String>,
+    listening: Vec<(CallId, SubscriptionFilter)>,
+}
+
+/// What a legacy request does to the subscriptions when it succeeds.
+#[derive(Debug)]
+pub(super) enum Intent {
+    Subscribe(String),
+    Unsubscribe(String),
+}
+
+impl Intent {
+    pub(super) fn of(request: &Request) -> Option<Self> {
+        match request {
+            Request::Subscribe { uri } => Some(Self::Subscribe(uri.clone())),
+            Request::Unsubscribe { uri } => Some(Self::Unsubscribe(uri.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl Subscriptions {
+    pub(super) fn forget(&mut self, call: CallId) {
+        self.listening.retain(|(it, _)| *it != call);
+    }
+}
+
+impl ServerSession {
+    /// Whether it must hear of changes.
+    pub fn listens(&self) -> bool {
+        !self.subscriptions.listening.is_empty() || self.handshake.wire().is_some()
+    }
+
+    pub(super) fn intend(
+        &mut self,
+        intent: Option<Intent>,
+        response: Response,
+    ) -> Result<Response, Fault> {
+        let uris = &mut self.subscriptions.uris;
+        match intent {
+            Some(Intent::Subscribe(uri)) if uris.len() >= MAX_URIS && !uris.contains(&uri) => {
+                return Err(Fault::invalid_params(format!(
+                    "more than {MAX_URIS} subscriptions: unsubscribe from some first"
+                )));
+            }
+            Some(Intent::Subscribe(uri)) => drop(uris.insert(uri)),
+            Some(Intent::Unsubscribe(uri)) => drop(uris.remove(&uri)),
+            None => (),
+        }
+        Ok(response)
+    }
+
+    /// The acknowledgment comes before anything else on the subscription (Subscriptions, "Acknowledgment").
+    pub(super) fn start_listening(&mut self, call: CallId, mut filter: SubscriptionFilter) {
+        let Some((id, _)) = self.pending.get_mut(call) else { return };
+        if let Some(uris) = &mut filter.resource_subscriptions {
+            uris.truncate(MAX_URIS);
+        }
+        let mut params = ObjectWriter::with_capacity(128);
+        params.raw("_meta", &subscription_meta(id)).member("notifications", &filter);
+        let params = params.finish();
+        self.subscriptions.listening.push((call, filter));
+        self.notify(About::Call(call), Method::SubscriptionsAcknowledged, Some(&params));
+    }
+
+    pub(super) fn send_updated(&mut self, uri: &str) {
+        self.tell_listeners(Method::ResourceUpdated, Some(uri), |it| {
+            it.resource_subscriptions.as_ref().is_some_and(|it| it.iter().any(|it| it == uri))
+        });
+        if self.subscriptions.uris.contains(uri) {
+            let mut params = ObjectWriter::with_capacity(uri.len() + 16);
+            params.member("uri", uri);
+            self.notify(About::Peer, Method::ResourceUpdated, Some(&params.finish()));
+        }
+    }
+
+    /// Every frame of a subscription names it (Subscriptions, "Receiving Notifications").
+    pub(super) fn tell_listeners(
+        &mut self,
+        method: Method,
+        uri: Option<&str>,
+        wants: impl Fn(&SubscriptionFilter) -> bool,
+    ) {
+        let wanting: Vec<CallId> = self
+            .subscriptions
+            .listening
+            .iter()
+            .filter(|(_, filter)| wants(filter))
+            .map(|(call, _)| *call)
+            .collect();
+        for call in wanting {
+            let Some((id, _)) = self.pending.get_mut(call) else { continue };
+            let mut params = ObjectWriter::with_capacity(96);
+            params.raw("_meta", &subscription_meta(id));
+            if let Some(uri) = uri {
+                params.member("uri", uri);
+            }
+            let params = params.finish();
+            self.notify(About::Call(call), method, Some(&params));
+        }
+    }
+
+    /// Each listening client gets the result of its long request (Subscriptions, "Graceful Closure").
+    pub(super) fn end_subscriptions(&mut self) {
+        for (call, _) in std::mem::take(&mut self.subscriptions.listening) {
+            let Some((id, _)) = self.pending.get_mut(call) else { continue };
+            let meta: Raw = crate::protocol::json::raw(subscription_meta(id));
+            self.handle_done(call, Ok(Response::Ended { meta }));
+        }
+    }
+}
+
+fn subscription_meta(id: &Id) -> String {
+    let mut members = ObjectWriter::with_capacity(64);
+    members.raw(meta::SUBSCRIPTION_ID, id.as_json());
+    members.finish()
+}

@@ -1,0 +1,72 @@
+//! Which era an HTTP request belongs to: its body decides, the headers only where the body is silent.
+
+use super::{HeaderClaims, Unchecked, Wire};
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{Era, Frame, Message, Meta, Method, Params, Revision},
+};
+
+/// Which lifecycle serves a request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Belongs {
+    /// It stands alone.
+    Modern,
+    /// To a session, or it opens one.
+    Legacy,
+}
+
+/// The era of one HTTP request.
+///
+/// A version that nobody knows counts as a modern one, so that the client is told which ones are spoken here;
+/// `Mcp-Method` proves nothing.
+pub fn classify(frame: &Frame<'_>, claims: &HeaderClaims) -> Belongs {
+    let (method, params) = match frame {
+        Frame::One(Ok(
+            Message::Request { method, params, .. } | Message::Notification { method, params },
+        )) => (Method::parse(method), Some(params)),
+        _ => (None, None),
+    };
+    if params.is_some_and(has_envelope) || matches!(method, Some(Method::Discover | Method::Listen))
+    {
+        return Belongs::Modern;
+    }
+    if method == Some(Method::Initialize) {
+        return Belongs::Legacy;
+    }
+    match claims.protocol_version().map(Revision::parse) {
+        None => Belongs::Legacy,
+        Some(Some(revision)) => match revision.era() {
+            Era::Modern => Belongs::Modern,
+            Era::Legacy => Belongs::Legacy,
+        },
+        Some(None) => match claims.session().is_some() {
+            true => Belongs::Legacy,
+            false => Belongs::Modern,
+        },
+    }
+}
+
+/// The words for a peer of whom only the headers are known.
+pub fn spoken_by(claims: &HeaderClaims) -> &'static Wire {
+    Wire::of(match claims.protocol_version().map(Revision::parse) {
+        None => Revision::V2025_03_26,
+        Some(revision) => revision.unwrap_or(Revision::LATEST),
+    })
+}
+
+/// The version that the header claims must be the body's (Streamable HTTP, "Protocol Version Header").
+pub fn check_version(claims: &HeaderClaims, envelope: &Unchecked<'_>) -> Result<(), Fault> {
+    let said = &envelope.requested;
+    let message = match claims.protocol_version() {
+        Some(claimed) if claimed == said => return Ok(()),
+        Some(claimed) => {
+            format!("MCP-Protocol-Version is {claimed:?}, the body's _meta says {said:?}")
+        }
+        None => format!("MCP-Protocol-Version is missing: send {said:?}, as in the body's _meta"),
+    };
+    Err(Fault::new(FaultKind::HeaderMismatch, format!("Header mismatch: {message}")))
+}
+
+fn has_envelope(params: &Params<'_>) -> bool {
+    params.get("_meta").and_then(Meta::parse).is_some_and(|it| it.has_envelope())
+}
