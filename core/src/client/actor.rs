@@ -1,6 +1,6 @@
 //! The task that owns a connection: its session, its wire, its timer.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use tokio::{
     sync::{mpsc, oneshot},
@@ -11,39 +11,37 @@ use tokio::{
 use super::{
     Target,
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
+    target::{Again, Reached},
+    wire::{Heard, Wire, WireOptions},
 };
 use crate::{
     error::{Error, ErrorKind},
-    framing::Frame,
     protocol::{ErrorObject, code},
     session::{
         CallId,
         client::{Ask, ClientSession, Input, Output, RequestKey, ServerIdentity},
     },
     transport::{
-        Command, Link,
         child::{Obituary, Process},
-        stream::{LineReader, LineWriter},
+        http::client::SessionId,
+        messages::Arrival,
     },
 };
-
-/// How long what is queued may take to be written when the connection closes.
-const LAST_WRITES: Duration = Duration::from_secs(2);
 
 type Opened = oneshot::Sender<Result<Arc<ServerIdentity>, Error>>;
 
 struct Actor {
     session: ClientSession,
-    max_message: usize,
+    options: WireOptions,
     config: ConnectionConfig,
     target: Arc<str>,
     orders: mpsc::UnboundedReceiver<Order>,
     /// For answers to the server's questions, which come from tasks of their own.
     own_orders: mpsc::WeakUnboundedSender<Order>,
-    wire: Option<(LineReader, LineWriter)>,
+    wire: Option<Wire>,
     process: Option<Process>,
-    /// How to start the server afresh, while that may be necessary.
-    command: Option<Command>,
+    /// How to reach the server afresh, while that may be necessary.
+    again: Option<Again>,
     obituary: Obituary,
     waiting: HashMap<RequestKey, Waiting>,
     asks: HashMap<CallId, AbortHandle>,
@@ -55,37 +53,43 @@ pub(super) async fn start(
     target: Target,
     name: Arc<str>,
     config: ConnectionConfig,
-) -> Result<(mpsc::UnboundedSender<Order>, Arc<ServerIdentity>), Error> {
-    let reached = target.reach().map_err(|it| dress(it, &name, &Obituary::default(), "connect"));
-    let (link, process, command) = reached?;
+) -> Result<(mpsc::UnboundedSender<Order>, Arc<ServerIdentity>, SessionId), Error> {
+    let options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
+    let session_id = options.session.clone();
+    if !config.headers.is_empty() && !target.takes_headers() {
+        let message = format!("{name} takes no headers: only HTTP and WebSocket have them");
+        return Err(Error::misuse(message));
+    }
+    let reached = target.reach(&options).await;
+    let Reached { wire, process, again } =
+        reached.map_err(|it| dress(it, &name, &Obituary::default(), "connect"))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
-    let mut actor = Actor {
+    let actor = Actor {
         session: ClientSession::new(Arc::new(config.session.clone())),
-        max_message: config.max_message,
+        options,
         config,
         target: Arc::clone(&name),
         orders,
         own_orders: sender.downgrade(),
-        wire: None,
+        wire: Some(wire),
         process,
-        command,
+        again,
         obituary: Obituary::default(),
         waiting: HashMap::new(),
         asks: HashMap::new(),
         opened: Some(opened),
     };
-    actor.attach(link);
     tokio::spawn(actor.run());
     let lost = || Error::new(ErrorKind::Connect, format!("{name}: connecting was interrupted"));
     let server = outcome.await.unwrap_or_else(|_| Err(lost()))?;
-    Ok((sender, server))
+    Ok((sender, server, session_id))
 }
 
 /// What woke the task.
 enum Woken {
     Order(Option<Order>),
-    Read(std::io::Result<usize>),
+    Heard(Heard),
     Deadline,
 }
 
@@ -106,8 +110,8 @@ impl Actor {
                 }
                 Woken::Order(Some(order)) => self.obey(order),
                 Woken::Order(None) => break,
-                Woken::Read(Ok(read @ 1..)) => self.read(read),
-                Woken::Read(_) => self.lose().await,
+                Woken::Heard(Heard::Bytes(read)) => self.read(read),
+                Woken::Heard(Heard::Arrival(arrival)) => self.take(arrival).await,
                 Woken::Deadline => self.tell(Input::Tick),
             }
         }
@@ -122,12 +126,9 @@ impl Actor {
                 None => std::future::pending().await,
             }
         };
-        let read = async {
+        let hear = async {
             match &mut self.wire {
-                Some((reader, writer)) => {
-                    writer.room().await;
-                    reader.read().await
-                }
+                Some(wire) => wire.hear().await,
                 None => std::future::pending().await,
             }
         };
@@ -140,14 +141,10 @@ impl Actor {
         };
         tokio::select! {
             order = self.orders.recv() => Woken::Order(order),
-            read = read => Woken::Read(read),
+            heard = hear => Woken::Heard(heard),
             () = tick => Woken::Deadline,
             () = gave_up => Woken::Order(None),
         }
-    }
-
-    fn attach(&mut self, link: Link) {
-        self.wire = Some(link.split(self.max_message));
     }
 
     fn tell(&mut self, input: Input<'_>) {
@@ -155,11 +152,17 @@ impl Actor {
     }
 
     fn read(&mut self, read: usize) {
-        let Some((reader, _)) = &mut self.wire else { return };
-        let now = Instant::now().into_std();
-        let (decoder, mut chunk) = reader.parts(read);
-        while let Some(frame) = decoder.next(&mut chunk) {
-            self.session.handle(now, input(frame));
+        if let Some(wire) = &mut self.wire {
+            wire.read(read, Instant::now().into_std(), &mut self.session);
+        }
+    }
+
+    async fn take(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Frame(frame) => self.tell(Input::Frame(&frame)),
+            Arrival::TooLong { limit } => self.tell(Input::TooLong { limit }),
+            Arrival::Failed { id, error } => self.tell(Input::Failed { id, error }),
+            Arrival::End(why) => self.lose(why).await,
         }
     }
 
@@ -186,11 +189,9 @@ impl Actor {
     }
 
     /// The server closed its output: learns why, and tells everybody who waits.
-    async fn lose(&mut self) {
-        if let Some((reader, _)) = &mut self.wire
-            && let Some(frame) = reader.decoder.finish()
-        {
-            self.session.handle(Instant::now().into_std(), input(frame));
+    async fn lose(&mut self, why: String) {
+        if let Some(wire) = &mut self.wire {
+            wire.finish(Instant::now().into_std(), &mut self.session);
         }
         self.obituary = match &mut self.process {
             Some(process) => process.last_words().await,
@@ -202,7 +203,8 @@ impl Actor {
             (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
             (true, Some(status)) => format!("the server exited with status {status}"),
             (true, None) => "the server closed its output and lives on".to_owned(),
-            (false, _) => "the other side closed the connection".to_owned(),
+            (false, _) if why.is_empty() => "the other side closed the connection".to_owned(),
+            (false, _) => why,
         };
         self.tell(Input::Closed(&reason));
         if was_open {
@@ -225,12 +227,12 @@ impl Actor {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Send(frame) => {
-                    if let Some((_, writer)) = &self.wire {
-                        writer.send(frame);
+                    if let Some(wire) = &mut self.wire {
+                        wire.send(frame, self.session.spoken());
                     }
                 }
                 Output::Ready(server) => {
-                    self.command = None;
+                    self.again = None;
                     if let Some(opened) = self.opened.take() {
                         let _ = opened.send(Ok(server));
                     }
@@ -293,23 +295,22 @@ impl Actor {
         self.asks.insert(id, task.abort_handle());
     }
 
-    /// The old process died of the probe.
+    /// The old process, or the old connection, died of the probe.
     async fn restart(&mut self) {
         self.wire = None;
         if let Some(process) = self.process.take() {
             process.shut_down().await;
         }
-        let fresh = match &self.command {
-            Some(command) => command.spawn(),
+        let fresh = match self.again.take() {
+            Some(again) => again.reach(&self.options).await,
             None => Err(Error::new(
                 ErrorKind::Connect,
                 "the other side closed the connection when asked for server/discover",
             )),
         };
         match fresh {
-            Ok((link, process)) => {
-                self.process = Some(process);
-                self.attach(link);
+            Ok(Reached { wire, process, again }) => {
+                (self.wire, self.process, self.again) = (Some(wire), process, again);
                 self.tell(Input::Start);
             }
             Err(error) => self.tell(Input::Closed(&error.message)),
@@ -318,9 +319,8 @@ impl Actor {
 
     async fn end(mut self) {
         self.asks.drain().for_each(|(_, task)| task.abort());
-        if let Some((reader, writer)) = self.wire.take() {
-            writer.close(LAST_WRITES).await;
-            drop(reader);
+        if let Some(wire) = self.wire.take() {
+            wire.close().await;
         }
         if let Some(process) = self.process.take() {
             process.shut_down().await;
@@ -343,13 +343,6 @@ enum Settled {
     Silent,
     Failed,
     Restart,
-}
-
-fn input(frame: Frame<'_>) -> Input<'_> {
-    match frame {
-        Frame::Line(line) => Input::Frame(line),
-        Frame::TooLong { limit } => Input::TooLong { limit },
-    }
 }
 
 fn error_object(error: &Error) -> ErrorObject {

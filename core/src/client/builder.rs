@@ -31,6 +31,7 @@ pub struct ClientBuilder {
     target: Target,
     session: ClientConfig,
     options: CallOptions,
+    headers: Vec<(String, String)>,
     max_message: usize,
     max_rounds: usize,
     validate: bool,
@@ -71,6 +72,7 @@ impl ClientBuilder {
                 meta: None,
                 raise_on_error: true,
             },
+            headers: Vec::new(),
             max_message: DEFAULT_LINE_LIMIT,
             max_rounds: 10,
             validate: false,
@@ -126,6 +128,18 @@ impl ClientBuilder {
     #[must_use]
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.session.capabilities = capabilities;
+        self
+    }
+
+    /// Sent with every request over HTTP, and with the first of a WebSocket: an `Authorization`, for one.
+    ///
+    /// They go to the origin of the URL and nowhere else, and are never logged.
+    #[must_use]
+    pub fn headers<N: Into<String>, V: Into<String>>(
+        mut self,
+        headers: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        self.headers.extend(headers.into_iter().map(|(name, value)| (name.into(), value.into())));
         self
     }
 
@@ -243,9 +257,14 @@ impl ClientBuilder {
         let questions = Arc::new(questions);
         let tools = Arc::new(Mutex::new(KnownTools::default()));
         let (asked, known) = (Arc::clone(&questions), Arc::clone(&tools));
+        let mirrored = Arc::clone(&tools);
         let config = ConnectionConfig {
             session,
             max_message: self.max_message,
+            headers: self.headers,
+            mirror: Arc::new(move |name, arguments| {
+                mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
+            }),
             on_event: Arc::new(move |event| hooks.tell(event, &known)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);

@@ -20,6 +20,7 @@ use crate::{
     session::client::{
         ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions, ServerIdentity,
     },
+    transport::http::client::SessionId,
 };
 
 /// What a server tells without being asked.
@@ -55,6 +56,9 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 /// Answers questions with a result as on the wire.
 pub type OnQuestion = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
 
+/// The headers that repeat arguments of a tool: its name and its arguments, a JSON object, in; names and values out.
+pub type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send + Sync>;
+
 /// How one request is made.
 #[derive(Clone, Default)]
 pub struct RequestSettings {
@@ -80,6 +84,10 @@ pub struct ConnectionConfig {
     pub session: ClientConfig,
     /// Longer messages of the server's are thrown away: bytes.
     pub max_message: usize,
+    /// Sent with every request over HTTP, and with a WebSocket's first; names and values.
+    pub headers: Vec<(String, String)>,
+    /// What of a tool's arguments is repeated in headers.
+    pub mirror: Mirror,
     pub on_event: OnEvent,
     pub on_question: OnQuestion,
 }
@@ -95,6 +103,8 @@ impl fmt::Debug for ConnectionConfig {
 pub struct Connection {
     orders: mpsc::UnboundedSender<Order>,
     server: Arc<ServerIdentity>,
+    session_id: SessionId,
+    mirrors: bool,
     target: Arc<str>,
     next: AtomicU64,
 }
@@ -127,13 +137,25 @@ impl Connection {
     /// Starts or reaches the server and agrees on a revision with it.
     pub async fn open(target: Target, config: ConnectionConfig) -> Result<Self, Error> {
         let name: Arc<str> = target.to_string().into();
-        let (orders, server) = actor::start(target, Arc::clone(&name), config).await?;
-        Ok(Self { orders, server, target: name, next: AtomicU64::new(0) })
+        let is_http = target.is_http();
+        let (orders, server, session_id) = actor::start(target, Arc::clone(&name), config).await?;
+        let mirrors = is_http && server.spoken().is_stateless;
+        Ok(Self { orders, server, session_id, mirrors, target: name, next: AtomicU64::new(0) })
     }
 
     /// What the server said of itself.
     pub fn describe(&self) -> &Arc<ServerIdentity> {
         &self.server
+    }
+
+    /// The session's id, where there is one: legacy HTTP only.
+    pub fn session_id(&self) -> Option<String> {
+        self.session_id.get()
+    }
+
+    /// Whether requests repeat themselves in headers, arguments of tools included.
+    pub fn mirrors(&self) -> bool {
+        self.mirrors
     }
 
     /// The command or address, as errors name it.

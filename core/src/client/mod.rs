@@ -17,6 +17,7 @@ mod connection;
 mod operation;
 mod questions;
 mod target;
+mod wire;
 
 use std::{
     ops::Deref,
@@ -30,12 +31,12 @@ use self::questions::Questions;
 pub use self::{
     builder::ClientBuilder,
     connection::{
-        BoxFuture, Connection, ConnectionConfig, Event, OnEvent, OnProgress, OnQuestion, Question,
-        RequestSettings,
+        BoxFuture, Connection, ConnectionConfig, Event, Mirror, OnEvent, OnProgress, OnQuestion,
+        Question, RequestSettings,
     },
     operation::{CallOptions, Operation, Reply},
     questions::Answerer,
-    target::Target,
+    target::{CustomWire, Target},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -98,6 +99,11 @@ impl Client {
     /// What the server said of itself.
     pub fn server(&self) -> &ServerIdentity {
         self.inner.connection.describe()
+    }
+
+    /// The session's id, where there is one: legacy HTTP only.
+    pub fn session_id(&self) -> Option<String> {
+        self.inner.connection.session_id()
     }
 
     /// What [`Self::call`] is given unless something else is wanted.

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{KnownTools, ListKind, Page, Pages, Round, with_answers},
-    protocol::{CompletionTarget, LoggingLevel, Method, MethodName, Raw, json},
+    peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
+    protocol::{CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json},
     router::uri_template::UriTemplate,
 };
 
@@ -85,6 +85,22 @@ pub struct Reply {
     pub is_input_required: bool,
 }
 
+/// A request that may take rounds of questions.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    Tool(&'a str),
+    Other(Method),
+}
+
+impl Asked<'_> {
+    fn method(self) -> Method {
+        match self {
+            Self::Tool(_) => Method::CallTool,
+            Self::Other(method) => method,
+        }
+    }
+}
+
 impl fmt::Debug for CallOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallOptions")
@@ -116,7 +132,7 @@ impl Client {
                 let state = state.map(|it| json::to_raw(&it));
                 let params = tool_params(&name, arguments.as_ref());
                 let params = with_answers(&params, answers.as_deref(), state.as_deref());
-                let result = self.send(Method::CallTool, &params, &options).await?;
+                let result = self.send_call(&name, &params, &options).await?;
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
                     return Ok(Reply { result, data: None, is_input_required: true });
                 }
@@ -129,11 +145,15 @@ impl Client {
                 };
                 let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
                 params.member("uri", &uri);
-                self.rounds(Method::ReadResource, &params.finish(), &options).await.map(Into::into)
+                self.rounds(Asked::Other(Method::ReadResource), &params.finish(), &options)
+                    .await
+                    .map(Into::into)
             }
             Operation::GetPrompt { name, arguments } => {
                 let params = tool_params(&name, arguments.as_ref());
-                self.rounds(Method::GetPrompt, &params, &options).await.map(Into::into)
+                self.rounds(Asked::Other(Method::GetPrompt), &params, &options)
+                    .await
+                    .map(Into::into)
             }
             Operation::Complete { target, argument, value, given } => {
                 let params = complete_params(&target, &argument, &value, given.as_ref());
@@ -152,6 +172,7 @@ impl Client {
     }
 
     async fn list_all(&self, kind: ListKind, options: &CallOptions) -> Result<Vec<Raw>, Error> {
+        let is_filtered = kind == ListKind::Tools && self.inner.connection.mirrors();
         let mut pages = Pages::new(kind);
         let mut cursor = None;
         loop {
@@ -159,7 +180,10 @@ impl Client {
             let result = self.send(kind.method(), &params, options).await?;
             cursor = pages.push(&result).map_err(|it| self.name(it))?;
             if cursor.is_none() {
-                let items = pages.into_items();
+                let mut items = pages.into_items();
+                if is_filtered {
+                    peer::retain_mirrored(&mut items);
+                }
                 if kind == ListKind::Tools {
                     self.with_tools(|it| it.learn(&items, true));
                 }
@@ -176,8 +200,11 @@ impl Client {
     ) -> Result<Reply, Error> {
         let is_first = cursor.is_none();
         let result = self.send(kind.method(), &cursor_params(cursor), options).await?;
-        let page = Page::read(kind, &result).map_err(|it| self.name(it))?;
+        let mut page = Page::read(kind, &result).map_err(|it| self.name(it))?;
         if kind == ListKind::Tools {
+            if self.inner.connection.mirrors() {
+                peer::retain_mirrored(&mut page.items);
+            }
             let is_all = is_first && page.next_cursor.is_none();
             self.with_tools(|it| it.learn(&page.items, is_all));
         }
@@ -196,7 +223,7 @@ impl Client {
             self.with_tools(|it| it.check_arguments(&name, given)).map_err(|it| self.name(it))?;
         }
         let params = tool_params(&name, arguments.as_ref());
-        let result = self.rounds(Method::CallTool, &params, options).await?;
+        let result = self.rounds(Asked::Tool(&name), &params, options).await?;
         self.judge(&name, result, options).await
     }
 
@@ -232,14 +259,49 @@ impl Client {
         }
     }
 
-    /// Sends a request, answers the questions it raises, and sends it again, until it is done.
-    async fn rounds(
+    /// Sends `tools/call`, with the headers that repeat its arguments where the transport wants these.
+    async fn send_call(
         &self,
-        method: Method,
+        name: &str,
         params: &str,
         options: &CallOptions,
     ) -> Result<Raw, Error> {
-        let mut result = self.send(method, params, options).await?;
+        if !self.inner.connection.mirrors() {
+            return self.send(Method::CallTool, params, options).await;
+        }
+        self.list_tools_once(name, options).await;
+        match self.send(Method::CallTool, params, options).await {
+            // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
+            Err(error) if error.code == Some(code::HEADER_MISMATCH) => {
+                self.with_tools(KnownTools::forget);
+                self.list_tools_once(name, options).await;
+                self.send(Method::CallTool, params, options).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn send_round(
+        &self,
+        what: Asked<'_>,
+        params: &str,
+        options: &CallOptions,
+    ) -> Result<Raw, Error> {
+        match what {
+            Asked::Tool(name) => self.send_call(name, params, options).await,
+            Asked::Other(method) => self.send(method, params, options).await,
+        }
+    }
+
+    /// Sends a request, answers the questions it raises, and sends it again, until it is done.
+    async fn rounds(
+        &self,
+        what: Asked<'_>,
+        params: &str,
+        options: &CallOptions,
+    ) -> Result<Raw, Error> {
+        let method = what.method();
+        let mut result = self.send_round(what, params, options).await?;
         for _ in 0..self.inner.max_rounds {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
@@ -249,7 +311,7 @@ impl Client {
                 let answer = self.inner.questions.answer(question).await;
                 answers.push((asked.key.clone(), answer.map_err(|it| self.name(it))?));
             }
-            result = self.send(method, &round.params(params, &answers), options).await?;
+            result = self.send_round(what, &round.params(params, &answers), options).await?;
         }
         if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
             return Ok(result);

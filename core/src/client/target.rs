@@ -1,24 +1,60 @@
 //! Where a server is.
 
-use std::fmt;
+use std::{fmt, str::FromStr};
 
-use super::connection::BoxFuture;
+use super::{
+    connection::BoxFuture,
+    wire::{Wire, WireOptions},
+};
 use crate::{
     error::Error,
     server::Server,
-    transport::{Command, Link, child::Process, memory},
+    transport::{
+        Command, Link, Scheme, Transport, Url,
+        child::Process,
+        dial,
+        http::client::{HttpOptions, HttpWire},
+        memory,
+        messages::Messages,
+        websocket,
+    },
 };
 
-/// A program to start, a stream that is there already, or a server in this very process.
+/// An address, a program to start, a wire that is there already, or a server in this very process.
 pub enum Target {
     Command(Command),
+    Url(Url),
     /// Messages one a line, and a name for errors.
     Stream(Link, String),
+    /// A wire of one's own.
+    Custom(CustomWire),
     /// The other end of the link is served by this future.
     Served(Link, BoxFuture<()>),
 }
 
+/// A [`Transport`] that no connection uses yet.
+pub struct CustomWire(Box<dyn FnOnce(usize) -> Messages + Send>);
+
+/// What a target has become.
+pub(super) struct Reached {
+    pub(super) wire: Wire,
+    pub(super) process: Option<Process>,
+    pub(super) again: Option<Again>,
+}
+
+/// A way to reach a server afresh.
+#[derive(Clone)]
+pub(super) enum Again {
+    Command(Command),
+    Url(Url),
+}
+
 impl Target {
+    /// A server at `http`, `https`, `ws`, `wss`, `tcp` or `unix`: `http://127.0.0.1:8000/mcp`.
+    pub fn url(url: &str) -> Result<Self, Error> {
+        Url::parse(url).map(Self::Url)
+    }
+
     /// Any two halves of a byte stream, one message a line.
     pub fn stream(
         input: impl tokio::io::AsyncRead + Send + Unpin + 'static,
@@ -27,25 +63,88 @@ impl Target {
         Self::Stream(Link::new(input, output), "stream".into())
     }
 
-    /// Reaches the server; a way to reach it again, where there is one.
-    pub(super) fn reach(self) -> Result<(Link, Option<Process>, Option<Command>), Error> {
+    /// A wire of one's own.
+    pub fn transport(transport: impl Transport) -> Self {
+        Self::Custom(CustomWire(Box::new(|limit| Messages::custom(transport, limit))))
+    }
+
+    /// Whether headers can be sent there.
+    pub(super) fn takes_headers(&self) -> bool {
         match self {
-            Self::Command(command) => {
-                let (link, process) = command.spawn()?;
-                Ok((link, Some(process), Some(command)))
-            }
-            Self::Stream(link, _) => Ok((link, None, None)),
+            Self::Url(url) => !matches!(url.scheme(), Scheme::Tcp | Scheme::Unix),
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_http(&self) -> bool {
+        match self {
+            Self::Url(url) => matches!(url.scheme(), Scheme::Http | Scheme::Https),
+            _ => false,
+        }
+    }
+
+    pub(super) async fn reach(self, options: &WireOptions) -> Result<Reached, Error> {
+        let wire = match self {
+            Self::Command(command) => return Again::Command(command).reach(options).await,
+            Self::Url(url) => return Again::Url(url).reach(options).await,
+            Self::Stream(link, _) => Wire::lines(link, options.limit),
+            Self::Custom(CustomWire(open)) => Wire::Messages(open(options.limit)),
             Self::Served(link, serving) => {
                 tokio::spawn(serving);
-                Ok((link, None, None))
+                Wire::lines(link, options.limit)
             }
+        };
+        Ok(Reached { wire, process: None, again: None })
+    }
+}
+
+impl Again {
+    pub(super) async fn reach(self, options: &WireOptions) -> Result<Reached, Error> {
+        let (wire, process) = match &self {
+            Self::Command(command) => {
+                let (link, process) = command.spawn()?;
+                (Wire::lines(link, options.limit), Some(process))
+            }
+            Self::Url(url) => (reach(url, options).await?, None),
+        };
+        Ok(Reached { wire, process, again: Some(self) })
+    }
+}
+
+async fn reach(url: &Url, options: &WireOptions) -> Result<Wire, Error> {
+    let limit = options.limit;
+    Ok(match url.scheme() {
+        Scheme::Http | Scheme::Https => Wire::Http(Box::new(HttpWire::new(HttpOptions {
+            url: url.clone(),
+            headers: options.headers.clone(),
+            limit,
+            mirror: options.mirror.clone(),
+            session: options.session.clone(),
+        }))),
+        Scheme::Ws | Scheme::Wss => {
+            Wire::Messages(websocket::client::connect(url, &options.headers, limit).await?)
         }
+        Scheme::Tcp | Scheme::Unix => Wire::lines(dial::dial_lines(url).await?, limit),
+    })
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(url: &str) -> Result<Self, Error> {
+        Self::url(url)
     }
 }
 
 impl From<Command> for Target {
     fn from(command: Command) -> Self {
         Self::Command(command)
+    }
+}
+
+impl From<Url> for Target {
+    fn from(url: Url) -> Self {
+        Self::Url(url)
     }
 }
 
@@ -75,11 +174,19 @@ impl fmt::Debug for Target {
     }
 }
 
+impl fmt::Debug for CustomWire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomWire").finish_non_exhaustive()
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Command(command) => command.fmt(f),
+            Self::Url(url) => url.fmt(f),
             Self::Stream(_, name) => f.write_str(name),
+            Self::Custom(_) => f.write_str("transport"),
             Self::Served(..) => f.write_str("the server in memory"),
         }
     }

@@ -6,7 +6,7 @@ mod tools;
 
 pub use pages::{ListKind, Page, Pages};
 pub use rounds::{AskedQuestion, Round, with_answers};
-pub use tools::{KnownTools, ToolVerdict};
+pub use tools::{KnownTools, ToolVerdict, retain_mirrored};
 
 use crate::{
     error::{Error, ErrorKind},

@@ -9,6 +9,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{Raw, ResultType},
     schema::Schema,
+    wire::{ParamHeader, mirror},
 };
 
 /// The tools of a server, as it listed them last.
@@ -23,6 +24,8 @@ struct KnownTool {
     input: Lazy,
     output: Lazy,
     is_wrapped: bool,
+    /// The arguments that HTTP repeats in headers.
+    mirrored: Vec<ParamHeader>,
 }
 
 /// A schema that is compiled when it is needed first; one that can't be used checks nothing.
@@ -61,7 +64,10 @@ impl KnownTools {
             // An entry that can't be read is the caller's to complain about.
             let Ok(tool) = serde_json::from_str::<Listed>(item.get()) else { continue };
             let is_wrapped = tool.output_schema.as_deref().is_some_and(is_marked);
+            let mirrored = tool.input_schema.as_deref().map(RawValue::get);
+            let mirrored = mirrored.and_then(|it| ParamHeader::of_schema(it).ok());
             let known = KnownTool {
+                mirrored: mirrored.unwrap_or_default(),
                 input: Lazy::Text(tool.input_schema),
                 output: Lazy::Text(tool.output_schema),
                 is_wrapped,
@@ -77,6 +83,11 @@ impl KnownTools {
 
     pub fn knows(&self, name: &str) -> bool {
         self.is_complete || self.tools.contains_key(name)
+    }
+
+    /// The headers of a call with these arguments, where HTTP carries it.
+    pub fn mirror(&self, name: &str, arguments: &str) -> Vec<(String, String)> {
+        self.tools.get(name).map(|it| mirror(&it.mirrored, arguments)).unwrap_or_default()
     }
 
     /// What the result says, with what is known of the tool.
@@ -138,6 +149,31 @@ impl KnownTools {
             Error::new(ErrorKind::Misuse, format!("arguments of tool {name:?}: {it}"))
         })
     }
+}
+
+/// Drops listed tools whose annotations for headers break the rules (Streamable HTTP, "Schema Extension").
+pub fn retain_mirrored(items: &mut Vec<Raw>) {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Listed {
+        name: String,
+        input_schema: Option<Raw>,
+    }
+    items.retain(|item| {
+        let Ok(tool) = serde_json::from_str::<Listed>(item.get()) else { return true };
+        let read = tool.input_schema.map(|it| ParamHeader::of_schema(it.get()));
+        match read {
+            Some(Err(problem)) => {
+                tracing::warn!(
+                    tool = tool.name,
+                    problem,
+                    "a tool can't be called over HTTP: left out"
+                );
+                false
+            }
+            _ => true,
+        }
+    });
 }
 
 impl Lazy {

@@ -1,9 +1,18 @@
 //! Who moves the bytes.
 
 pub mod child;
+pub mod custom;
+pub(crate) mod dial;
+pub(crate) mod http;
 pub mod memory;
+pub(crate) mod messages;
 pub mod stdio;
 pub mod stream;
+pub mod url;
+pub(crate) mod websocket;
+pub(crate) mod writer;
 
 pub use child::Command;
+pub use custom::Transport;
 pub use stream::Link;
+pub use url::{Scheme, Url};

@@ -1,23 +1,12 @@
 //! Any pair of byte streams, one message a line.
 
-use std::{
-    fmt, io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{fmt, io};
 
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    sync::{Notify, mpsc},
-    task::JoinHandle,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::writer::Writer;
 use crate::framing::{DEFAULT_LINE_LIMIT, LineDecoder, encode_line};
 
-/// With more than this unwritten, nothing more is read: a peer that only talks is not listened to.
-const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// Two halves of a wire.
@@ -42,8 +31,8 @@ impl Link {
         (self.input, self.output)
     }
 
-    pub(crate) fn split(self, limit: usize) -> (LineReader, LineWriter) {
-        (LineReader::new(self.input, limit), LineWriter::start(self.output))
+    pub(crate) fn split(self, limit: usize) -> (LineReader, Writer) {
+        (LineReader::new(self.input, limit), write_lines(self.output))
     }
 }
 
@@ -76,67 +65,27 @@ impl LineReader {
     }
 }
 
-/// Writes in a task of its own, so that reading goes on while the peer is slow to read.
-pub(crate) struct LineWriter {
-    frames: mpsc::UnboundedSender<Vec<u8>>,
-    unwritten: Arc<AtomicUsize>,
-    drained: Arc<Notify>,
-    task: JoinHandle<()>,
-}
-
-impl LineWriter {
-    fn start(mut output: Box<dyn AsyncWrite + Send + Unpin>) -> Self {
-        let (frames, mut queue) = mpsc::unbounded_channel::<Vec<u8>>();
-        let unwritten = Arc::new(AtomicUsize::new(0));
-        let drained = Arc::new(Notify::new());
-        let (count, wake) = (Arc::clone(&unwritten), Arc::clone(&drained));
-        let task = tokio::spawn(async move {
-            let mut waiting = Vec::new();
-            let mut lines = Vec::new();
-            while queue.recv_many(&mut waiting, 256).await > 0 {
-                let bytes = waiting.iter().map(Vec::len).sum::<usize>();
-                waiting.drain(..).for_each(|frame| encode_line(&frame, &mut lines));
-                let written = async {
-                    output.write_all(&lines).await?;
-                    output.flush().await
-                };
-                // Who reads learns that the peer is gone; here there is nobody to tell.
-                let is_gone = written.await.is_err();
-                lines.clear();
-                lines.shrink_to(CHUNK);
-                count.fetch_sub(bytes, Ordering::AcqRel);
-                wake.notify_one();
-                if is_gone {
-                    break;
-                }
+/// Writes lines, many at once.
+fn write_lines(mut output: Box<dyn AsyncWrite + Send + Unpin>) -> Writer {
+    Writer::start(async move |mut queue| {
+        let mut waiting = Vec::new();
+        let mut lines = Vec::new();
+        while queue.take(&mut waiting).await {
+            let bytes = waiting.iter().map(Vec::len).sum();
+            waiting.drain(..).for_each(|frame| encode_line(&frame, &mut lines));
+            let written = async {
+                output.write_all(&lines).await?;
+                output.flush().await
+            };
+            // Who reads learns that the peer is gone; here there is nobody to tell.
+            let is_gone = written.await.is_err();
+            lines.clear();
+            lines.shrink_to(CHUNK);
+            queue.wrote(bytes);
+            if is_gone {
+                break;
             }
-            let _ = output.shutdown().await;
-        });
-        Self { frames, unwritten, drained, task }
-    }
-
-    /// Queues one frame.
-    pub(crate) fn send(&self, frame: Vec<u8>) {
-        let bytes = frame.len();
-        self.unwritten.fetch_add(bytes, Ordering::AcqRel);
-        if self.frames.send(frame).is_err() {
-            self.unwritten.fetch_sub(bytes, Ordering::AcqRel);
         }
-    }
-
-    /// Waits until not too much is unwritten.
-    pub(crate) async fn room(&self) {
-        while self.unwritten.load(Ordering::Acquire) > MAX_UNWRITTEN && !self.task.is_finished() {
-            self.drained.notified().await;
-        }
-    }
-
-    /// Writes what is queued, for a while, and closes.
-    pub(crate) async fn close(self, grace: std::time::Duration) {
-        drop(self.frames);
-        let mut task = self.task;
-        if tokio::time::timeout(grace, &mut task).await.is_err() {
-            task.abort();
-        }
-    }
+        let _ = output.shutdown().await;
+    })
 }

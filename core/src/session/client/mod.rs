@@ -80,6 +80,8 @@ pub enum Input<'a> {
     Answer(CallId, Result<Raw, ErrorObject>),
     /// The time of the deadline has come.
     Tick,
+    /// The wire could not carry the request with this id, or its answer.
+    Failed { id: u64, error: Error },
     /// The wire is gone, and why.
     Closed(&'a str),
 }
@@ -142,6 +144,21 @@ pub struct ServerIdentity {
     pub instructions: Option<String>,
 }
 
+/// What is spoken, as a wire that carries each message by itself must know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Spoken {
+    pub revision: Revision,
+    /// Each request stands by itself: it repeats itself in headers, and the end of its exchange cancels it.
+    pub is_stateless: bool,
+}
+
+impl ServerIdentity {
+    /// What is spoken with it.
+    pub fn spoken(&self) -> Spoken {
+        Spoken { revision: self.revision, is_stateless: self.revision.era() == Era::Modern }
+    }
+}
+
 /// The state machine.
 #[derive(Debug)]
 pub struct ClientSession {
@@ -194,6 +211,7 @@ impl ClientSession {
             Input::Notify { method, params } => self.notify(&method, params),
             Input::Answer(call, answer) => self.answer(call, &answer),
             Input::Tick => self.expire(now),
+            Input::Failed { id, error } => self.fail_request(now, id, error),
             Input::Closed(reason) => self.close(reason),
         }
     }
@@ -210,6 +228,11 @@ impl ClientSession {
     /// What the server said of itself, once it did.
     pub fn server(&self) -> Option<&Arc<ServerIdentity>> {
         self.server.as_ref()
+    }
+
+    /// What a wire with headers says in those of the frames that were just given out.
+    pub fn spoken(&self) -> Spoken {
+        Spoken { revision: self.wire.revision, is_stateless: self.is_modern() }
     }
 
     /// Requests that are not answered yet.
@@ -297,6 +320,14 @@ impl ClientSession {
             }
             Phase::Closed(_) => (),
             _ => self.close_negotiation(reason),
+        }
+    }
+
+    fn fail_request(&mut self, now: Instant, id: u64, error: Error) {
+        let Some(error) = self.negotiation_failed(now, id, error) else { return };
+        if let Some((key, method)) = self.calls.complete(id) {
+            let message = format!("{}: {}", method.as_str(), error.message);
+            self.outputs.push_back(Output::Done(key, Err(Error { message, ..error })));
         }
     }
 

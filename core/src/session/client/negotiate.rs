@@ -124,6 +124,34 @@ impl ClientSession {
         }
     }
 
+    /// Takes the failure of the probe or of `initialize`; gives it back where it is neither's.
+    pub(super) fn negotiation_failed(
+        &mut self,
+        now: Instant,
+        id: u64,
+        error: Error,
+    ) -> Option<Error> {
+        match self.phase {
+            Phase::Probing { id: own, .. } if own == id => {
+                self.negotiation.deadline = None;
+                // A server that was reached and says no in words of its own may be a legacy one.
+                match error.http_status.is_some() && error.kind != ErrorKind::Auth {
+                    true => self.fall_back(now, ErrorKind::Unsupported, &error.message),
+                    false => self.fail(error),
+                }
+            }
+            Phase::Initializing { id: own } if own == id => {
+                self.negotiation.deadline = None;
+                match self.negotiation.late_identity.take() {
+                    Some(identity) => self.accept(identity),
+                    None => self.fail(error),
+                }
+            }
+            _ => return Some(error),
+        }
+        None
+    }
+
     pub(super) fn close_negotiation(&mut self, reason: &str) {
         let negotiation = &mut self.negotiation;
         negotiation.deadline = None;
@@ -184,7 +212,7 @@ impl ClientSession {
         match (error.code, supported(error)) {
             (code::UNSUPPORTED_PROTOCOL_VERSION, Some(supported)) => {
                 match self.mutual(&supported, Era::Modern) {
-                    Some(next) if !self.negotiation.probed.contains(&next) => self.probe(now, next),
+                    Some(next) if self.may_probe(next) => self.probe(now, next),
                     _ => self.initialize_mutual(now, &supported),
                 }
             }
@@ -194,6 +222,11 @@ impl ClientSession {
             }
             _ => self.fall_back(now, ErrorKind::Unsupported, &said),
         }
+    }
+
+    /// A server may name the very revision that it has just refused: it is asked once more.
+    fn may_probe(&self, revision: Revision) -> bool {
+        self.negotiation.probed.iter().filter(|it| **it == revision).count() < 2
     }
 
     /// The server named what it speaks, and nothing modern is common to both sides.
@@ -233,13 +266,18 @@ impl ClientSession {
 
     fn initialize_refused(&mut self, error: &ErrorObject) {
         if let Some(identity) = self.negotiation.late_identity.take() {
-            self.speak(identity.revision);
-            return self.open(identity);
+            return self.accept(identity);
         }
         let versions = supported(error).map(|it| self.no_common(&it.join(", ")));
         self.fail(versions.unwrap_or_else(|| {
             refusal(format!("the server refused initialize: {}", describe(error)), error)
         }));
+    }
+
+    /// The server answered the probe after all.
+    fn accept(&mut self, identity: ServerIdentity) {
+        self.speak(identity.revision);
+        self.open(identity);
     }
 
     fn open(&mut self, identity: ServerIdentity) {
@@ -253,7 +291,8 @@ impl ClientSession {
     fn fail(&mut self, error: Error) {
         self.negotiation.deadline = None;
         self.phase = Phase::Closed(error.message.clone());
-        self.outputs.push_back(Output::Failed(error.in_phase("negotiate")));
+        let phase = error.phase.unwrap_or("negotiate");
+        self.outputs.push_back(Output::Failed(error.in_phase(phase)));
     }
 
     /// Spells everything from now on as this revision does.

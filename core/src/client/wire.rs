@@ -1,0 +1,148 @@
+//! What carries the messages of a connection, whichever transport it is.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::{
+    error::Error,
+    framing::Frame,
+    session::client::{ClientSession, Input, Spoken},
+    transport::{
+        Link,
+        http::client::{HttpWire, Mirror, SessionId},
+        messages::{Arrival, Messages},
+        stream::LineReader,
+        writer::Writer,
+    },
+};
+
+/// How long what is queued may take to be written when the connection closes.
+const LAST_WRITES: Duration = Duration::from_secs(2);
+
+pub(super) enum Wire {
+    Lines(LineReader, Writer),
+    Messages(Messages),
+    Http(Box<HttpWire>),
+}
+
+/// What woke the reader of a wire.
+pub(super) enum Heard {
+    /// So many bytes were read into the buffer of the lines.
+    Bytes(usize),
+    Arrival(Arrival),
+}
+
+impl Wire {
+    pub(super) fn lines(link: Link, limit: usize) -> Self {
+        let (reader, writer) = link.split(limit);
+        Self::Lines(reader, writer)
+    }
+
+    pub(super) fn send(&mut self, frame: Vec<u8>, spoken: Spoken) {
+        match self {
+            Self::Lines(_, writer) => writer.send(frame),
+            Self::Messages(messages) => messages.writer.send(frame),
+            Self::Http(http) => http.send(frame, spoken),
+        }
+    }
+
+    /// What arrives next. Loses nothing when dropped half-way.
+    pub(super) async fn hear(&mut self) -> Heard {
+        match self {
+            Self::Lines(reader, writer) => {
+                writer.room().await;
+                match reader.read().await {
+                    Ok(read @ 1..) => Heard::Bytes(read),
+                    Ok(0) => Heard::Arrival(Arrival::End(String::new())),
+                    Err(error) => {
+                        Heard::Arrival(Arrival::End(format!("the connection broke: {error}")))
+                    }
+                }
+            }
+            Self::Messages(messages) => Heard::Arrival(messages.next().await),
+            Self::Http(http) => Heard::Arrival(http.next().await),
+        }
+    }
+
+    /// Tells the session what the bytes say that were just read.
+    pub(super) fn read(&mut self, read: usize, now: std::time::Instant, to: &mut ClientSession) {
+        let Self::Lines(reader, _) = self else { return };
+        let (decoder, mut chunk) = reader.parts(read);
+        while let Some(frame) = decoder.next(&mut chunk) {
+            to.handle(now, input(frame));
+        }
+    }
+
+    /// Tells the session what the last line says, if it lacks its end.
+    pub(super) fn finish(&mut self, now: std::time::Instant, to: &mut ClientSession) {
+        if let Self::Lines(reader, _) = self
+            && let Some(frame) = reader.decoder.finish()
+        {
+            to.handle(now, input(frame));
+        }
+    }
+
+    pub(super) async fn close(self) {
+        match self {
+            Self::Lines(reader, writer) => {
+                writer.close(LAST_WRITES).await;
+                drop(reader);
+            }
+            Self::Messages(messages) => messages.close(LAST_WRITES).await,
+            Self::Http(http) => http.close(LAST_WRITES).await,
+        }
+    }
+}
+
+fn input(frame: Frame<'_>) -> Input<'_> {
+    match frame {
+        Frame::Line(line) => Input::Frame(line),
+        Frame::TooLong { limit } => Input::TooLong { limit },
+    }
+}
+
+/// What a wire is opened with.
+pub(super) struct WireOptions {
+    /// Longer messages are thrown away: bytes.
+    pub(super) limit: usize,
+    pub(super) headers: HeaderMap,
+    pub(super) mirror: Mirror,
+    pub(super) session: SessionId,
+}
+
+impl WireOptions {
+    pub(super) fn new(
+        limit: usize,
+        headers: &[(String, String)],
+        mirror: &Mirror,
+    ) -> Result<Self, Error> {
+        let (headers, mirror) = (read_headers(headers)?, Arc::clone(mirror));
+        Ok(Self { limit, headers, mirror, session: SessionId::default() })
+    }
+}
+
+/// The user's headers. Errors never show a value: it may be a secret.
+fn read_headers(given: &[(String, String)]) -> Result<HeaderMap, Error> {
+    const OURS: [&str; 6] =
+        ["connection", "content-length", "content-type", "transfer-encoding", "upgrade", "accept"];
+    let mut headers = HeaderMap::new();
+    let agent = concat!("gudgeon/", env!("CARGO_PKG_VERSION"));
+    headers.insert(http::header::USER_AGENT, HeaderValue::from_static(agent));
+    for (name, value) in given {
+        let parsed = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| Error::misuse(format!("headers: {name:?} is no header's name")))?;
+        if OURS.contains(&parsed.as_str()) {
+            let message = format!("headers: {name:?} is set by the transport: leave it out");
+            return Err(Error::misuse(message));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            Error::misuse(format!(
+                "headers: the value of {name:?} has characters that a header can't carry (a line end?)"
+            ))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(parsed, value);
+    }
+    Ok(headers)
+}

@@ -1,0 +1,114 @@
+//! Opens byte streams to servers: TCP, TLS over it, Unix sockets.
+
+use std::{io, sync::Arc, time::Duration};
+
+use rustls::{ClientConfig, RootCertStore, pki_types::ServerName};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::OnceCell,
+};
+use tokio_rustls::TlsConnector;
+
+use super::{Link, Url, url::Scheme};
+use crate::error::{Error, ErrorKind};
+
+/// How long a connection may take to be made, its TLS handshake included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A stream to the server that `url` names, encrypted where its scheme says so.
+pub(crate) async fn dial(url: &Url) -> Result<Box<dyn Stream>, Error> {
+    let opened = tokio::time::timeout(CONNECT_TIMEOUT, open(url)).await;
+    opened.unwrap_or_else(|_| {
+        let message = format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
+        Err(Error::new(ErrorKind::Connect, message)
+            .with_hint("is the host right, and does a firewall let this through?")
+            .in_phase("connect"))
+    })
+}
+
+/// A stream with one message a line.
+pub(crate) async fn dial_lines(url: &Url) -> Result<Link, Error> {
+    let (input, output) = tokio::io::split(dial(url).await?);
+    Ok(Link::new(input, output))
+}
+
+async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
+    if url.scheme() == Scheme::Unix {
+        return open_socket(url).await;
+    }
+    let tcp = TcpStream::connect((url.host(), url.port())).await.map_err(|it| explain(url, it))?;
+    // Without this, small messages wait for the acknowledgement of the one before.
+    tcp.set_nodelay(true).map_err(|it| explain(url, it))?;
+    if !url.scheme().is_secure() {
+        return Ok(Box::new(tcp));
+    }
+    let name = ServerName::try_from(url.host().to_owned())
+        .map_err(|_| Error::misuse(format!("{:?} is no host's name for TLS", url.host())))?;
+    let connector = TlsConnector::from(tls().await?);
+    let stream = connector.connect(name, tcp).await.map_err(|it| {
+        let hint = "is it a server that speaks TLS, with a certificate that this machine trusts? http:// is without";
+        failed(format!("no TLS connection: {it}"), it).with_hint(hint)
+    })?;
+    Ok(Box::new(stream))
+}
+
+#[cfg(unix)]
+async fn open_socket(url: &Url) -> Result<Box<dyn Stream>, Error> {
+    let path = url.socket();
+    match tokio::net::UnixStream::connect(&path).await {
+        Ok(stream) => Ok(Box::new(stream)),
+        Err(error) => Err(explain(url, error)),
+    }
+}
+
+#[cfg(not(unix))]
+async fn open_socket(_: &Url) -> Result<Box<dyn Stream>, Error> {
+    Err(Error::misuse("this system has no Unix sockets: use tcp://"))
+}
+
+/// Trusts what the system trusts.
+async fn tls() -> Result<Arc<ClientConfig>, Error> {
+    static CONFIG: OnceCell<Arc<ClientConfig>> = OnceCell::const_new();
+    let config = CONFIG.get_or_try_init(async || {
+        let loaded = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs).await;
+        let loaded = loaded.map_err(|it| failed("the certificates were not read".into(), it))?;
+        let mut roots = RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(loaded.certs);
+        if added == 0 {
+            let hint = "install the package ca-certificates, or name a file with SSL_CERT_FILE";
+            let message = "this system has no certificates that could be trusted";
+            return Err(Error::new(ErrorKind::Connect, message)
+                .with_hint(hint)
+                .in_phase("connect"));
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|it| failed("TLS can't be set up".into(), it))?;
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    });
+    config.await.cloned()
+}
+
+fn explain(url: &Url, error: io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::ConnectionRefused => "nothing listens there: is the server running?",
+        io::ErrorKind::NotFound if url.scheme() == Scheme::Unix => {
+            "there is no such socket: is the server running?"
+        }
+        io::ErrorKind::PermissionDenied => "this user may not connect there",
+        _ => "is the address right, and the network there?",
+    };
+    failed(error.to_string(), error).with_hint(hint)
+}
+
+fn failed(message: String, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::new(ErrorKind::Connect, message).caused_by(source).in_phase("connect")
+}

@@ -1,0 +1,216 @@
+//! One message: its POST and what comes of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, header};
+
+use super::{
+    News, Shared, events, legacy_sse,
+    message::{Kind, Message, answers},
+    reply::{Media, Reply, Unread, is_modern},
+    too_long,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{ErrorObject, Id, Method as Rpc},
+    transport::{Url, http::io::Whole},
+    wire::{self, headers},
+};
+
+/// Redirects that are followed, all to the same origin.
+const MAX_REDIRECTS: usize = 5;
+/// A longer session id is no session id.
+const MAX_SESSION_ID: usize = 4096;
+
+/// What came of a message. What arrived was passed on already.
+pub(super) enum Outcome {
+    Done,
+    Failed(Error),
+    /// The server refuses; with the JSON-RPC error that its reply carried.
+    Refused(Option<ErrorObject>, Error),
+    /// The server does not know the session, by this id, any more.
+    SessionGone(HeaderValue),
+}
+
+/// Sends a message and tells what comes of it.
+pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
+    let mut outcome = shared.exchange(&message).await;
+    if message.is(Rpc::Initialize)
+        && let Outcome::Refused(said, error) = &outcome
+        && matches!(error.http_status, Some(400 | 404 | 405))
+        && !is_modern(said.as_ref())
+    {
+        // Streamable HTTP, "Backward Compatibility": it may be a server of 2024-11-05.
+        match legacy_sse::open(&shared).await {
+            Ok(()) => outcome = shared.exchange(&message).await,
+            Err(why) => tracing::debug!(why, "nor is it an HTTP+SSE server"),
+        }
+    }
+    let Some(id) = message.request() else {
+        if let Outcome::Failed(error) | Outcome::Refused(_, error) = outcome {
+            tracing::debug!(%error, kind = ?message.kind, "a message was not accepted");
+        }
+        return;
+    };
+    let news = match outcome {
+        Outcome::Done => return,
+        Outcome::Failed(error) | Outcome::Refused(None, error) => News::Failed { id, error },
+        Outcome::Refused(Some(said), error) if error.kind != ErrorKind::Auth => {
+            // Whatever id it names: this is the request that it answers.
+            let frame = wire::answer_frame(&Id::number(id), Err(&said));
+            News::Answer { id, frame: frame.into() }
+        }
+        Outcome::Refused(Some(_), error) => News::Failed { id, error },
+        Outcome::SessionGone(session) => News::SessionGone { session, message },
+    };
+    shared.tell(news).await;
+}
+
+impl Shared {
+    pub(super) async fn exchange(&self, message: &Message) -> Outcome {
+        let session = self.session().filter(|_| !message.is_stateless);
+        let reply = match self.post(message).await {
+            Ok(reply) => reply,
+            Err(error) => return Outcome::Failed(error),
+        };
+        if !reply.status.is_success() {
+            if reply.status == 404
+                && let Some(session) = session
+                && message.request().is_some()
+                && !self.is_pair()
+            {
+                reply.discard().await;
+                return Outcome::SessionGone(session);
+            }
+            let (said, error) = reply.refusal().await;
+            return Outcome::Refused(said, error);
+        }
+        let Some(id) = message.request().filter(|_| !self.is_pair()) else {
+            reply.discard().await;
+            return Outcome::Done;
+        };
+        if message.is(Rpc::Initialize) {
+            self.begin_session(&reply.headers);
+        }
+        match reply.media() {
+            Media::Json => self.take_json(id, reply).await,
+            Media::Events => match events::answer(self, id, reply, message.is_stateless).await {
+                Ok(()) => Outcome::Done,
+                Err(error) => Outcome::Failed(error),
+            },
+            Media::Other => {
+                let status = reply.status;
+                let kind = reply.headers.get(header::CONTENT_TYPE).cloned();
+                reply.discard().await;
+                let kind = kind.as_ref().and_then(|it| it.to_str().ok()).unwrap_or("nothing");
+                let message = format!("HTTP {status} with {kind}, which is no answer to a request");
+                let error = Error::new(ErrorKind::Protocol, message)
+                    .with_hint("is it an MCP server, and is the path right?");
+                Outcome::Failed(Error { http_status: Some(status.as_u16()), ..error })
+            }
+        }
+    }
+
+    async fn take_json(&self, id: u64, reply: Reply) -> Outcome {
+        match reply.collect(self.limit).await {
+            Ok(frame) if answers(&frame, id) => {
+                self.tell(News::Answer { id, frame }).await;
+                Outcome::Done
+            }
+            Ok(frame) => {
+                // A batch may hold the answer: then the error is for nobody.
+                self.tell(News::Frame(frame)).await;
+                let message = "the server's reply holds no answer to this request";
+                Outcome::Failed(Error::new(ErrorKind::Protocol, message))
+            }
+            Err(Unread::TooLong) => Outcome::Failed(too_long(self.limit)),
+            Err(Unread::Broken(error)) => {
+                let message = format!("the connection broke within the reply: {error}");
+                Outcome::Failed(Error::new(ErrorKind::Lost, message).caused_by(error))
+            }
+        }
+    }
+
+    async fn post(&self, message: &Message) -> Result<Reply, Error> {
+        let mut headers = match message.is_stateless || message.is(Rpc::Initialize) {
+            true => self.headers.clone(),
+            false => self.session_headers(),
+        };
+        headers.extend(message.headers.clone());
+        let accepted = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(header::ACCEPT, accepted);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        // An answer or a notification that came twice does nothing, or what was wanted.
+        let may_repeat = message.is_read_only() || !matches!(message.kind, Kind::Request { .. });
+        self.send(Method::POST, headers, message.body.clone(), may_repeat).await
+    }
+
+    /// One HTTP request, and the redirects that stay at this origin.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+        may_repeat: bool,
+    ) -> Result<Reply, Error> {
+        let mut url = match method == Method::POST {
+            true => self.post_url(),
+            false => self.url.clone(),
+        };
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = Request::new(Whole::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = url.path().parse().map_err(|_| {
+                Error::misuse(format!("{url} has a path that HTTP can't carry: percent-encode it"))
+            })?;
+            *request.headers_mut() = headers.clone();
+            let (response, lease) = self.pool.send(request, may_repeat).await?;
+            let (parts, body) = response.into_parts();
+            let reply = Reply { status: parts.status, headers: parts.headers, body, lease };
+            let Some(location) = redirect(&reply) else { return Ok(reply) };
+            let status = reply.status;
+            reply.discard().await;
+            url = self.follow(&url, &location, status)?;
+            if method == Method::POST {
+                self.moved(&url);
+            }
+        }
+        let message = format!("more than {MAX_REDIRECTS} redirects");
+        Err(Error::new(ErrorKind::Protocol, message))
+    }
+
+    /// Headers may hold secrets: they go nowhere but to the origin that the user named.
+    fn follow(&self, from: &Url, location: &str, status: http::StatusCode) -> Result<Url, Error> {
+        let target = from.join(location).ok();
+        let shown = target.as_ref().map_or_else(|| format!("{location:?}"), ToString::to_string);
+        match target {
+            Some(target) if target.has_origin_of(&self.url) => Ok(target),
+            _ => {
+                let message = format!(
+                    "HTTP {status} redirects to {shown}, which is another origin: not followed"
+                );
+                let error = Error::new(ErrorKind::Connect, message)
+                    .with_hint("if you trust it, connect there directly")
+                    .in_phase("connect");
+                Err(error)
+            }
+        }
+    }
+
+    /// A server that keeps sessions names this one in its answer to `initialize`.
+    fn begin_session(&self, headers: &HeaderMap) {
+        let id = headers.get(headers::SESSION_ID).filter(|it| {
+            let is_visible = it.as_bytes().iter().all(|it| matches!(it, b'!'..=b'~'));
+            is_visible && !it.is_empty() && it.len() <= MAX_SESSION_ID
+        });
+        self.set_session(id.cloned());
+    }
+}
+
+fn redirect(reply: &Reply) -> Option<String> {
+    if !matches!(reply.status.as_u16(), 301 | 302 | 307 | 308) {
+        return None;
+    }
+    reply.headers.get(header::LOCATION)?.to_str().ok().map(ToOwned::to_owned)
+}

@@ -1,0 +1,34 @@
+//! HTTP+SSE, the transport of 2024-11-05: one stream brings everything, messages are POSTed to where it says.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{News, Shared, events, reply::Media};
+
+/// How long the server may take to say where messages go.
+const ENDPOINT_TIME: Duration = Duration::from_secs(10);
+
+/// Opens the stream; from now on messages go to its endpoint. The error says why this is no such server.
+pub(super) async fn open(shared: &Arc<Shared>) -> Result<(), String> {
+    let opened = async {
+        let reply = shared.get(None).await.map_err(|it| it.message)?;
+        if !reply.status.is_success() || reply.media() != Media::Events {
+            let status = reply.status;
+            reply.discard().await;
+            return Err(format!("GET is answered with HTTP {status}"));
+        }
+        events::endpoint(shared, reply).await
+    };
+    let opened = tokio::time::timeout(ENDPOINT_TIME, opened).await;
+    let (address, follow) = opened.map_err(|_| "it names no endpoint in time".to_owned())??;
+    let url = shared.url.join(address.trim()).map_err(|it| it.message)?;
+    if !url.has_origin_of(&shared.url) {
+        return Err(format!("its endpoint {url} is of another origin: not used"));
+    }
+    shared.pair_with(url);
+    let follower = Arc::clone(shared);
+    shared.keep(async move {
+        let why = follow.await;
+        follower.tell(News::End(why)).await;
+    });
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! One message of the client's, and what HTTP must know of it.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Mirror, Spoken};
+use crate::{
+    protocol::{Frame, Message as Rpc, Method, Params},
+    wire::headers,
+};
+
+/// A message to be POSTed.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) body: Bytes,
+    pub(super) kind: Kind,
+    /// What of the body is repeated in headers.
+    pub(super) headers: HeaderMap,
+    pub(super) is_stateless: bool,
+    /// It was refused once, for the session that it belonged to was gone.
+    pub(super) is_repeated: bool,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Request {
+        id: u64,
+        method: String,
+    },
+    Notification {
+        method: String,
+        /// Of the request that this notification cancels.
+        cancels: Option<u64>,
+    },
+    Answer,
+}
+
+impl Message {
+    /// Reads a frame of the session's.
+    pub(super) fn read(frame: Vec<u8>, spoken: Spoken, mirror: &Mirror) -> Self {
+        let (id, method, params) = match Frame::parse(&frame) {
+            Frame::One(Ok(Rpc::Request { id, method, params })) => {
+                (id.as_json().parse().ok(), method.into_owned(), params)
+            }
+            Frame::One(Ok(Rpc::Notification { method, params })) => {
+                (None, method.into_owned(), params)
+            }
+            _ => (None, String::new(), Params::Absent),
+        };
+        let mut headers = HeaderMap::new();
+        if method != Method::Initialize.as_str() {
+            let version = HeaderValue::from_static(spoken.revision.as_str());
+            headers.insert(headers::PROTOCOL_VERSION, version);
+        }
+        if spoken.is_stateless && !method.is_empty() {
+            repeat(&mut headers, &method, &params, mirror);
+        }
+        let kind = match id {
+            Some(id) if !method.is_empty() => Kind::Request { id, method },
+            None if !method.is_empty() => Kind::Notification {
+                cancels: (method == Method::Cancelled.as_str())
+                    .then(|| params.get("requestId")?.get().parse().ok())
+                    .flatten(),
+                method,
+            },
+            _ => Kind::Answer,
+        };
+        let is_stateless = spoken.is_stateless;
+        Self { kind, headers, is_stateless, is_repeated: false, body: frame.into() }
+    }
+
+    /// The number of the request, where it is one.
+    pub(super) fn request(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Request { id, .. } => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is(&self, method: Method) -> bool {
+        match &self.kind {
+            Kind::Request { method: own, .. } | Kind::Notification { method: own, .. } => {
+                own == method.as_str()
+            }
+            Kind::Answer => false,
+        }
+    }
+
+    /// Whether a request does nothing, so that a server may see it twice.
+    pub(super) fn is_read_only(&self) -> bool {
+        let Kind::Request { method, .. } = &self.kind else { return false };
+        Method::parse(method).is_some_and(|it| it != Method::CallTool)
+    }
+}
+
+fn repeat(out: &mut HeaderMap, method: &str, params: &Params<'_>, mirror: &Mirror) {
+    let mut set = |name: &str, value: &str| {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            out.insert(name, value);
+        }
+    };
+    set(headers::METHOD, method);
+    let Some(name) = headers::standard(method, params) else { return };
+    set(headers::NAME, &headers::encode_value(&name));
+    if method == Method::CallTool.as_str() {
+        let arguments = params.get("arguments").map_or("{}", RawValue::get);
+        for (name, value) in mirror(&name, arguments) {
+            set(&name, &value);
+        }
+    }
+}
+
+/// Whether a frame is the answer to this request.
+pub(super) fn answers(frame: &[u8], request: u64) -> bool {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+        #[serde(default)]
+        method: Option<serde::de::IgnoredAny>,
+    }
+    serde_json::from_slice::<Fields<'_>>(frame).is_ok_and(|it| {
+        it.method.is_none() && it.id.is_some_and(|id| id.get().parse() == Ok(request))
+    })
+}

@@ -1,0 +1,134 @@
+//! Connections to one origin, kept for the next request.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http::{Request, Response};
+use hyper::{body::Incoming, client::conn::http1};
+use tokio::time::Instant;
+
+use crate::{
+    error::{Error, ErrorKind},
+    transport::{
+        Url,
+        dial::dial,
+        http::io::{HyperIo, Whole},
+    },
+};
+
+/// Many servers close a connection that was idle for 5 s: one that they are about to close is not used again.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(4);
+const MAX_IDLE: usize = 64;
+/// hyper reads into a buffer that grows up to this; its default is 400 KiB.
+const MAX_READ_BUFFER: usize = 64 * 1024;
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    url: Url,
+    idle: Mutex<Vec<Idle>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    sender: http1::SendRequest<Whole>,
+    since: Instant,
+}
+
+/// A connection while its reply is read. Dropped, it is closed.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pool: Arc<Pool>,
+    sender: http1::SendRequest<Whole>,
+}
+
+impl Pool {
+    /// `url` names the origin.
+    pub(super) fn new(url: Url) -> Arc<Self> {
+        Arc::new(Self { url, idle: Mutex::default() })
+    }
+
+    /// Sends a request and waits for the head of its reply. Dropping the future closes the connection.
+    ///
+    /// With `may_repeat` it is sent again where a connection that was idle turns out to be closed.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        mut request: Request<Whole>,
+        may_repeat: bool,
+    ) -> Result<(Response<Incoming>, Lease), Error> {
+        loop {
+            let (mut sender, is_fresh) = match self.take() {
+                Some(sender) => (sender, false),
+                None => (self.connect().await?, true),
+            };
+            let copy = (may_repeat && !is_fresh).then(|| request.clone());
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok((response, Lease { pool: Arc::clone(self), sender })),
+                Err(mut failure) => match failure.take_message().or(copy) {
+                    Some(again) if !is_fresh => request = again,
+                    unsent => return Err(broken(failure.into_error(), unsent.is_some())),
+                },
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<http1::SendRequest<Whole>, Error> {
+        let stream = dial(&self.url).await?;
+        let (sender, connection) = http1::Builder::new()
+            .max_buf_size(MAX_READ_BUFFER)
+            .handshake(HyperIo(stream))
+            .await
+            .map_err(|it| broken(it, true))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                // Whoever waits on it is told as well.
+                tracing::trace!(%error, "a connection ended");
+            }
+        });
+        Ok(sender)
+    }
+
+    fn take(&self) -> Option<http1::SendRequest<Whole>> {
+        let mut idle = self.idle();
+        while let Some(Idle { sender, since }) = idle.pop() {
+            if since.elapsed() > MAX_IDLE_TIME {
+                // Those below were idle for longer.
+                idle.clear();
+            } else if sender.is_ready() {
+                return Some(sender);
+            }
+        }
+        None
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lease {
+    /// The reply was read to its end: the connection may serve the next request.
+    pub(super) async fn give_back(mut self) {
+        if self.sender.ready().await.is_err() {
+            return;
+        }
+        let mut idle = self.pool.idle();
+        idle.retain(|it| it.since.elapsed() <= MAX_IDLE_TIME && !it.sender.is_closed());
+        if idle.len() < MAX_IDLE {
+            idle.push(Idle { sender: self.sender, since: Instant::now() });
+        }
+    }
+}
+
+/// What became of a request that got no reply.
+fn broken(error: hyper::Error, was_unsent: bool) -> Error {
+    let (kind, message) = match was_unsent {
+        true => (ErrorKind::Connect, format!("the connection could not be used: {error}")),
+        false if error.is_parse() => {
+            (ErrorKind::Protocol, format!("the reply is no HTTP/1.1: {error}"))
+        }
+        false => (ErrorKind::Lost, format!("the connection broke before the reply: {error}")),
+    };
+    Error::new(kind, message).caused_by(error)
+}

@@ -1,0 +1,89 @@
+//! The handshake of the legacy eras as HTTP sees it: what must be through before anything else is sent; and a session
+//! that is begun anew.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use tokio::sync::oneshot;
+
+use super::{
+    News, Shared, events,
+    exchange::Outcome,
+    message::{Kind, Message},
+};
+use crate::{protocol::Method, wire};
+
+/// How long a server may take to accept `notifications/initialized`.
+const ACCEPT_TIME: Duration = Duration::from_secs(5);
+/// How long it may take to open its own stream. One that sends no head before there is an event is not waited for.
+const OPEN_TIME: Duration = Duration::from_secs(1);
+/// How long a new session may take.
+const RENEWAL_TIME: Duration = Duration::from_secs(30);
+
+/// Tells the server that the handshake is through and opens its own stream, before the first call is sent: what the
+/// server says about that call on this stream would be lost otherwise.
+pub(super) async fn settle(shared: Arc<Shared>, initialized: Message) {
+    let accepted = tokio::time::timeout(ACCEPT_TIME, shared.exchange(&initialized)).await;
+    if let Ok(Outcome::Failed(error) | Outcome::Refused(_, error)) = accepted {
+        tracing::debug!(%error, "notifications/initialized was not accepted");
+    }
+    if !shared.is_pair() {
+        let (opened, is_open) = oneshot::channel();
+        shared.listen(events::standalone(Arc::clone(&shared), opened));
+        let _ = tokio::time::timeout(OPEN_TIME, is_open).await;
+    }
+    shared.tell(News::Settled).await;
+}
+
+/// Begins a session like the one that is gone.
+pub(super) async fn renew(shared: Arc<Shared>, initialize: Message) {
+    let begun = tokio::time::timeout(RENEWAL_TIME, begin(&shared, &initialize)).await;
+    let problem = match begun {
+        Ok(Ok(())) => {
+            let method = Method::Initialized.as_str();
+            let initialized = Message {
+                body: wire::notification_frame(method, None).into(),
+                kind: Kind::Notification { method: method.to_owned(), cancels: None },
+                ..initialize
+            };
+            return settle(shared, initialized).await;
+        }
+        Ok(Err(problem)) => problem,
+        Err(_) => format!("no answer in {} s", RENEWAL_TIME.as_secs()),
+    };
+    let news = format!("the server ended the session, and no new one could be begun: {problem}");
+    shared.tell(News::NotRenewed(news)).await;
+}
+
+async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String> {
+    #[derive(Deserialize)]
+    struct Answer {
+        result: Option<Agreed>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Agreed {
+        protocol_version: String,
+    }
+    // The session has had its answer to `initialize`: this one is read here.
+    let (private, mut news) = shared.beside();
+    match private.exchange(initialize).await {
+        Outcome::Done => (),
+        Outcome::Failed(error) | Outcome::Refused(_, error) => return Err(error.to_string()),
+        Outcome::SessionGone(_) => return Err("HTTP 404".into()),
+    }
+    drop(private);
+    let frame = loop {
+        match news.recv().await {
+            Some(News::Answer { frame, .. }) => break frame,
+            Some(_) => (),
+            None => return Err("initialize was not answered".into()),
+        }
+    };
+    let answer: Answer = serde_json::from_slice(&frame).map_err(|it| it.to_string())?;
+    let agreed = answer.result.ok_or("the server refused initialize")?.protocol_version;
+    match shared.state().version.as_ref().and_then(|it| it.to_str().ok()) {
+        Some(version) if version == agreed => Ok(()),
+        _ => Err(format!("the server speaks {agreed} now")),
+    }
+}

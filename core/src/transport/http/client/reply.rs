@@ -1,0 +1,182 @@
+//! What an HTTP reply says: its kind, its body, why it refuses.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use hyper::body::{Body, Incoming};
+
+use super::pool::Lease;
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{ErrorObject, Frame, Message, code},
+};
+
+/// How much of the body of a refusal is read, and for how long.
+const MAX_REFUSAL: usize = 64 * 1024;
+const REFUSAL_TIME: Duration = Duration::from_secs(5);
+/// How much of what is of no interest is read, so that the connection can be used again.
+const MAX_REST: usize = 64 * 1024;
+const REST_TIME: Duration = Duration::from_secs(1);
+/// How much of a refusal an error message shows.
+const SHOWN: usize = 200;
+
+/// A reply whose body is still to be read.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Incoming,
+    pub(super) lease: Lease,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Media {
+    Json,
+    Events,
+    Other,
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    TooLong,
+    Broken(hyper::Error),
+}
+
+impl Reply {
+    pub(super) fn media(&self) -> Media {
+        let value = self.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+        let essence = value.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if essence.eq_ignore_ascii_case("application/json") {
+            Media::Json
+        } else if essence.eq_ignore_ascii_case("text/event-stream") {
+            Media::Events
+        } else {
+            Media::Other
+        }
+    }
+
+    /// The whole body.
+    pub(super) async fn collect(self, limit: usize) -> Result<Bytes, Unread> {
+        let Self { mut body, lease, .. } = self;
+        if body.size_hint().lower() > limit as u64 {
+            return Err(Unread::TooLong);
+        }
+        let mut whole = Bytes::new();
+        let mut rest = Vec::new();
+        while let Some(chunk) = next_chunk(&mut body).await.map_err(Unread::Broken)? {
+            if whole.len() + rest.len() + chunk.len() > limit {
+                return Err(Unread::TooLong);
+            }
+            // Most bodies are one chunk, which is not copied.
+            match whole.is_empty() && rest.is_empty() {
+                true => whole = chunk,
+                false => {
+                    rest.extend_from_slice(&std::mem::take(&mut whole));
+                    rest.extend_from_slice(&chunk);
+                }
+            }
+        }
+        lease.give_back().await;
+        Ok(if rest.is_empty() { whole } else { rest.into() })
+    }
+
+    /// Reads what nobody wants to know.
+    pub(super) async fn discard(self) {
+        rest(self.body, self.lease).await;
+    }
+
+    /// What a refusal says: the JSON-RPC error in it, where it is one, and the error for whoever waits.
+    pub(super) async fn refusal(self) -> (Option<ErrorObject>, Error) {
+        let (status, retry_after) = (self.status, self.headers.get(header::RETRY_AFTER).cloned());
+        let body = tokio::time::timeout(REFUSAL_TIME, self.collect(MAX_REFUSAL)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let mut error = refused(status, &body);
+        if let Some(wait) = retry_after.as_ref().and_then(|it| it.to_str().ok()) {
+            error = error.with_hint(format!("the server says: try again after {wait} s"));
+        }
+        (json_rpc_error(&body), error)
+    }
+}
+
+/// Reads a body to its end, for a short while, so that its connection can be used again.
+pub(super) async fn rest(mut body: Incoming, lease: Lease) {
+    let read = async {
+        let mut size = 0;
+        while let Ok(Some(chunk)) = next_chunk(&mut body).await {
+            size += chunk.len();
+            if size > MAX_REST {
+                return false;
+            }
+        }
+        body.is_end_stream()
+    };
+    if tokio::time::timeout(REST_TIME, read).await == Ok(true) {
+        lease.give_back().await;
+    }
+}
+
+/// The next bytes of a body; `None` at its end.
+pub(super) async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    loop {
+        let frame = std::future::poll_fn(|it| std::pin::Pin::new(&mut *body).poll_frame(it)).await;
+        match frame {
+            None => return Ok(None),
+            Some(frame) => {
+                if let Ok(data) = frame?.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+fn json_rpc_error(body: &[u8]) -> Option<ErrorObject> {
+    match Frame::parse(body) {
+        Frame::One(Ok(Message::Response { outcome: Err(error), .. })) => Some(error),
+        _ => None,
+    }
+}
+
+/// Whether it is an error that only a modern server gives.
+pub(super) fn is_modern(error: Option<&ErrorObject>) -> bool {
+    error.is_some_and(|it| code::is_modern(it.code))
+}
+
+/// The error for a status that is no success.
+pub(crate) fn refused(status: StatusCode, body: &[u8]) -> Error {
+    let kind = match status.as_u16() {
+        401 | 403 => ErrorKind::Auth,
+        408 | 429 | 500.. => ErrorKind::Lost,
+        _ => ErrorKind::Protocol,
+    };
+    let mut message = format!("HTTP {status}");
+    let said = words(body);
+    if !said.is_empty() {
+        message = format!("{message}: {said}");
+    }
+    let hint = match status.as_u16() {
+        401 => Some("credentials go into a header: headers = {\"Authorization\": \"Bearer …\"}"),
+        404 | 405 => Some("is the path right? Many servers listen at /mcp, older ones at /sse"),
+        300..=399 => Some("connect to where the server really is"),
+        _ => None,
+    };
+    let error = Error { http_status: Some(status.as_u16()), ..Error::new(kind, message) };
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// The first words of a body, on one line.
+fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN * 4)]);
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain = joined.chars().filter(|it| !it.is_control());
+    let mut shown: String = plain.clone().take(SHOWN).collect();
+    if plain.count() > SHOWN {
+        shown.push('…');
+    }
+    shown
+}

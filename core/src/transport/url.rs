@@ -1,0 +1,292 @@
+//! Where a server is reached over a network, or over a socket in the file system.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use crate::error::Error;
+
+/// An address: `http`, `https`, `ws`, `wss`, `tcp` or `unix`.
+///
+/// Shown without its query, which may hold a secret.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Url {
+    scheme: Scheme,
+    host: String,
+    port: u16,
+    /// With the query; for `unix` the socket's path.
+    path: String,
+}
+
+/// How the server is spoken to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scheme {
+    Http,
+    Https,
+    Ws,
+    Wss,
+    /// One message a line.
+    Tcp,
+    /// One message a line.
+    Unix,
+}
+
+const SCHEMES: [(&str, Scheme); 6] = [
+    ("http", Scheme::Http),
+    ("https", Scheme::Https),
+    ("ws", Scheme::Ws),
+    ("wss", Scheme::Wss),
+    ("tcp", Scheme::Tcp),
+    ("unix", Scheme::Unix),
+];
+
+impl Scheme {
+    fn name(self) -> &'static str {
+        SCHEMES.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| name)
+    }
+
+    fn default_port(self) -> Option<u16> {
+        match self {
+            Self::Http | Self::Ws => Some(80),
+            Self::Https | Self::Wss => Some(443),
+            Self::Tcp | Self::Unix => None,
+        }
+    }
+
+    /// Whether bytes are encrypted under way.
+    pub(crate) fn is_secure(self) -> bool {
+        matches!(self, Self::Https | Self::Wss)
+    }
+}
+
+impl Url {
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let (scheme, rest) = text.split_once(':').ok_or_else(|| no_url(text))?;
+        let scheme = SCHEMES
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(scheme))
+            .map(|(_, scheme)| *scheme)
+            .ok_or_else(|| no_url(text))?;
+        if scheme == Scheme::Unix {
+            let path = rest.strip_prefix("//").unwrap_or(rest);
+            if path.is_empty() || path.contains('\0') {
+                return Err(misuse(text, "names no socket: write unix:/path/to/socket"));
+            }
+            return Ok(Self { scheme, host: String::new(), port: 0, path: path.to_owned() });
+        }
+        let rest = rest.strip_prefix("//").ok_or_else(|| {
+            misuse(text, &format!("must go on with two slashes: {}://host", scheme.name()))
+        })?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let path = path.split('#').next().unwrap_or_default();
+        if authority.contains('@') {
+            // Not shown: it holds a password.
+            return Err(Error::misuse("a URL with a user's name in it sends no credentials")
+                .with_hint("give them as a header: headers = {\"Authorization\": \"Basic …\"}"));
+        }
+        let (host, port) = host_and_port(text, scheme, authority)?;
+        let path = match scheme {
+            Scheme::Tcp if !matches!(path, "" | "/") => {
+                return Err(misuse(text, "has a path, which a tcp address has not"));
+            }
+            Scheme::Tcp => String::new(),
+            _ if path.starts_with('/') => path.to_owned(),
+            _ => format!("/{path}"),
+        };
+        if let Some(odd) = path.chars().find(|it| !matches!(it, '!'..='~')) {
+            return Err(misuse(text, &format!("has {odd:?} in its path: percent-encode it")));
+        }
+        Ok(Self { scheme, host, port, path })
+    }
+
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Without the brackets of an IPv6 address.
+    pub(crate) fn host(&self) -> &str {
+        self.host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&self.host)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The path with its query.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        PathBuf::from(&self.path)
+    }
+
+    /// What the `Host` header says.
+    pub(crate) fn authority(&self) -> String {
+        match self.scheme.default_port() {
+            Some(port) if port == self.port => self.host.clone(),
+            _ => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    pub(crate) fn has_origin_of(&self, other: &Self) -> bool {
+        self.scheme == other.scheme
+            && self.port == other.port
+            && self.host.eq_ignore_ascii_case(&other.host)
+    }
+
+    /// What a reference, such as the value of `Location`, means when it is read here.
+    pub(crate) fn join(&self, reference: &str) -> Result<Self, Error> {
+        let scheme_end = reference.find([':', '/', '?', '#']);
+        if scheme_end.is_some_and(|it| reference[it..].starts_with(':')) {
+            return Self::parse(reference);
+        }
+        let root = format!("{}://{}", self.scheme.name(), self.authority());
+        let path = self.path.split('?').next().unwrap_or_default();
+        Self::parse(&if reference.starts_with("//") {
+            format!("{}:{reference}", self.scheme.name())
+        } else if reference.starts_with('/') {
+            format!("{root}{reference}")
+        } else if reference.starts_with('?') {
+            format!("{root}{path}{reference}")
+        } else {
+            let folder = path.rfind('/').map_or("/", |it| &path[..=it]);
+            format!("{root}{folder}{reference}")
+        })
+    }
+}
+
+fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String, u16), Error> {
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (authority, None),
+    };
+    let is_bracketed = host.starts_with('[') && host.ends_with(']');
+    let is_plain = host.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
+    let is_address = host.bytes().all(|it| it.is_ascii_hexdigit() || b"[]:.".contains(&it));
+    if host.is_empty() {
+        return Err(misuse(text, "names no host"));
+    }
+    if !(is_bracketed && is_address || !is_bracketed && is_plain) {
+        let mend = "names a host that can't be one: letters, digits, dots and hyphens, an IPv6 address in \
+                    brackets; other letters in their xn-- form";
+        return Err(misuse(text, mend));
+    }
+    let port = match port {
+        Some(port) => Some(
+            port.parse()
+                .map_err(|_| misuse(text, &format!("has {port:?} where a port should be")))?,
+        ),
+        None => scheme.default_port(),
+    };
+    let port = port.filter(|it| *it != 0);
+    let port = port.ok_or_else(|| misuse(text, "names no port: write tcp://host:port"))?;
+    Ok((host.to_owned(), port))
+}
+
+fn no_url(text: &str) -> Error {
+    let schemes = SCHEMES.map(|(name, _)| name).join(", ");
+    Error::misuse(format!("{text:?} is no URL that a client can connect to ({schemes})"))
+        .with_hint("such as http://127.0.0.1:8000/mcp; a program to start is a command")
+}
+
+fn misuse(text: &str, problem: &str) -> Error {
+    let shown = text.split('?').next().unwrap_or_default();
+    Error::misuse(format!("{shown:?} {problem}"))
+}
+
+impl FromStr for Url {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scheme {
+            Scheme::Unix => write!(f, "unix:{}", self.path),
+            scheme => {
+                let path = self.path.split_once('?').map_or(&*self.path, |(path, _)| path);
+                write!(f, "{}://{}{path}", scheme.name(), self.authority())?;
+                if path.len() < self.path.len() { f.write_str("?…") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Url({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).expect("a URL")
+    }
+
+    fn problem(text: &str) -> String {
+        Url::parse(text).expect_err("no URL").to_string()
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_meant() {
+        let it = url("HTTP://Example.com/a/mcp?key=1#here");
+        assert_eq!((it.host(), it.port(), it.path()), ("Example.com", 80, "/a/mcp?key=1"));
+        assert_eq!(it.authority(), "Example.com");
+        let it = url("wss://[::1]:8443");
+        assert_eq!((it.host(), it.port(), it.path()), ("::1", 8443, "/"));
+        assert_eq!(it.authority(), "[::1]:8443");
+        assert_eq!(url("https://h?a=1").path(), "/?a=1");
+        assert_eq!(url("unix:/run/a.sock").socket(), PathBuf::from("/run/a.sock"));
+        assert_eq!(url("unix:///run/a.sock").socket(), PathBuf::from("/run/a.sock"));
+        assert_eq!(url("tcp://127.0.0.1:9").to_string(), "tcp://127.0.0.1:9");
+    }
+
+    #[test]
+    fn a_query_is_not_shown() {
+        let it = url("https://host/mcp?api_key=secret");
+        assert_eq!(it.to_string(), "https://host/mcp?…");
+        assert!(!format!("{it:?}").contains("secret"));
+        assert!(!problem("https://host /mcp?api_key=secret").contains("secret"));
+        assert!(!problem("https://me:secret@host/mcp").contains("secret"));
+    }
+
+    #[test]
+    fn what_is_no_url_is_told_with_the_mend() {
+        assert!(problem("ftp://host").contains("http, https, ws, wss, tcp, unix"));
+        assert!(problem("python server.py").contains("command"));
+        assert!(problem("http:/host").contains("two slashes"));
+        assert!(problem("http://").contains("names no host"));
+        assert!(problem("http://host:port/").contains("\"port\""));
+        assert!(problem("http://host:70000/").contains("port"));
+        assert!(problem("tcp://host").contains("tcp://host:port"));
+        assert!(problem("tcp://host:1/mcp").contains("path"));
+        assert!(problem("unix:").contains("unix:/path"));
+        assert!(problem("http://h\u{f6}st/").contains("xn--"));
+        assert!(problem("http://host/\u{f6}").contains("percent-encode"));
+    }
+
+    #[test]
+    fn references_are_read_against_the_url_they_came_from() {
+        let base = url("http://host:8000/a/sse?x=1");
+        for (reference, meant) in [
+            ("/messages?id=1", "/messages?id=1"),
+            ("messages?id=1", "/a/messages?id=1"),
+            ("?id=1", "/a/sse?id=1"),
+            ("http://host:8000/b", "/b"),
+            ("//host:8000/c", "/c"),
+        ] {
+            let joined = base.join(reference).expect("a reference");
+            assert_eq!(joined.path(), meant);
+            assert!(joined.has_origin_of(&base));
+        }
+        assert!(!base.join("http://other:8000/b").expect("a URL").has_origin_of(&base));
+        assert!(!base.join("https://host:8000/b").expect("a URL").has_origin_of(&base));
+        assert!(!base.join("//host/c").expect("a URL").has_origin_of(&base));
+    }
+}

@@ -1,0 +1,154 @@
+//! A WebSocket to a server.
+
+use std::time::Duration;
+
+use ::http::{HeaderMap, HeaderValue, Request, header};
+use futures_util::{SinkExt, StreamExt};
+use tokio_tungstenite::{
+    WebSocketStream, client_async_with_config,
+    tungstenite::{
+        self, Message,
+        error::{CapacityError, ProtocolError, SubProtocolError},
+        handshake::client::generate_key,
+        protocol::WebSocketConfig,
+    },
+};
+
+use super::SUBPROTOCOL;
+use crate::{
+    error::{Error, ErrorKind},
+    transport::{
+        Url,
+        dial::{Stream, dial},
+        http::client::refused,
+        messages::{Arrival, Messages},
+        writer::Writer,
+    },
+};
+
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Memory for reading and writing that each connection has at once.
+const BUFFER: usize = 16 * 1024;
+
+type Socket = WebSocketStream<Box<dyn Stream>>;
+
+/// Connects; messages longer than `limit` end the connection.
+pub(crate) async fn connect(
+    url: &Url,
+    headers: &HeaderMap,
+    limit: usize,
+) -> Result<Messages, Error> {
+    let socket = match handshake(url, headers, limit, true).await? {
+        Some(socket) => socket,
+        // A server that knows of no subprotocols may not name one.
+        None => handshake(url, headers, limit, false).await?.ok_or_else(|| {
+            Error::new(ErrorKind::Connect, "the server chooses a subprotocol it was not offered")
+                .in_phase("connect")
+        })?,
+    };
+    let (mut output, mut input) = socket.split();
+    let writer = Writer::start(async move |mut queue| {
+        let mut waiting = Vec::new();
+        'all: while queue.take(&mut waiting).await {
+            let bytes = waiting.iter().map(Vec::len).sum();
+            for frame in waiting.drain(..) {
+                let Ok(text) = String::from_utf8(frame) else { continue };
+                if output.feed(Message::text(text)).await.is_err() {
+                    break 'all;
+                }
+            }
+            let flushed = output.flush().await;
+            queue.wrote(bytes);
+            if flushed.is_err() {
+                break;
+            }
+        }
+        let _ = output.close().await;
+    });
+    Ok(Messages::start(writer, async move |arrivals| {
+        loop {
+            let arrival = match input.next().await {
+                Some(Ok(Message::Text(text))) => Arrival::Frame(text.into()),
+                Some(Ok(Message::Binary(bytes))) => Arrival::Frame(bytes),
+                Some(Ok(Message::Close(frame))) => Arrival::End(match frame {
+                    Some(it) if !it.reason.is_empty() => {
+                        format!("the server closed the connection: {} ({})", it.reason, it.code)
+                    }
+                    Some(it) => format!("the server closed the connection (code {})", it.code),
+                    None => "the server closed the connection".to_owned(),
+                }),
+                Some(Ok(_)) => continue,
+                Some(Err(error)) => Arrival::End(ending(&error, limit)),
+                None => Arrival::End("the server closed the connection".to_owned()),
+            };
+            let is_end = matches!(arrival, Arrival::End(_));
+            if arrivals.send(arrival).await.is_err() || is_end {
+                break;
+            }
+        }
+    }))
+}
+
+/// `None` when the server does not confirm the subprotocol.
+async fn handshake(
+    url: &Url,
+    headers: &HeaderMap,
+    limit: usize,
+    asks_subprotocol: bool,
+) -> Result<Option<Socket>, Error> {
+    let stream = dial(url).await?;
+    let mut request = Request::builder()
+        .uri(format!("ws://{}{}", url.authority(), url.path()))
+        .body(())
+        .map_err(|it| Error::misuse(format!("{url}: {it}")))?;
+    *request.headers_mut() = headers.clone();
+    let mut set = |name, value: &str| {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            request.headers_mut().insert(name, value);
+        }
+    };
+    set(header::HOST, &url.authority());
+    set(header::CONNECTION, "Upgrade");
+    set(header::UPGRADE, "websocket");
+    set(header::SEC_WEBSOCKET_VERSION, "13");
+    set(header::SEC_WEBSOCKET_KEY, &generate_key());
+    if asks_subprotocol {
+        set(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL);
+    }
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit));
+    let shaken = client_async_with_config(request, stream, Some(config));
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, shaken).await {
+        Ok(Ok((socket, _))) => Ok(Some(socket)),
+        Ok(Err(tungstenite::Error::Protocol(ProtocolError::SecWebSocketSubProtocolError(
+            SubProtocolError::NoSubProtocol,
+        )))) => Ok(None),
+        Ok(Err(tungstenite::Error::Http(response))) => {
+            let body = response.body().as_deref().unwrap_or_default();
+            Err(refused(response.status(), body).in_phase("connect"))
+        }
+        Ok(Err(error)) => {
+            let message = format!("no WebSocket was opened: {error}");
+            Err(Error::new(ErrorKind::Connect, message).caused_by(error).in_phase("connect"))
+        }
+        Err(_) => {
+            let message = format!(
+                "no answer to the WebSocket handshake in {} s",
+                HANDSHAKE_TIMEOUT.as_secs()
+            );
+            Err(Error::new(ErrorKind::Connect, message).in_phase("connect"))
+        }
+    }
+}
+
+fn ending(error: &tungstenite::Error, limit: usize) -> String {
+    match error {
+        tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }) => {
+            format!("a message of the server's is longer than {limit} bytes (max_message)")
+        }
+        error => format!("the connection broke: {error}"),
+    }
+}

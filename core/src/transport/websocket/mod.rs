@@ -1,0 +1,6 @@
+//! WebSocket: one message a frame.
+
+pub(crate) mod client;
+
+/// The subprotocol that clients ask for and servers confirm.
+pub(crate) const SUBPROTOCOL: &str = "mcp";
