@@ -7,7 +7,8 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build build-python build-node build-rust setup fmt lint stubs interop conformance \
-	conformance-all bench-stdio coldstart clean
+	conformance-all bench-stdio bench-http bench-sessions bench-memory coldstart \
+	clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +78,15 @@ conformance-all: build $(REFEREE)/.stamp ## the official suite against our serve
 
 bench-stdio: build ## calls a second over stdio, against the official SDKs
 	@$(PY) tests/bench/stdio.py
+
+bench-http: build ## calls a second over HTTP in each era, against the official SDKs
+	@$(PY) tests/bench/http_speed.py
+
+bench-sessions: build ## what 10,000 legacy sessions cost, and whether all of it is given back
+	@$(PY) tests/bench/sessions.py
+
+bench-memory: build ## whether memory stays flat over 200,000 calls
+	@$(PY) tests/bench/memory.py
 
 coldstart: build ## from spawn to the first reply, against the official SDKs
 	@$(PY) tests/bench/coldstart.py

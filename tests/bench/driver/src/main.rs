@@ -1,28 +1,38 @@
-//! Drives an MCP server over stdio and prints one JSON line of what it measured. Knows nothing of any SDK and needs no
-//! crate: what the driver spends between two replies is a part of every number, so it spends next to nothing.
+//! Drives an MCP server and prints one JSON line of what it measured. Knows nothing of any SDK: what the driver spends
+//! between two replies is a part of every number, so it spends next to nothing.
 #![forbid(unsafe_code)]
 
-use std::fs;
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+mod http;
+mod measure;
+mod sessions;
+mod stdio;
+
+use std::io::Write;
+use std::process::ExitCode;
 
 const USAGE: &str = "\
 bench-driver [--era legacy|modern] [--in-flight 32] [--seconds 2] [--warmup 0.5]
              --tool NAME [--arguments JSON] [--mix NAME=JSON] [--stderr] -- COMMAND…
 bench-driver --coldstart TIMES [--stderr] -- COMMAND…
+bench-driver http --at HOST:PORT [--era legacy|modern] [--in-flight 16] [--seconds 2 | --calls N] [--warmup 0.5]
+             --tool NAME [--arguments JSON] [--pid PID]
+bench-driver sessions --at HOST:PORT --count N
 
 --mix       keeps one call of that tool in flight beside the others, and measures the others without it and with it
 --coldstart measures spawn to first reply, TIMES times
---stderr    shows what the server writes there";
+--stderr    shows what the server writes there
+http        calls a server that listens, on as many connections as are in flight; --pid is the server's, for its costs
+sessions    opens so many legacy sessions, each with a GET stream on its own connection, says `open`, and holds them
+            until its standard input ends";
 
-/// Quick calls that overlap this much of a first slow call show whether the server saw it coming.
-const FIRST: Duration = Duration::from_millis(300);
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 fn main() -> ExitCode {
-    let told = match Options::parse(std::env::args().skip(1)) {
-        Ok(options) => options.run(),
-        Err(wrong) => Err(format!("{wrong}\n\n{USAGE}")),
+    let mut words = std::env::args().skip(1).peekable();
+    let told = match words.peek().map(String::as_str) {
+        Some("http") => http::Load::parse(words.skip(1)).and_then(|load| load.run()),
+        Some("sessions") => sessions::Many::parse(words.skip(1)).and_then(|many| many.hold()),
+        _ => stdio::Options::parse(words).and_then(|options| options.run()),
     };
     match told
         .and_then(|line| writeln!(std::io::stdout(), "{line}").map_err(|error| error.to_string()))
@@ -35,304 +45,13 @@ fn main() -> ExitCode {
     }
 }
 
-// ── the command line ────────────────────────────────────────────────────────────────────────────────
-
-struct Options {
-    modern: bool,
-    in_flight: usize,
-    seconds: f64,
-    warmup: f64,
-    tool: String,
-    arguments: String,
-    mix: Option<(String, String)>,
-    coldstart: Option<usize>,
-    stderr: bool,
-    command: Vec<String>,
-}
-
-impl Options {
-    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut options = Self {
-            modern: false,
-            in_flight: 32,
-            seconds: 2.0,
-            warmup: 0.5,
-            tool: String::new(),
-            arguments: "{}".into(),
-            mix: None,
-            coldstart: None,
-            stderr: false,
-            command: Vec::new(),
-        };
-        while let Some(word) = words.next() {
-            if word == "--" {
-                options.command = words.by_ref().collect();
-                break;
-            }
-            if word == "--stderr" {
-                options.stderr = true;
-                continue;
-            }
-            let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
-            match word.as_str() {
-                "--era" if value == "legacy" || value == "modern" => {
-                    options.modern = value == "modern";
-                }
-                "--in-flight" => options.in_flight = number(&word, &value)?,
-                "--seconds" => options.seconds = number(&word, &value)?,
-                "--warmup" => options.warmup = number(&word, &value)?,
-                "--coldstart" => options.coldstart = Some(number(&word, &value)?),
-                "--tool" => options.tool = value,
-                "--arguments" => options.arguments = value,
-                "--mix" => {
-                    let (tool, arguments) = value.split_once('=').ok_or("--mix wants NAME=JSON")?;
-                    options.mix = Some((tool.into(), arguments.into()));
-                }
-                _ => return Err(format!("unknown: {word} {value}")),
-            }
-        }
-        let quick = options.in_flight.saturating_sub(usize::from(options.mix.is_some()));
-        let possible =
-            options.coldstart.map_or(quick > 0 && !options.tool.is_empty(), |times| times > 0);
-        if options.command.is_empty() || !possible {
-            return Err("a command after `--`, and a --tool with --in-flight enough or --coldstart, are needed".into());
-        }
-        Ok(options)
-    }
-
-    fn run(&self) -> Result<String, String> {
-        match (self.coldstart, &self.mix) {
-            (Some(times), _) => self.cold_start(times),
-            (None, None) => self.load(),
-            (None, Some((tool, arguments))) => self.mixed(tool, arguments),
-        }
-    }
+/// What is wrong with a command line, and what a right one is.
+fn misused(wrong: &str) -> String {
+    format!("{wrong}\n\n{USAGE}")
 }
 
 fn number<T: std::str::FromStr>(option: &str, value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{option} wants a number, not {value}"))
-}
-
-// ── what is measured ────────────────────────────────────────────────────────────────────────────────
-
-impl Options {
-    fn cold_start(&self, times: usize) -> Result<String, String> {
-        let mut took = Vec::with_capacity(times);
-        for _ in 0..times {
-            let start = Instant::now();
-            let mut server = Server::spawn(self)?;
-            server.send(INITIALIZE)?;
-            server.wait_for(0)?;
-            took.push(start.elapsed());
-        }
-        took.sort_unstable();
-        let ms = |at: usize| took[at].as_secs_f64() * 1e3;
-        Ok(format!(
-            "{{\"median_ms\":{:.2},\"min_ms\":{:.2},\"max_ms\":{:.2}}}",
-            ms(times / 2),
-            ms(0),
-            ms(times - 1)
-        ))
-    }
-
-    fn load(&self) -> Result<String, String> {
-        let mut server = Server::open(self)?;
-        let mut calls = Calls::new(self, self.in_flight);
-        calls.run(&mut server, self.warmup, &mut |_, _, _| {})?;
-        let mut latencies = Latencies::default();
-        let cpu = cpu_seconds(server.child.id());
-        let start = Instant::now();
-        calls.run(&mut server, self.seconds, &mut |_, sent, now| latencies.add(now - sent))?;
-        let seconds = start.elapsed().as_secs_f64();
-        let count = latencies.count();
-        let per_call =
-            cpu.zip(cpu_seconds(server.child.id())).map(|(from, to)| (to - from) * 1e6 / count);
-        Ok(format!(
-            "{{\"calls_per_second\":{:.1},{},\"cpu_us\":{},\"rss_mb\":{}}}",
-            count / seconds,
-            latencies.json()?,
-            json(per_call),
-            json(resident_megabytes(server.child.id()))
-        ))
-    }
-
-    /// All but one of the calls are quick. The slow tool is not called at all before `alone` was measured, so that
-    /// `first` is what a server does that never saw it.
-    fn mixed(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        let mut server = Server::open(self)?;
-        let mut calls = Calls::new(self, self.in_flight - 1);
-        calls.run(&mut server, self.warmup, &mut |_, _, _| {})?;
-        let (mut alone, mut first, mut beside) =
-            (Latencies::default(), Latencies::default(), Latencies::default());
-        calls.run(&mut server, self.seconds, &mut |_, sent, now| alone.add(now - sent))?;
-        calls.add_slow(tool, arguments);
-        let (slow, start) = (self.in_flight - 1, Instant::now());
-        let mut slow_calls = 0;
-        calls.run(&mut server, self.seconds, &mut |slot, sent, now| {
-            if slot == slow {
-                slow_calls += 1;
-                return;
-            }
-            beside.add(now - sent);
-            if sent < start + FIRST {
-                first.add(now - sent);
-            }
-        })?;
-        Ok(format!(
-            "{{\"alone\":{{{}}},\"beside\":{{{}}},\"first\":{{{}}},\"slow_calls\":{slow_calls}}}",
-            alone.json()?,
-            beside.json()?,
-            first.json()?
-        ))
-    }
-}
-
-#[derive(Default)]
-struct Latencies(Vec<u64>);
-
-impl Latencies {
-    fn add(&mut self, latency: Duration) {
-        self.0.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "nobody makes 2^53 calls")]
-    fn count(&self) -> f64 {
-        self.0.len() as f64
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a latency is far below 2^53 ns")]
-    fn json(&mut self) -> Result<String, String> {
-        let last = self.0.len().checked_sub(1).ok_or("no call was answered in the time given")?;
-        self.0.sort_unstable();
-        let us = |per_mille: usize| self.0[last * per_mille / 1000] as f64 / 1e3;
-        Ok(format!(
-            "\"p50_us\":{:.1},\"p99_us\":{:.1},\"max_us\":{:.1}",
-            us(500),
-            us(990),
-            us(1000)
-        ))
-    }
-}
-
-// ── the calls in flight ─────────────────────────────────────────────────────────────────────────────
-
-/// One request's text around its id.
-struct Template {
-    before: Vec<u8>,
-    after: Vec<u8>,
-}
-
-impl Template {
-    fn call(modern: bool, tool: &str, arguments: &str) -> Self {
-        let meta = if modern { format!(",{META}") } else { String::new() };
-        Self {
-            before: b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec(),
-            after: format!(
-                ",\"method\":\"tools/call\",\"params\":{{\"name\":\"{tool}\",\"arguments\":{arguments}{meta}}}}}\n"
-            )
-            .into_bytes(),
-        }
-    }
-}
-
-/// Every slot holds one call in flight; an id modulo the number of slots is its slot.
-struct Calls {
-    modern: bool,
-    templates: Vec<Template>,
-    slots: Vec<Slot>,
-    stride: u64,
-    out: Vec<u8>,
-}
-
-struct Slot {
-    template: usize,
-    id: u64,
-    sent: Option<Instant>,
-}
-
-impl Calls {
-    fn new(options: &Options, quick: usize) -> Self {
-        let slot = |_| Slot { template: 0, id: 0, sent: None };
-        Self {
-            modern: options.modern,
-            templates: vec![Template::call(options.modern, &options.tool, &options.arguments)],
-            slots: (0..quick).map(slot).collect(),
-            stride: options.in_flight as u64,
-            out: Vec::new(),
-        }
-    }
-
-    fn add_slow(&mut self, tool: &str, arguments: &str) {
-        self.templates.push(Template::call(self.modern, tool, arguments));
-        self.slots.push(Slot { template: 1, id: 0, sent: None });
-    }
-
-    /// Keeps every slot in flight for that long, then lets what is in flight come in.
-    fn run(
-        &mut self,
-        server: &mut Server,
-        seconds: f64,
-        answered: &mut dyn FnMut(usize, Instant, Instant),
-    ) -> Result<(), String> {
-        let end = Instant::now() + Duration::from_secs_f64(seconds);
-        let start = Instant::now();
-        for slot in 0..self.slots.len() {
-            self.queue(slot, start);
-        }
-        let mut in_flight = self.slots.len();
-        while in_flight > 0 {
-            server.send(&self.out)?;
-            self.out.clear();
-            server.fill()?;
-            let now = Instant::now();
-            while let Some(line) = server.line() {
-                let Some(id) = reply_id(line) else { continue };
-                let slot = usize::try_from(id % self.stride).map_err(|error| error.to_string())?;
-                let sent =
-                    self.slots.get_mut(slot).filter(|at| at.id == id).and_then(|at| at.sent.take());
-                let Some(sent) = sent.filter(|_| is_success(line)) else {
-                    return Err(format!(
-                        "not the reply to a call: {}",
-                        String::from_utf8_lossy(line)
-                    ));
-                };
-                answered(slot, sent, now);
-                if now < end {
-                    self.queue(slot, now);
-                } else {
-                    in_flight -= 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn queue(&mut self, at: usize, now: Instant) {
-        let slot = &mut self.slots[at];
-        // Id 0 is the handshake's; afterwards each slot counts up by the stride.
-        slot.id = if slot.id == 0 { at as u64 + self.stride } else { slot.id + self.stride };
-        slot.sent = Some(now);
-        let template = &self.templates[slot.template];
-        self.out.extend_from_slice(&template.before);
-        self.out.extend_from_slice(slot.id.to_string().as_bytes());
-        self.out.extend_from_slice(&template.after);
-    }
-}
-
-/// The number after `"id":`; None for a notification. A result is never searched when the id comes before it.
-fn reply_id(line: &[u8]) -> Option<u64> {
-    const USUAL: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
-    let rest = if line.starts_with(USUAL) {
-        &line[USUAL.len()..]
-    } else {
-        if contains(line, "\"method\":") {
-            return None;
-        }
-        let at = line.windows(5).rposition(|five| five == b"\"id\":")?;
-        line[at + 5..].trim_ascii_start()
-    };
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(None, |id, digit| Some(id.unwrap_or(0) * 10 + u64::from(digit - b'0')))
+    value.parse().map_err(|_| misused(&format!("{option} can't be {value}")))
 }
 
 fn is_success(line: &[u8]) -> bool {
@@ -341,133 +60,4 @@ fn is_success(line: &[u8]) -> bool {
 
 fn contains(line: &[u8], text: &str) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| line.contains(text))
-}
-
-// ── the server ──────────────────────────────────────────────────────────────────────────────────────
-
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
-const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}
-"#;
-const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}
-"#;
-
-struct Server {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: ChildStdout,
-    /// Bytes read; those before `at` are dealt with.
-    buffer: Vec<u8>,
-    at: usize,
-    chunk: Vec<u8>,
-}
-
-impl Server {
-    fn spawn(options: &Options) -> Result<Self, String> {
-        let mut child = Command::new(&options.command[0])
-            .args(&options.command[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(if options.stderr { Stdio::inherit() } else { Stdio::null() })
-            .spawn()
-            .map_err(|error| format!("{}: {error}", options.command[0]))?;
-        let stdin = child.stdin.take();
-        let stdout = child.stdout.take().ok_or("no pipe to the server")?;
-        Ok(Self { child, stdin, stdout, buffer: Vec::new(), at: 0, chunk: vec![0; 64 * 1024] })
-    }
-
-    /// A server that has shaken hands.
-    fn open(options: &Options) -> Result<Self, String> {
-        let mut server = Self::spawn(options)?;
-        if options.modern {
-            let discover = format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"server/discover\",\"params\":{{{META}}}}}\n"
-            );
-            server.send(discover.as_bytes())?;
-            server.wait_for(0)?;
-        } else {
-            server.send(INITIALIZE)?;
-            server.wait_for(0)?;
-            server.send(INITIALIZED)?;
-        }
-        Ok(server)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let stdin = self.stdin.as_mut().ok_or("stdin is closed")?;
-        stdin.write_all(bytes).map_err(|error| self.gone(&error.to_string()))
-    }
-
-    /// Reads once, whatever there is.
-    fn fill(&mut self) -> Result<(), String> {
-        self.buffer.drain(..self.at);
-        self.at = 0;
-        match self.stdout.read(&mut self.chunk) {
-            Ok(0) => Err(self.gone("end of its output")),
-            Ok(count) => {
-                self.buffer.extend_from_slice(&self.chunk[..count]);
-                Ok(())
-            }
-            Err(error) => Err(self.gone(&error.to_string())),
-        }
-    }
-
-    fn line(&mut self) -> Option<&[u8]> {
-        let rest = &self.buffer[self.at..];
-        let end = rest.iter().position(|&byte| byte == b'\n')?;
-        self.at += end + 1;
-        Some(&rest[..end])
-    }
-
-    fn wait_for(&mut self, id: u64) -> Result<(), String> {
-        loop {
-            while let Some(line) = self.line() {
-                if reply_id(line) == Some(id) {
-                    let shown = String::from_utf8_lossy(line);
-                    return if is_success(line) {
-                        Ok(())
-                    } else {
-                        Err(format!("the handshake was refused: {shown}"))
-                    };
-                }
-            }
-            self.fill()?;
-        }
-    }
-
-    fn gone(&mut self, why: &str) -> String {
-        self.stdin = None;
-        let status =
-            self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        format!("the server is gone ({why}; {status}); --stderr shows its last words")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stdin = None;
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-// ── what /proc tells ────────────────────────────────────────────────────────────────────────────────
-
-/// User and system time of all its threads; None where there is no /proc.
-fn cpu_seconds(pid: u32) -> Option<f64> {
-    const TICKS: f64 = 100.0;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; utime and stime are the 12th and 13th words after it.
-    let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let (user, system): (f64, f64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    Some((user + system) / TICKS)
-}
-
-fn resident_megabytes(pid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().trim_end_matches("kB").trim().parse::<f64>().ok()? / 1024.0)
-}
-
-fn json(number: Option<f64>) -> String {
-    number.map_or_else(|| "null".into(), |number| format!("{number:.2}"))
 }

@@ -1,0 +1,116 @@
+"""Servers that listen, for the benches over HTTP: spawned on a free port, driven by the driver, weighed by /proc."""
+
+import http.client
+import json
+import os
+import re
+import resource
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from common import OURS_PYTHON, ROOT, SERVERS, Broken
+
+DRIVER = ROOT / "target/release/bench-driver"
+RUST_SERVER = ROOT / "target/release/bench-server"
+COMMANDS = {
+    "mcp 2": [ROOT / ".interop/py2/bin/python", SERVERS / "mcp2_http.py"],
+    "python": [OURS_PYTHON, SERVERS / "ours_http.py"],
+    "ts 2": ["node", SERVERS / "ts2_http.mjs"],
+    "node": ["node", "--expose-gc", SERVERS / "ours_http.mjs"],
+    "rust": [RUST_SERVER],
+}
+OURS = ("python", "node", "rust")
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def allow_many_files():
+    """As many file descriptors as the machine allows, for us and whom we start."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+class Listening:
+    """A server on a port of its own; `options` are those of `HttpOptions` by their Python names."""
+
+    def __init__(self, name, **options):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.port = listener.getsockname()[1]
+        command = [*COMMANDS[name], str(self.port), *([json.dumps(options)] if options else [])]
+        self.process = subprocess.Popen(
+            [str(word) for word in command], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        try:
+            self._wait_until_it_listens()
+        except Broken:
+            self.stop()
+            raise
+
+    def _wait_until_it_listens(self):
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                raise Broken(f"exit {self.process.returncode}\n{self.process.stderr.read().decode()[-2000:]}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise Broken("does not listen after 30 s")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+    def drive(self, *options):
+        """One run of the driver's calls."""
+        command = [DRIVER, "http", "--at", f"127.0.0.1:{self.port}", "--pid", str(self.process.pid), *options]
+        try:
+            done = subprocess.run(
+                [str(word) for word in command], check=False, capture_output=True, text=True, timeout=300
+            )
+        except subprocess.TimeoutExpired:
+            raise Broken(f"no end after 300 s with {' '.join(options)}") from None
+        if done.returncode:
+            raise Broken("\n".join(done.stderr.strip().splitlines()[-20:]))
+        return json.loads(done.stdout)
+
+    def call(self, tool):
+        """One modern call without arguments."""
+        params = {"name": tool, "arguments": {}, "_meta": META}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", "/mcp", body, headers)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status != 200 or "error" in json.loads(text):
+            raise Broken(f"{tool}: status {answer.status}, {text[:500]}")
+
+    def resident(self):
+        """Bytes in memory, after a collection."""
+        for _ in range(3):
+            self.call("collect")
+            time.sleep(0.2)
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
