@@ -29,6 +29,7 @@ where.add_argument("--http", metavar="HOST:PORT")
 options.add_argument("--mount", choices=["asgi"])
 options.add_argument("--page-size", type=int, default=100)
 options.add_argument("--dialects", type=lambda text: text.split(","), default=[])
+options.add_argument("--options", type=json.loads, default={}, metavar="JSON", help="of HTTP, as Python names them")
 given = options.parse_args()
 if given.mount and given.stdio:
     options.error("--mount serves HTTP: give --http")

@@ -20,6 +20,7 @@ const { values: given } = parseArgs({
     mount: { type: "string" },
     "page-size": { type: "string" },
     dialects: { type: "string" },
+    options: { type: "string" },
   },
 });
 const app = new Server("conformance", {

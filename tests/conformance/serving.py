@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import signal
 import sys
+from typing import Any
 
 from gudgeon import Server
 
@@ -13,24 +14,25 @@ SECONDS = 10  # for what is in flight at the end
 
 
 def serve(app: Server, given: argparse.Namespace) -> None:
+    http = {"legacy_sse": True, "shutdown_grace": SECONDS, **given.options}
     if given.stdio:
         app.run()
     elif given.mount == "asgi":
-        serve_asgi(app, given.http)
+        serve_asgi(app, given.http, http)
     else:
-        asyncio.run(serve_http(app, f"http://{given.http}/mcp"))
+        asyncio.run(serve_http(app, f"http://{given.http}/mcp", http))
 
 
-async def serve_http(app: Server, url: str) -> None:
+async def serve_http(app: Server, url: str, http: dict[str, Any]) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with app.listen(url, legacy_sse=True, shutdown_grace=SECONDS) as here:
+    async with app.listen(url, **http) as here:
         announce(here.url)
         await stop.wait()
 
 
-def serve_asgi(app: Server, address: str) -> None:
+def serve_asgi(app: Server, address: str, http: dict[str, Any]) -> None:
     import uvicorn
 
     class Announced(uvicorn.Server):
@@ -41,7 +43,7 @@ def serve_asgi(app: Server, address: str) -> None:
 
     host, _, port = address.rpartition(":")
     config = uvicorn.Config(
-        app.asgi(legacy_sse=True),
+        app.asgi(**http),
         host=host.strip("[]"),
         port=int(port),
         log_level="warning",
