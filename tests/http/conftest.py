@@ -40,6 +40,20 @@ def server(_running):
     assert _running.is_alive(), f"{_running.kind} died of this test\n{_running.said()}"
 
 
+@pytest.fixture(scope="session")
+def _brisk(kind):
+    with servers.Server(kind, header_timeout=1.0, idle_timeout=1.5, keep_alive=0.3) as server:
+        yield server
+
+
+@pytest.fixture
+def brisk(_brisk):
+    """A server that waits for nobody for long."""
+    assert _brisk.is_alive(), f"{_brisk.kind} was dead before this test\n{_brisk.said()}"
+    yield _brisk
+    assert _brisk.is_alive(), f"{_brisk.kind} died of this test\n{_brisk.said()}"
+
+
 @pytest.fixture
 def start(kind):
     """Starts further servers of this kind, with options of their own; they end with the test."""

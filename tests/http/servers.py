@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -39,15 +40,17 @@ class DidNotStart(Exception):
 
 
 class Server:
-    """Options are those of `HttpOptions` by their Python names, times in seconds."""
+    """Options are those of `HttpOptions` by their Python names, times in seconds; a command says its URL on stderr."""
 
-    def __init__(self, kind, *, host="127.0.0.1", path="/mcp", arguments=(), **options):
+    path = "/mcp"
+    address = None
+
+    def __init__(self, kind, *, host="127.0.0.1", command=None, **options):
         self.kind = kind
-        self.path = path
-        self.native = kind in NATIVE
-        command = [str(SERVE), *KINDS[kind], "--http", f"{host}:0", *arguments]
-        if options:
-            command += ["--options", json.dumps(options)]
+        if command is None:
+            command = [str(SERVE), *KINDS[kind], "--http", f"{host}:0"]
+            if options:
+                command += ["--options", json.dumps(options)]
         self.process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -62,8 +65,14 @@ class Server:
         if not self._ready.wait(30) or not self.address:
             self.kill()
             raise DidNotStart(f"{' '.join(command)}: exit {self.process.returncode}\n{self.said()}")
+        eventually(self._listens, within=10)
 
-    address = None
+    def _listens(self):
+        try:
+            self.connect().close()
+            return True
+        except OSError:
+            return False
 
     def _read(self, pipe, lines):
         for line in pipe:
@@ -139,6 +148,11 @@ class Server:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 def eventually(what, within=5.0, every=0.02):

@@ -46,7 +46,7 @@ def modern(method, params=None, *, id=None, version=MODERN, capabilities=CAPABIL
     params = dict(params or {})
     params.setdefault("_meta", meta(version, capabilities, **(meta_more or {})))
     made = {"MCP-Protocol-Version": version, "Mcp-Method": method}
-    if name := params.get(NAMED.get(method)):
+    if isinstance(name := params.get(NAMED.get(method)), str):
         made["Mcp-Name"] = name
     replaced = {name.lower() for name in headers or {}}
     made = {name: value for name, value in made.items() if name.lower() not in replaced}

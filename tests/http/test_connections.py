@@ -9,7 +9,6 @@ import wire
 from servers import eventually
 
 pytestmark = pytest.mark.native
-BRISK = {"header_timeout": 1.0, "idle_timeout": 1.5, "keep_alive": 0.3}
 
 
 def request(server, method="tools/list", params=None, **options):
@@ -46,17 +45,15 @@ def dribble(server, data, every, patience):
     return None
 
 
-def test_a_head_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(start):
-    server = start(**BRISK)
-    took = dribble(server, request(server), 0.1, 6)
+def test_a_head_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(brisk):
+    took = dribble(brisk, request(brisk), 0.1, 6)
     assert took is not None and took < 4
 
 
-def test_a_body_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(start):
-    server = start(**BRISK)
-    whole = request(server)
+def test_a_body_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(brisk):
+    whole = request(brisk)
     at = whole.index(b"\r\n\r\n") + 4
-    with server.connect() as slow:
+    with brisk.connect() as slow:
         slow.send(whole[:at])
         began = time.monotonic()
         for byte in whole[at:]:
@@ -66,66 +63,62 @@ def test_a_body_that_comes_a_byte_at_a_time_holds_nobody_up_and_is_cut_off(start
                 break
             if not slow.is_quiet(0.2):
                 break
-            serves_at_once(server)
+            serves_at_once(brisk)
             assert time.monotonic() - began < 12, "a body that takes for ever is waited for"
         assert slow.ends(5)
 
 
-def test_a_body_that_stops_coming_is_given_up(start):
-    server = start(**BRISK)
-    with server.connect() as slow:
-        slow.send(request(server)[:-10])
+def test_a_body_that_stops_coming_is_given_up(brisk):
+    with brisk.connect() as slow:
+        slow.send(request(brisk)[:-10])
         assert slow.ends(8)
-    serves_at_once(server)
+    serves_at_once(brisk)
 
 
-def test_a_reader_that_takes_a_byte_a_second_holds_nobody_up_and_is_cut_off(start):
-    server = start(**BRISK)
-    before = server.sockets()
-    with server.connect(receive_buffer=4096) as slow:
+def test_a_reader_that_takes_a_byte_a_second_holds_nobody_up_and_is_cut_off(brisk):
+    before = brisk.sockets()
+    with brisk.connect(receive_buffer=4096) as slow:
         slow.socket.settimeout(0.2)
-        one = request(server)
+        one = request(brisk)
         try:
             for _ in range(3000):  # some 30 MB of answers, which nobody fetches
                 slow.send(one)
         except OSError:
             pass  # it no longer reads: as it should
-        assert server.resident() < 400 << 20
+        assert brisk.resident() < 400 << 20
         slow.socket.settimeout(5)
         for _ in range(4):
             slow.socket.recv(1)
-            serves_at_once(server)
+            serves_at_once(brisk)
             time.sleep(1)
-        assert eventually(lambda: server.sockets() <= before, within=10), "the reader is waited for"
-    serves_at_once(server)
+        assert eventually(lambda: brisk.sockets() <= before, within=10), "the reader is waited for"
+    serves_at_once(brisk)
 
 
-def test_1000_idle_connections_hold_nobody_up_and_are_ended(start):
-    server = start(**BRISK)
-    before = server.sockets()
-    idle = [server.connect() for _ in range(1000)]
+def test_1000_idle_connections_hold_nobody_up_and_are_ended(brisk):
+    before = brisk.sockets()
+    idle = [brisk.connect() for _ in range(1000)]
     try:
         for connection in idle[::2]:
-            connection.send(request(server))
+            connection.send(request(brisk))
         for connection in idle[::2]:
             assert connection.response().status == 200
-        serves_at_once(server)
-        assert server.sockets() >= before + 900
-        assert eventually(lambda: server.sockets() <= before, within=8), "idle connections stay"
+        serves_at_once(brisk)
+        assert brisk.sockets() >= before + 900
+        assert eventually(lambda: brisk.sockets() <= before, within=8), "idle connections stay"
     finally:
         for connection in idle:
             connection.close()
 
 
-def test_a_connection_at_work_is_not_idle(start):
-    server = start(**BRISK)
-    with server.connect() as connection:
-        answer = speak.call_modern(server, "test_slow", {"ms": 2500}, connection=connection)
+def test_a_connection_at_work_is_not_idle(brisk):
+    with brisk.connect() as connection:
+        answer = speak.call_modern(brisk, "test_slow", {"ms": 2500}, connection=connection)
         assert speak.text_of(speak.reply(answer))
-    with speak.listen(server, {"toolsListChanged": True}) as stream:
+    with speak.listen(brisk, {"toolsListChanged": True}) as stream:
         assert stream.message()["method"] == "notifications/subscriptions/acknowledged"
         assert stream.no_message(2.5)
-        speak.call_modern(server, "test_trigger_tool_change", {})
+        speak.call_modern(brisk, "test_trigger_tool_change", {})
         assert stream.message()["method"] == "notifications/tools/list_changed"
 
 
@@ -193,9 +186,8 @@ def test_headers_of_a_decent_size_are_taken(server):
         "http 2",
     ],
 )
-def test_what_is_no_http_request_is_400_or_ends_the_connection(start, data):
-    server = start(**BRISK)
-    with server.connect() as connection:
+def test_what_is_no_http_request_is_400_or_ends_the_connection(brisk, data):
+    with brisk.connect() as connection:
         connection.send(data)
         got = b""
         try:
@@ -206,7 +198,7 @@ def test_what_is_no_http_request_is_400_or_ends_the_connection(start, data):
         except OSError:
             pass
         assert not got or got[9:12] in (b"400", b"421", b"403", b"505", b"431"), got[:300]
-    serves_at_once(server)
+    serves_at_once(brisk)
 
 
 # ── pipelines, chunks, Expect ───────────────────────────────────────────────────────────────────────
@@ -285,17 +277,16 @@ def test_a_chunked_body_that_grows_over_the_limit_is_413(server):
 
 
 @pytest.mark.parametrize("bad", [b"zz\r\n{}\r\n0\r\n\r\n", b"-1\r\n", b"FFFFFFFFFFFFFFFFFF\r\n", b"2\r\n{}xx0\r\n\r\n"])
-def test_chunks_that_lie_are_400_or_end_the_connection(start, bad):
-    server = start(**BRISK)
-    data = chunked(server, 1)
+def test_chunks_that_lie_are_400_or_end_the_connection(brisk, bad):
+    data = chunked(brisk, 1)
     head = data[: data.index(b"\r\n\r\n") + 4]
-    with server.connect() as connection:
+    with brisk.connect() as connection:
         connection.send(head + bad)
         try:
             assert connection.response().status in (400, 413)
         except wire.Gone:
             pass
-    serves_at_once(server)
+    serves_at_once(brisk)
 
 
 def test_the_head_and_the_first_event_are_one_segment(server):

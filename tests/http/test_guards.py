@@ -113,7 +113,7 @@ def test_without_an_origin_a_request_passes(server, era):
 @pytest.mark.options
 def test_what_the_options_let_in(start):
     server = start(allowed_origins=["https://App.Example"], allowed_hosts=["mcp.example", "other.example:9000"])
-    for host in ("mcp.example", "MCP.example", f"mcp.example:{server.port}", "other.example:9000"):
+    for host in ("mcp.example", "MCP.example", "mcp.example:443", "other.example:9000"):
         assert ask(server, Host=host).status == 200, host
     for origin in ("https://app.example", "HTTPS://APP.EXAMPLE", "https://app.example:443"):
         assert ask(server, Origin=origin, Host="mcp.example").status == 200, origin

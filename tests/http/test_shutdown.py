@@ -4,6 +4,7 @@ import signal
 import time
 
 import pytest
+import servers
 import speak
 from speak import PREFIX
 
@@ -12,8 +13,8 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT]
 IN_FLIGHT = 50
 
 
-def calls_in_flight(server, era, ms, count=IN_FLIGHT):
-    call = {"name": "test_slow", "arguments": {"ms": ms}}
+def calls_in_flight(server, era, ms, count=IN_FLIGHT, tool="test_slow"):
+    call = {"name": tool, "arguments": {"ms": ms}}
     session = speak.Session(server) if era == "legacy" else None
     connections = []
     for number in range(count):
@@ -106,3 +107,27 @@ def test_a_second_signal_does_not_wait(start):
     assert server.surprises() == [], server.said()
     for connection in connections:
         connection.close()
+
+
+# ── `app.run(url)`, which takes the signals itself ──────────────────────────────────────────────────
+
+RUNNING = servers.ROOT / "tests/http/running"
+PROGRAMS = {
+    "python": [str(servers.ROOT / ".venv/bin/python"), str(RUNNING / "server.py")],
+    "node": ["node", str(RUNNING / "server.mjs")],
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda it: it.name)
+@pytest.mark.parametrize("language, tool", [("python", "slow"), ("python", "slow_thread"), ("node", "slow")])
+def test_run_answers_what_is_in_flight_and_returns(language, tool, era, number):
+    url = f"http://127.0.0.1:{servers.free_port()}/mcp"
+    with servers.Server(language, command=[*PROGRAMS[language], url]) as server:
+        # A thread sleeps for one call at a time.
+        count, ms = (4, 300) if tool == "slow_thread" else (IN_FLIGHT, 1000)
+        connections = calls_in_flight(server, era, ms, count, tool)
+        server.signal(number)
+        for connection in connections:
+            with connection:
+                assert speak.text_of(speak.reply(connection.response())) == f"Took {ms} ms"
+        ended_well(server, 5)
