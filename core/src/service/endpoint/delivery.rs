@@ -264,9 +264,10 @@ fn primes(session: &Session) -> bool {
     session.conversation.machine.agreed().is_some_and(|it| it.vocabulary.primed_streams)
 }
 
-/// A head that names its session.
+/// A head that names its session, once there is one.
 pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
-    if let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id)) {
+    if session.conversation.machine.agreed().is_some()
+        && let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id)) {
         headers.insert(reply::SESSION_ID, id);
     }
     headers
