@@ -31,5 +31,5 @@ pub use protocol::{Completion, Revision};
 #[cfg(feature = "runtime")]
 pub use server::{
     Audio, CompletionInput, Context, Image, Json, List, Prompt, Registry, Resource,
-    ResourceNotFound, Server, Tool, ToolError,
+    ResourceNotFound, Server, Tool, ToolError, ask,
 };

@@ -136,14 +136,15 @@ impl Finish {
             }
             Failure::NotFound { uri, message } => resource::not_found(&uri, message),
             Failure::Invalid(message) => Fault::new(FaultKind::InvalidArguments, message),
-            Failure::Exposed(message) => Fault::new(FaultKind::Handler, message),
+            Failure::Exposed(message) | Failure::NotSupported(message) => {
+                Fault::new(FaultKind::Handler, message)
+            }
             Failure::Declined(question) => {
                 Fault::new(FaultKind::Handler, format!("The user declined: {question}"))
             }
             Failure::MissingCapability { message, data } => {
                 Fault::new(FaultKind::MissingCapability, message).with_data(data)
             }
-            Failure::NotSupported(message) => Fault::new(FaultKind::Handler, message),
             Failure::Cancelled => {
                 Fault::new(FaultKind::Handler, "the call was cancelled on the server")
             }

@@ -66,7 +66,7 @@ impl<Kind, T: Output<Kind>> Answer<Kind> for Result<T, ToolError> {
     }
 
     fn into_reply(self) -> Result<Reply, Failure> {
-        self.map_err(ToolError::into_failure)?.reply()
+        self.map_or_else(ToolError::into_reply, Output::reply)
     }
 }
 

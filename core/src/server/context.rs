@@ -1,21 +1,37 @@
-//! What a handler knows of its call, and what it can tell while it runs.
+//! What a handler knows of its call, and what it can tell and ask while it runs.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
-use super::{connection::Connection, error::log_data};
+use super::{
+    ToolError,
+    ask::{self, Outcome, Put, Question, Questions},
+    connection::Connection,
+    error::log_data,
+};
 use crate::{
-    protocol::{ClientCapabilities, Id, Implementation, LoggingLevel, Revision},
-    session::server::{CallContext, Progress},
+    driver::Work,
+    error::Fault,
+    protocol::{
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Id, Implementation,
+        LoggingLevel, Raw, Revision, Root,
+    },
+    router::Failure,
+    session::{
+        asking::AskId,
+        server::{CallContext, Progress},
+    },
 };
 
 /// The circumstances of one call. Handlers take it as their last parameter; clones mean the same call.
@@ -43,6 +59,17 @@ pub(super) struct Call {
     connection: Arc<dyn Connection>,
     is_cancelled: AtomicBool,
     cancelled: Notify,
+    asking: Mutex<Asking>,
+}
+
+/// What one call has asked.
+#[derive(Default)]
+struct Asking {
+    /// Questions without a key of their own, by kind.
+    counts: BTreeMap<&'static str, u32>,
+    next: u64,
+    waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Failure>>>,
+    is_over: bool,
 }
 
 impl Context {
@@ -52,6 +79,7 @@ impl Context {
             connection,
             is_cancelled: AtomicBool::new(false),
             cancelled: Notify::new(),
+            asking: Mutex::default(),
         };
         Self { call: Arc::new(call) }
     }
@@ -162,9 +190,153 @@ impl Context {
         }
     }
 
+    /// Asks the user by a form, and waits for the answer (Elicitation). A plain type, such as `bool`, is asked as the one
+    /// property `value`, a struct by its fields.
+    ///
+    /// It fails when the user said no or closed the form, when the client did not declare elicitation, and in revisions
+    /// where questions travel in results: there, return the question ([`ask`](crate::ask)).
+    ///
+    /// ```
+    /// # use gudgeon::{Context, Server, ToolError};
+    /// async fn delete(ctx: Context) -> Result<&'static str, ToolError> {
+    ///     match ctx.elicit("Delete it?").await? {
+    ///         true => Ok("deleted"),
+    ///         false => Ok("kept"),
+    ///     }
+    /// }
+    ///
+    /// let server = Server::new("shelf").tool("delete", delete);
+    /// ```
+    pub async fn elicit<T>(&self, message: impl Into<String>) -> Result<T, ToolError>
+    where
+        T: DeserializeOwned + JsonSchema,
+    {
+        self.ask(ask::elicit(message)).await
+    }
+
+    /// [`Context::elicit`] that gives a no back instead of failing.
+    pub async fn try_elicit<T>(&self, message: impl Into<String>) -> Result<Outcome<T>, ToolError>
+    where
+        T: DeserializeOwned + JsonSchema,
+    {
+        let question = ask::elicit(message);
+        let results = self.put(&[&question.put]).await?;
+        question.outcome(&results[0])
+    }
+
+    /// Sends the user to a page (Elicitation, "URL Mode"), and gives the elicitation's id. Fails as
+    /// [`Context::elicit`] does.
+    pub async fn elicit_url(
+        &self,
+        message: impl Into<String>,
+        url: impl Into<String>,
+    ) -> Result<String, ToolError> {
+        self.ask(ask::elicit_url(message, url)).await
+    }
+
+    /// Asks the client's model (Sampling). Fails as [`Context::elicit`] does.
+    pub async fn sample(
+        &self,
+        request: CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, ToolError> {
+        self.ask(ask::sample(request)).await
+    }
+
+    /// Asks for the folders that the client lets a server work in (Roots). Fails as [`Context::elicit`] does.
+    pub async fn roots(&self) -> Result<Vec<Root>, ToolError> {
+        self.ask(ask::roots()).await
+    }
+
+    /// Asks one question or several at once, and waits until all are answered.
+    pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
+        let results = self.put(&questions.puts()).await?;
+        questions.read(&results)
+    }
+
+    /// The answer to a question that the handler returned before; `None` until it was answered. It fails when the user
+    /// said no.
+    pub fn answer<T>(&self, question: &Question<T>) -> Result<Option<T>, ToolError> {
+        self.known(&question.put).map(|it| question.decode(&it)).transpose()
+    }
+
+    fn known(&self, put: &Put) -> Option<Raw> {
+        let key = put.key(|kind| {
+            let mut asking = self.asking();
+            let count = asking.counts.entry(kind).or_insert(0);
+            *count += 1;
+            *count
+        });
+        self.call.context.answers.get(key, put.method, put.params.get())
+    }
+
+    /// The clients' results, in order; the first failure where there is one.
+    async fn put(&self, puts: &[&Put]) -> Result<Vec<Raw>, ToolError> {
+        for put in puts {
+            put.check().map_err(ToolError::of)?;
+        }
+        let waiting: Vec<_> = puts
+            .iter()
+            .map(|put| match self.known(put) {
+                Some(known) => Err(known),
+                None => Ok(self.send(put)),
+            })
+            .collect();
+        let mut answers = Vec::with_capacity(waiting.len());
+        for one in waiting {
+            answers.push(match one {
+                Err(known) => Ok(known),
+                Ok(receiver) => receiver.await.unwrap_or(Err(Failure::Cancelled)),
+            });
+        }
+        answers.into_iter().collect::<Result<_, _>>().map_err(ToolError::of)
+    }
+
+    fn send(&self, put: &Put) -> oneshot::Receiver<Result<Raw, Failure>> {
+        let (sender, receiver) = oneshot::channel();
+        let ask = {
+            let mut asking = self.asking();
+            if asking.is_over {
+                return receiver;
+            }
+            let ask = AskId(asking.next);
+            asking.next += 1;
+            asking.waiting.insert(ask, sender);
+            ask
+        };
+        let Call { context, connection, .. } = &*self.call;
+        // Asking starts no handlers: all that can come of it at once is a refusal.
+        let Work { answers, .. } =
+            connection.ask(context.call, ask, put.method, put.params.clone());
+        for (_, ask, outcome) in answers {
+            self.answered(ask, outcome);
+        }
+        connection.flush();
+        receiver
+    }
+
+    pub(super) fn answered(&self, ask: AskId, outcome: Result<Raw, Fault>) {
+        let waiting = self.asking().waiting.remove(&ask);
+        if let Some(sender) = waiting {
+            // It may have given up in between.
+            let _ = sender.send(outcome.map_err(Failure::from));
+        }
+    }
+
+    /// The call is over: nobody answers any more.
+    pub(super) fn end(&self) {
+        let mut asking = self.asking();
+        asking.is_over = true;
+        asking.waiting.clear();
+    }
+
     pub(super) fn cancel(&self) {
         self.call.is_cancelled.store(true, Ordering::Release);
         self.call.cancelled.notify_waiters();
+        self.end();
+    }
+
+    fn asking(&self) -> MutexGuard<'_, Asking> {
+        self.call.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

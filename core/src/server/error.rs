@@ -4,9 +4,10 @@ use std::{any::type_name, error::Error as StdError, fmt};
 
 use serde::Serialize;
 
+use super::ask::{self, Put, Questions};
 use crate::{
     protocol::{Raw, json},
-    router::Failure,
+    router::{Failure, Reply},
 };
 
 /// Why a handler failed, and what the caller is told of it (Tools, "Error Handling").
@@ -24,7 +25,14 @@ use crate::{
 /// assert!(shelf("x").unwrap_err().to_string().contains("give 1 to 9"));
 /// ```
 #[derive(Debug)]
-pub struct ToolError(Box<Failure>);
+pub struct ToolError(Box<Reason>);
+
+#[derive(Debug)]
+enum Reason {
+    Failed(Failure),
+    /// It did not fail: it asks its client first.
+    Asks(Vec<Put>),
+}
 
 /// There is no such resource: -32002 up to revision 2025-11-25, -32602 with `data.uri` from 2026-07-28 on.
 ///
@@ -61,6 +69,12 @@ impl ToolError {
         Self::of(Failure::Protocol { code, message: message.to_string(), data })
     }
 
+    /// No failure: the client is asked these questions first, and the handler is then run again with the answers. A
+    /// single question becomes this with `question.into()`.
+    pub fn ask(questions: impl Questions) -> Self {
+        Self(Box::new(Reason::Asks(questions.into_puts())))
+    }
+
     /// An error that only the log may read, for those that `?` does not take: `anyhow::Error`, `Box<dyn Error>`, …
     pub fn hidden(error: impl fmt::Display) -> Self {
         Self::of(Failure::Exception {
@@ -74,24 +88,36 @@ impl ToolError {
     #[must_use]
     pub fn with_meta(mut self, meta: impl Serialize) -> Self {
         let object = serde_json::value::to_raw_value(&meta).ok();
-        if let Failure::Tool { meta, .. } = &mut *self.0 {
+        if let Reason::Failed(Failure::Tool { meta, .. }) = &mut *self.0 {
             *meta = object.filter(|it: &Raw| it.get().starts_with('{'));
         }
         self
     }
 
     pub(super) fn of(failure: Failure) -> Self {
-        Self(Box::new(failure))
+        Self(Box::new(Reason::Failed(failure)))
     }
 
-    pub(super) fn into_failure(self) -> Failure {
-        *self.0
+    pub(super) fn into_reply(self) -> Result<Reply, Failure> {
+        match *self.0 {
+            Reason::Failed(failure) => Err(failure),
+            Reason::Asks(questions) => {
+                for question in &questions {
+                    question.check()?;
+                }
+                Ok(Reply::Questions(ask::as_json(&questions)))
+            }
+        }
     }
 }
 
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
+        let failure = match &*self.0 {
+            Reason::Failed(failure) => failure,
+            Reason::Asks(_) => return f.write_str("the handler asks its client first"),
+        };
+        match failure {
             Failure::NotFound { uri, message: None } => write!(f, "Resource not found: {uri}"),
             Failure::Tool { message, .. }
             | Failure::Protocol { message, .. }

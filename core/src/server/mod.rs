@@ -1,10 +1,12 @@
 //! What users hold on the server's side: [`Server`], and the tools, resources and prompts that it offers.
 
 mod answer;
+pub mod ask;
 mod connection;
 mod content;
 mod context;
 mod error;
+mod forms;
 mod handler;
 pub mod kind;
 mod prompt;

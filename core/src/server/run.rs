@@ -59,9 +59,15 @@ impl Runner {
     /// Does what the service asks for, and what comes of that. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
         while !work.is_empty() {
-            let Work { runs, cancels, reports, .. } = std::mem::take(&mut work);
+            let Work { runs, cancels, reports, answers, .. } = std::mem::take(&mut work);
             for text in reports {
                 report(&text);
+            }
+            for (call, ask, outcome) in answers {
+                let context = lock(&self.under_way).get(&call).cloned();
+                if let Some(context) = context {
+                    context.answered(ask, outcome);
+                }
             }
             for run in runs {
                 // Asked for and given up within one batch: nobody waits for it.
@@ -183,7 +189,10 @@ impl Runner {
             }
             return Work::default();
         };
-        lock(&self.under_way).remove(&call);
+        let context = lock(&self.under_way).remove(&call);
+        if let Some(context) = context {
+            context.end();
+        }
         self.connection.done(call, outcome)
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
@@ -121,9 +122,10 @@ impl Asked {
     /// A call is over: what it still asked is taken back. The notifications to send.
     pub(super) fn withdraw(&mut self, call: CallId) -> Vec<Vec<u8>> {
         let over: Vec<_> =
-            self.open.extract_if(.., |_, it| it.call == call).map(|(number, _)| number).collect();
+            self.open.iter().filter(|(_, it)| it.call == call).map(|(number, _)| *number).collect();
         over.into_iter()
             .map(|number| {
+                self.open.remove(&number);
                 let mut params = ObjectWriter::with_capacity(64);
                 params
                     .member("requestId", &number)
@@ -153,7 +155,7 @@ impl Asked {
     fn page_name(&self, number: u64) -> String {
         let hash =
             Sha256::new().chain_update(self.seed).chain_update(number.to_be_bytes()).finalize();
-        hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+        URL_SAFE_NO_PAD.encode(&hash[..16])
     }
 }
 
@@ -278,7 +280,7 @@ mod tests {
         let frame = asked.ask(latest(), Some(&declared), ids, Method::Elicit, page).unwrap();
         let request: Value = serde_json::from_slice(&frame).unwrap();
         let name = request["params"]["elicitationId"].as_str().unwrap();
-        assert_eq!(name.len(), 32);
+        assert_eq!(name.len(), 22);
         let accepted = to_raw(&json!({"action": "accept"}));
         let answer = asked.answer(Some(&id(1)), Ok(&accepted)).unwrap().outcome.unwrap();
         let answer: Value = serde_json::from_str(answer.get()).unwrap();

@@ -107,14 +107,6 @@ impl Handshake {
         matches!(self, Self::Open { confirmed: true, .. })
     }
 
-    /// Who opened it.
-    pub(super) fn client(&self) -> Option<Arc<ClientIdentity>> {
-        match self {
-            Self::Awaiting => None,
-            Self::Open { client, .. } => Some(Arc::clone(client)),
-        }
-    }
-
     /// The revision agreed on.
     pub(super) fn wire(&self) -> Option<&'static Wire> {
         match self {

@@ -190,6 +190,7 @@ pub struct ServerSession {
 #[derive(Debug)]
 struct Inbound {
     method: MethodName,
+    client: Arc<ClientIdentity>,
     wire: &'static Wire,
     progress_token: Option<Id>,
     /// The progress reported last: it must increase.
@@ -362,6 +363,7 @@ impl ServerSession {
         self.spoken = wire;
         let inbound = Inbound {
             method: request.method(),
+            client: Arc::clone(&client),
             wire,
             progress_token,
             progress: None,

@@ -19,8 +19,7 @@ impl ServerSession {
             let own = [&seed[..], &call.0.to_le_bytes(), &ask.0.to_le_bytes()].concat();
             Box::new(Asked::new(&own))
         });
-        let client = self.handshake.client();
-        let capabilities = client.as_ref().and_then(|it| it.capabilities.as_ref());
+        let capabilities = inbound.client.capabilities.as_ref();
         match asked.ask(inbound.wire, capabilities, (call, ask), method, params) {
             Ok(frame) => self.say(About::Call(call), frame),
             Err(fault) => self.settle_question(call, ask, Err(fault)),

@@ -1,0 +1,255 @@
+//! Questions to the client, as values: to ask several at once, or to answer a call with one.
+//!
+//! Each has a key, by which its answer comes back: its own ([`Question::key`]), else `<kind>-<n>` in the order asked.
+
+use std::{fmt, sync::OnceLock};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{ToolError, forms};
+use crate::{
+    protocol::{
+        CreateMessageRequestParams, CreateMessageResult, ListRootsResult, Method, Raw, Root,
+        json::to_raw,
+    },
+    router::Failure,
+};
+
+/// A question that was made but not asked yet. [`Context::ask`](super::Context::ask) asks it and waits; a handler that
+/// returns it as an error (`Err(question.into())`) is run again with the answer, which
+/// [`Context::answer`](super::Context::answer) then gives.
+///
+/// ```
+/// # use gudgeon::{Context, Server, ToolError, ask};
+/// async fn greet(ctx: Context) -> Result<String, ToolError> {
+///     let question = ask::elicit::<String>("What is your name?").key("name");
+///     match ctx.answer(&question)? {
+///         Some(name) => Ok(format!("Hello, {name}!")),
+///         None => Err(question.into()),
+///     }
+/// }
+///
+/// let server = Server::new("greeter").tool("greet", greet);
+/// ```
+#[must_use = "a question is asked once it is given to the context, or returned"]
+pub struct Question<T> {
+    pub(super) put: Put,
+    read: fn(&Value) -> Result<T, String>,
+}
+
+/// What of a question goes to the client.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Put {
+    /// What its key begins with.
+    kind: &'static str,
+    key: OnceLock<String>,
+    pub(super) method: Method,
+    pub(super) params: Raw,
+    /// For errors: what is asked.
+    message: String,
+    /// Why it can't be asked at all.
+    mistake: Option<String>,
+}
+
+/// One question or several, and their answers: [`Question`], and tuples of two to four.
+pub trait Questions: Send {
+    type Answers;
+    #[doc(hidden)]
+    fn puts(&self) -> Vec<&Put>;
+    #[doc(hidden)]
+    fn into_puts(self) -> Vec<Put>;
+    #[doc(hidden)]
+    fn read(&self, results: &[Raw]) -> Result<Self::Answers, ToolError>;
+}
+
+/// What the user did with a form.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Outcome<T> {
+    Accepted(T),
+    /// The user said no.
+    Declined,
+    /// The user closed the form.
+    Cancelled,
+}
+
+/// Asks the user by a form (Elicitation). A plain type, such as `bool`, is asked as the one property `value`; a struct
+/// by its fields, which are plain types, choices (enums without fields) or lists of choices.
+pub fn elicit<T: DeserializeOwned + JsonSchema>(message: impl Into<String>) -> Question<T> {
+    let message = message.into();
+    let (schema, mistake) = match forms::of::<T>() {
+        Ok(schema) => (schema, None),
+        Err(mistake) => (Value::Null, Some(mistake)),
+    };
+    let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
+    let put = Put { mistake, ..Put::new("elicit", Method::Elicit, &params, message) };
+    Question { put, read: |result| accepted(result).and_then(forms::read) }
+}
+
+/// Sends the user to a page (Elicitation, "URL Mode"); the answer is the elicitation's id, "" where the revision has none.
+pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Question<String> {
+    let message = message.into();
+    let params = json!({"mode": "url", "message": message, "url": url.into()});
+    let read = |result: &Value| {
+        accepted(result)?;
+        Ok(result["elicitationId"].as_str().unwrap_or_default().to_owned())
+    };
+    Question { put: Put::new("elicit", Method::Elicit, &params, message), read }
+}
+
+/// Asks the client's model (Sampling).
+pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResult> {
+    let put = Put::new("sample", Method::CreateMessage, &request, "sampling".into());
+    Question { put, read: typed }
+}
+
+/// Asks for the folders that the client lets a server work in (Roots).
+pub fn roots() -> Question<Vec<Root>> {
+    let put = Put::new("roots", Method::ListRoots, &json!({}), "roots".into());
+    Question { put, read: |result| typed::<ListRootsResult>(result).map(|it| it.roots) }
+}
+
+impl<T> Question<T> {
+    /// The question's name, by which its answer comes back.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.put.key = OnceLock::from(key.into());
+        self
+    }
+
+    /// The answer in its type. What the user refused is the failure that says so.
+    pub(super) fn decode(&self, result: &Raw) -> Result<T, ToolError> {
+        let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        match result["action"].as_str().filter(|_| self.put.method == Method::Elicit) {
+            None | Some("accept") => {}
+            Some(_) => return Err(ToolError::of(Failure::Declined(self.put.message.clone()))),
+        }
+        (self.read)(&result).map_err(|problem| {
+            ToolError::of(Failure::Protocol {
+                code: crate::protocol::code::INVALID_PARAMS,
+                message: format!("the answer to {:?} does not fit: {problem}", self.put.message),
+                data: None,
+            })
+        })
+    }
+
+    pub(super) fn outcome(&self, result: &Raw) -> Result<Outcome<T>, ToolError> {
+        let action: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        match action["action"].as_str() {
+            Some("decline") => Ok(Outcome::Declined),
+            Some("cancel") => Ok(Outcome::Cancelled),
+            _ => self.decode(result).map(Outcome::Accepted),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Question<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Question").field(&self.put).finish()
+    }
+}
+
+impl<T> From<Question<T>> for ToolError {
+    fn from(question: Question<T>) -> Self {
+        Self::ask(question)
+    }
+}
+
+impl Put {
+    fn new(
+        kind: &'static str,
+        method: Method,
+        params: &impl serde::Serialize,
+        message: String,
+    ) -> Self {
+        let params = to_raw(params);
+        Self { kind, key: OnceLock::new(), method, params, message, mistake: None }
+    }
+
+    /// The question's key; `number` counts those of its kind that have none of their own.
+    pub(super) fn key(&self, number: impl FnOnce(&'static str) -> u32) -> &str {
+        self.key.get_or_init(|| format!("{}-{}", self.kind, number(self.kind)))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match &self.mistake {
+            None => Ok(()),
+            Some(mistake) => Err(Failure::Exception {
+                kind: "question".into(),
+                message: mistake.clone(),
+                traceback: String::new(),
+            }),
+        }
+    }
+}
+
+/// Questions as the core takes them.
+pub(super) fn as_json(puts: &[Put]) -> String {
+    let mut counts = std::collections::BTreeMap::new();
+    let all: Vec<Value> = puts
+        .iter()
+        .map(|put| {
+            let key = put.key(|kind| {
+                let count = counts.entry(kind).or_insert(0);
+                *count += 1;
+                *count
+            });
+            json!({"key": key, "method": put.method.as_str(), "params": put.params})
+        })
+        .collect();
+    Value::Array(all).to_string()
+}
+
+impl<T> Questions for Question<T> {
+    type Answers = T;
+
+    fn puts(&self) -> Vec<&Put> {
+        vec![&self.put]
+    }
+
+    fn into_puts(self) -> Vec<Put> {
+        vec![self.put]
+    }
+
+    fn read(&self, results: &[Raw]) -> Result<T, ToolError> {
+        self.decode(&results[0])
+    }
+}
+
+macro_rules! tuples {
+    ($($(($question:ident, $at:tt)),+;)*) => {$(
+        impl<$($question),+> Questions for ($(Question<$question>,)+) {
+            type Answers = ($($question,)+);
+
+            fn puts(&self) -> Vec<&Put> {
+                vec![$(&self.$at.put),+]
+            }
+
+            fn into_puts(self) -> Vec<Put> {
+                vec![$(self.$at.put),+]
+            }
+
+            fn read(&self, results: &[Raw]) -> Result<Self::Answers, ToolError> {
+                Ok(($(self.$at.decode(&results[$at])?,)+))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A, 0), (B, 1);
+    (A, 0), (B, 1), (C, 2);
+    (A, 0), (B, 1), (C, 2), (D, 3);
+}
+
+fn accepted(result: &Value) -> Result<&Value, String> {
+    match result["action"].as_str() {
+        Some("accept") => Ok(&result["content"]),
+        _ => Err("it was not accepted".into()),
+    }
+}
+
+fn typed<T: DeserializeOwned>(result: &Value) -> Result<T, String> {
+    serde_json::from_str(&result.to_string()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,305 @@
+//! Handlers that ask their client, over a service without IO: as results, and as requests.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    protocol::{Implementation, Method, Revision, Tool, json::to_raw},
+    router::{Failure, Offers, Reply, ServerFacts, ToolOffer},
+    service::{Effect, Input, Output, Run, Service},
+    session::asking::AskId,
+};
+use serde_json::{Value, json};
+
+struct Server {
+    service: Service,
+    runs: Vec<Run>,
+    sent: Vec<Value>,
+    answered: Vec<Result<Value, String>>,
+    reports: Vec<String>,
+    now: Instant,
+}
+
+impl Server {
+    fn new() -> Self {
+        let mut offers = Offers::new(ServerFacts {
+            info: Implementation::new("asker", "1"),
+            instructions: None,
+            revisions: Revision::ALL.into_iter().rev().collect(),
+            page_size: 100,
+            list_ttl: Duration::ZERO,
+            debug: false,
+            request_state_keys: vec![b"one".to_vec()],
+        });
+        for name in ["tool", "other"] {
+            let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
+            offers.tools.add(ToolOffer::new(tool, Arc::new(())).unwrap(), true).unwrap();
+        }
+        let now = Instant::now();
+        Self {
+            service: Service::new(Arc::new(offers), &gudgeon::testing::start(now)),
+            runs: Vec::new(),
+            sent: Vec::new(),
+            answered: Vec::new(),
+            reports: Vec::new(),
+            now,
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.service.handle(self.now, input);
+        while let Some(output) = self.service.poll() {
+            match output {
+                Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
+                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
+                    outcome
+                        .map(|it| serde_json::from_str(it.get()).unwrap())
+                        .map_err(|it| it.message),
+                ),
+                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(_) => (),
+            }
+        }
+    }
+
+    fn hear(&mut self, frame: &Value) {
+        self.handle(Input::Frame(frame.to_string().as_bytes()));
+    }
+
+    fn said(&mut self) -> Value {
+        assert!(!self.sent.is_empty(), "nothing was said");
+        self.sent.remove(0)
+    }
+
+    fn running(&mut self) -> Run {
+        self.runs.pop().expect("a handler runs")
+    }
+
+    fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
+        self.handle(Input::Done(run.context.call, reply));
+    }
+
+    fn open(&mut self, revision: &str, capabilities: &Value) {
+        self.hear(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": revision, "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"},
+        }}));
+        self.said();
+        self.hear(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    }
+}
+
+fn form() -> Value {
+    json!({"mode": "form", "message": "Sure?", "requestedSchema": {
+        "type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"],
+    }})
+}
+
+fn questions(keys: &[&str]) -> Reply {
+    let all: Vec<_> = keys
+        .iter()
+        .map(|key| json!({"key": key, "method": "elicitation/create", "params": form()}))
+        .collect();
+    Reply::Questions(Value::Array(all).to_string())
+}
+
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"value": true}})
+}
+
+fn legacy(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "tool"}})
+}
+
+fn modern(id: u64, capabilities: &Value, rest: &Value) -> Value {
+    let mut params = json!({"name": "tool", "arguments": {"x": 1}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    }});
+    for (key, value) in rest.as_object().unwrap() {
+        params[key] = value.clone();
+    }
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+#[test]
+fn two_rounds_in_results_carry_what_was_answered_in_the_state() {
+    let mut server = Server::new();
+    let able = json!({"elicitation": {}});
+    server.hear(&modern(1, &able, &json!({})));
+    let run = server.running();
+    server.done(&run, Ok(questions(&["first"])));
+    let asked = server.said()["result"].clone();
+    assert_eq!(asked["resultType"], "input_required");
+    assert!(asked.get("ttlMs").is_none());
+    assert_eq!(asked["inputRequests"]["first"]["method"], "elicitation/create");
+    let first = asked["requestState"].as_str().unwrap().to_owned();
+
+    server.hear(&modern(
+        2,
+        &able,
+        &json!({"inputResponses": {"first": yes()}, "requestState": first}),
+    ));
+    let run = server.running();
+    let form = to_raw(&form());
+    assert!(run.context.answers.get("first", Method::Elicit, form.get()).is_some());
+    server.done(&run, Ok(questions(&["first", "second"])));
+    let asked = server.said()["result"].clone();
+    let open: Vec<_> = asked["inputRequests"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(open, ["second"]);
+    let second = asked["requestState"].as_str().unwrap().to_owned();
+    assert_ne!(first, second);
+
+    server.hear(&modern(
+        3,
+        &able,
+        &json!({"inputResponses": {"second": yes()}, "requestState": second}),
+    ));
+    let run = server.running();
+    for key in ["first", "second"] {
+        assert!(run.context.answers.get(key, Method::Elicit, form.get()).is_some(), "{key}");
+    }
+    server.done(&run, Ok(Reply::Text("done".into())));
+    assert_eq!(server.said()["result"]["resultType"], "complete");
+}
+
+#[test]
+fn a_state_that_was_changed_or_belongs_elsewhere_is_refused_and_the_log_hears_why() {
+    let mut server = Server::new();
+    let able = json!({"elicitation": {}});
+    server.hear(&modern(1, &able, &json!({})));
+    let run = server.running();
+    server.done(&run, Ok(questions(&["k"])));
+    let state = server.said()["result"]["requestState"].as_str().unwrap().to_owned();
+    for (rest, reason) in [
+        (json!({"requestState": format!("{state}-TAMPERED")}), ""),
+        (json!({"requestState": state, "arguments": {"x": 2}}), "other arguments"),
+        (json!({"requestState": state, "name": "other"}), "another"),
+    ] {
+        server.hear(&modern(2, &able, &rest));
+        let error = server.said()["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32602), &json!("Invalid or expired requestState"))
+        );
+        assert!(server.runs.is_empty());
+        assert!(server.reports.pop().unwrap().contains(reason));
+    }
+    server.hear(&modern(3, &able, &json!({"requestState": state, "arguments": {"x": 1.0}})));
+    assert_eq!(server.runs.len(), 1);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_asked_for_again() {
+    let mut server = Server::new();
+    let able = json!({"elicitation": {}});
+    for unfit in [json!({"k": 12345}), json!({"wrong": yes()}), json!(null)] {
+        server.hear(&modern(1, &able, &json!({"inputResponses": unfit})));
+        let run = server.running();
+        assert!(run.context.answers.get("k", Method::Elicit, to_raw(&form()).get()).is_none());
+        server.done(&run, Ok(questions(&["k"])));
+        assert_eq!(server.said()["result"]["resultType"], "input_required");
+    }
+}
+
+#[test]
+fn what_the_client_did_not_declare_is_an_error_in_each_eras_way() {
+    let mut server = Server::new();
+    server.hear(&modern(1, &json!({}), &json!({})));
+    let run = server.running();
+    server.done(&run, Ok(questions(&["k"])));
+    let error = server.said()["error"].clone();
+    assert_eq!(error["code"], -32021);
+    assert_eq!(error["data"], json!({"requiredCapabilities": {"elicitation": {}}}));
+
+    let mut server = Server::new();
+    server.open("2025-11-25", &json!({}));
+    server.hear(&legacy(1));
+    let run = server.running();
+    server.done(&run, Ok(questions(&["k"])));
+    let result = server.said()["result"].clone();
+    assert_eq!(result["isError"], true);
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("did not declare elicitation"));
+}
+
+#[test]
+fn returned_questions_become_requests_and_the_handler_runs_again() {
+    let mut server = Server::new();
+    server.open("2025-06-18", &json!({"elicitation": {}}));
+    server.hear(&legacy(1));
+    let run = server.running();
+    server.done(&run, Ok(questions(&["a", "b"])));
+    let (first, second) = (server.said(), server.said());
+    assert_eq!(first["method"], "elicitation/create");
+    // Before 2025-11-25 forms have no mode.
+    assert!(first["params"].get("mode").is_none());
+    server.hear(&json!({"jsonrpc": "2.0", "id": second["id"], "result": yes()}));
+    assert!(server.runs.is_empty(), "one answer is missing");
+    server.hear(&json!({"jsonrpc": "2.0", "id": first["id"], "result": {"action": "decline"}}));
+    let again = server.running();
+    assert_eq!(again.context.call, run.context.call);
+    let form = to_raw(&form());
+    for key in ["a", "b"] {
+        assert!(again.context.answers.get(key, Method::Elicit, form.get()).is_some(), "{key}");
+    }
+    server.done(&again, Ok(Reply::Text("done".into())));
+    assert_eq!(server.said()["result"]["content"][0]["text"], "done");
+}
+
+#[test]
+fn a_waiting_handler_gets_its_answer_and_takes_its_question_back_when_it_ends() {
+    let mut server = Server::new();
+    server.open("2025-11-25", &json!({"elicitation": {}}));
+    server.hear(&legacy(1));
+    let run = server.running();
+    let ask = |ask| Input::Ask {
+        call: run.context.call,
+        ask: AskId(ask),
+        method: Method::Elicit,
+        params: to_raw(&form()),
+    };
+    server.handle(ask(0));
+    let request = server.said();
+    server.hear(&json!({"jsonrpc": "2.0", "id": request["id"], "result": yes()}));
+    assert_eq!(server.answered.pop().unwrap().unwrap(), yes());
+    server.handle(ask(1));
+    let request = server.said();
+    server.hear(
+        &json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -1, "message": "No."}}),
+    );
+    assert_eq!(server.answered.pop().unwrap().unwrap_err(), "No.");
+    server.handle(ask(2));
+    let request = server.said();
+    server.done(&run, Ok(Reply::Text("done".into())));
+    let said = [server.said(), server.said()];
+    let withdrawn = said.iter().find(|it| it["method"] == "notifications/cancelled").unwrap();
+    assert_eq!(withdrawn["params"]["requestId"], request["id"]);
+    server.hear(&json!({"jsonrpc": "2.0", "id": request["id"], "result": yes()}));
+    assert!(server.answered.is_empty() && server.sent.is_empty(), "it came too late");
+}
+
+#[test]
+fn a_waiting_handler_of_the_modern_era_is_told_the_explicit_form() {
+    let mut server = Server::new();
+    for (capabilities, told) in [
+        (json!({"elicitation": {}}), "return it from the handler"),
+        (json!({}), "did not declare elicitation"),
+    ] {
+        server.hear(&modern(1, &capabilities, &json!({})));
+        let run = server.running();
+        server.handle(Input::Ask {
+            call: run.context.call,
+            ask: AskId(0),
+            method: Method::Elicit,
+            params: to_raw(&form()),
+        });
+        let message = server.answered.pop().unwrap().unwrap_err();
+        assert!(message.contains(told), "{message}");
+        server.done(&run, Ok(Reply::Nothing));
+        server.said();
+    }
+}
