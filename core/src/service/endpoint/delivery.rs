@@ -267,7 +267,8 @@ fn primes(session: &Session) -> bool {
 /// A head that names its session, once there is one.
 pub(super) fn named(mut headers: HeaderMap, session: &Session) -> HeaderMap {
     if session.conversation.machine.agreed().is_some()
-        && let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id)) {
+        && let Ok(id) = HeaderValue::from_str(&Arc::clone(&session.id))
+    {
         headers.insert(reply::SESSION_ID, id);
     }
     headers
