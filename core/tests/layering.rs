@@ -19,14 +19,14 @@ const LAYERS: &[&str] = &[
     "service",
     "peer",
     "testing",
-    "transport",
     "driver",
+    "transport",
     "server",
     "client",
 ];
 
 /// Layers below this one know nothing of the outside world.
-const FIRST_WITH_IO: &str = "transport";
+const FIRST_WITH_IO: &str = "driver";
 
 /// What would be IO, a clock, a lock, a task or randomness. Tests may use what they like.
 const OUTSIDE: &[&str] = &[
