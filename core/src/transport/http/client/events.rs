@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::{
     News, Shared,
     message::answers,
-    reply::{Media, Reply, next_chunk, rest},
+    reply::{Media, Reply, has_ended, next_chunk, rest},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -43,12 +43,18 @@ struct Events<'a> {
 
 /// How one connection of a stream ended.
 enum Ended {
-    /// With the answer.
+    /// With the answer, which was passed on.
     Answered,
     /// The answer is too long to be taken.
     TooLong,
     /// Before the answer, and why.
     Early(String),
+}
+
+/// What ends a stream.
+enum Found {
+    Answer(Bytes),
+    TooLong,
 }
 
 /// What became of an attempt to take up a stream.
@@ -187,13 +193,29 @@ impl<'a> Events<'a> {
         let Reply { mut body, lease, .. } = reply;
         loop {
             match next_chunk(&mut body).await {
-                Ok(Some(chunk)) => match self.take(&chunk).await {
-                    None => (),
-                    Some(ended) => {
+                Ok(Some(chunk)) => {
+                    let Some(found) = self.take(&chunk).await else { continue };
+                    // Where the stream ends with the answer, the next call finds its connection free.
+                    let over = has_ended(&mut body).await;
+                    let unread = match over {
+                        true => {
+                            lease.give_back().await;
+                            None
+                        }
+                        false => Some((body, lease)),
+                    };
+                    let ended = match (found, self.request) {
+                        (Found::Answer(frame), Some(id)) => {
+                            self.shared.tell(News::Answer { id, frame }).await;
+                            Ended::Answered
+                        }
+                        _ => Ended::TooLong,
+                    };
+                    if let Some((body, lease)) = unread {
                         rest(body, lease).await;
-                        return ended;
                     }
-                },
+                    return ended;
+                }
                 Ok(None) => {
                     lease.give_back().await;
                     return Ended::Early("the server ended the stream".into());
@@ -203,16 +225,16 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Passes on the events in a chunk.
-    async fn take(&mut self, mut chunk: &[u8]) -> Option<Ended> {
-        let mut ended = None;
+    /// Passes on the events in a chunk, but for what ends the stream.
+    async fn take(&mut self, mut chunk: &[u8]) -> Option<Found> {
+        let mut found = None;
         while let Some(item) = self.decoder.next(&mut chunk) {
             match item {
                 SseItem::Retry(wait) => self.retry = wait,
                 SseItem::TooLong => {
                     self.shared.tell(News::TooLong).await;
                     if self.request.is_some() {
-                        ended = Some(Ended::TooLong);
+                        found = Some(Found::TooLong);
                     }
                 }
                 SseItem::Event { event, data, .. } => {
@@ -224,15 +246,14 @@ impl<'a> Events<'a> {
                     let frame = Bytes::from(data);
                     match self.request {
                         Some(id) if answers(&frame, id) => {
-                            self.shared.tell(News::Answer { id, frame }).await;
-                            ended = Some(Ended::Answered);
+                            found = Some(Found::Answer(frame));
                         }
                         _ => self.shared.tell(News::Frame(frame)).await,
                     }
                 }
             }
         }
-        ended
+        found
     }
 
     /// Takes the stream up again with a GET that names the last event (2025-11-25, "Resumability and Redelivery").

@@ -20,7 +20,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinSet},
@@ -127,7 +127,10 @@ enum News {
 
 impl HttpWire {
     pub(crate) fn new(options: HttpOptions) -> Self {
-        let HttpOptions { url, headers, limit, mirror, session } = options;
+        let HttpOptions { url, mut headers, limit, mirror, session } = options;
+        if let Ok(host) = HeaderValue::from_str(&url.authority()) {
+            headers.entry(header::HOST).or_insert(host);
+        }
         let (sender, news) = mpsc::channel(MAX_WAITING);
         let shared = Shared {
             pool: Pool::new(url.clone()),

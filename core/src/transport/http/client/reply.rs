@@ -1,6 +1,6 @@
 //! What an HTTP reply says: its kind, its body, why it refuses.
 
-use std::time::Duration;
+use std::{future::Future, task::Poll, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
@@ -104,17 +104,26 @@ impl Reply {
 pub(super) async fn rest(mut body: Incoming, lease: Lease) {
     let read = async {
         let mut size = 0;
-        while let Ok(Some(chunk)) = next_chunk(&mut body).await {
-            size += chunk.len();
-            if size > MAX_REST {
-                return false;
+        loop {
+            match next_chunk(&mut body).await {
+                Ok(Some(chunk)) if size + chunk.len() <= MAX_REST => size += chunk.len(),
+                Ok(Some(_)) | Err(_) => return false,
+                Ok(None) => return true,
             }
         }
-        body.is_end_stream()
     };
     if tokio::time::timeout(REST_TIME, read).await == Ok(true) {
         lease.give_back().await;
     }
+}
+
+/// Whether a body has ended already. Bytes that are there instead are dropped.
+pub(super) async fn has_ended(body: &mut Incoming) -> bool {
+    std::future::poll_fn(|context| {
+        let next = std::pin::pin!(next_chunk(body)).poll(context);
+        Poll::Ready(matches!(next, Poll::Ready(Ok(None))))
+    })
+    .await
 }
 
 /// The next bytes of a body; `None` at its end.
