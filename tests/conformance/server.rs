@@ -1,5 +1,6 @@
 //! The fixture server in Rust: what the official suite asks of a server, and a few tools of ours.
 
+mod asking;
 mod serving;
 
 use std::{
@@ -38,6 +39,7 @@ async fn main() -> Result<(), Error> {
     let server = running(server);
     let server = changes(server);
     let server = schemas(server);
+    let server = asking::asking(server);
     let server = resources(server);
     let server = prompts(server);
     serving::serve(server, options).await

@@ -9,11 +9,12 @@ use super::schema;
 /// The one property of a form that asks for a plain type.
 const VALUE: &str = "value";
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 12] = [
     "title",
     "description",
     "default",
     "enum",
+    "enumNames",
     "oneOf",
     "minLength",
     "maxLength",
