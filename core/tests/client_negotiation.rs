@@ -224,7 +224,9 @@ fn a_server_that_refuses_what_it_supports_is_not_asked_for_ever() {
     let mut client = Scripted::start(&[MODERN]);
     expect_probe(&mut client);
     let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
-    client.hear(&error(1, -32022, Some(data)));
+    client.hear(&error(1, -32022, Some(data.clone())));
+    assert_eq!(client.sent()["method"], "server/discover", "once more, as it was told");
+    client.hear(&error(2, -32022, Some(data)));
     client.failed();
     client.silent();
 }

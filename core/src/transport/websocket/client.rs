@@ -128,7 +128,11 @@ async fn handshake(
         )))) => Ok(None),
         Ok(Err(tungstenite::Error::Http(response))) => {
             let body = response.body().as_deref().unwrap_or_default();
-            Err(refused(response.status(), body).in_phase("connect"))
+            let mut error = refused(response.status(), body).in_phase("connect");
+            if error.kind != ErrorKind::Auth {
+                error.kind = ErrorKind::Connect;
+            }
+            Err(error)
         }
         Ok(Err(error)) => {
             let message = format!("no WebSocket was opened: {error}");
