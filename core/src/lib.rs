@@ -17,9 +17,9 @@ pub mod testing;
 
 // Only here: threads, clocks and tokio.
 #[cfg(feature = "runtime")]
-pub mod transport;
-#[cfg(feature = "runtime")]
 pub mod driver;
+#[cfg(feature = "runtime")]
+pub mod transport;
 #[cfg(feature = "runtime")]
 pub mod server;
 #[cfg(feature = "runtime")]

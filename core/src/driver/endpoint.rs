@@ -13,6 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use http::request::Parts;
+use tokio::sync::Notify;
 
 use super::{Backend, Work, start};
 use crate::{
@@ -44,6 +45,11 @@ pub struct EndpointServer {
     state: Mutex<State>,
     next: AtomicU64,
     max_body: usize,
+    max_in_flight: usize,
+    /// A deadline came nearer.
+    rescheduled: Notify,
+    /// Calls have ended.
+    ended: Notify,
 }
 
 struct State {
@@ -56,14 +62,21 @@ struct State {
 
 impl EndpointServer {
     pub fn new(offers: Arc<Offers>, config: EndpointConfig) -> Arc<Self> {
-        let max_body = config.max_body;
+        let (max_body, max_in_flight) = (config.max_body, config.max_in_flight);
         let state = State {
             endpoint: Endpoint::new(offers, config, &start()),
             exchanges: HashMap::new(),
             connections: HashMap::new(),
             armed: None,
         };
-        Arc::new(Self { state: Mutex::new(state), next: AtomicU64::new(0), max_body })
+        Arc::new(Self {
+            state: Mutex::new(state),
+            next: AtomicU64::new(0),
+            max_body,
+            max_in_flight,
+            rescheduled: Notify::new(),
+            ended: Notify::new(),
+        })
     }
 
     /// Takes an HTTP request, whole. The outbox may have its answer before this returns.
@@ -71,7 +84,9 @@ impl EndpointServer {
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut state = self.lock();
         state.exchanges.insert(exchange, outbox);
-        (exchange, state.handle(EndpointInput::Request { exchange, head, body }))
+        let work = state.handle(EndpointInput::Request { exchange, head, body });
+        drop(state);
+        (exchange, self.told(work))
     }
 
     /// The answer to a request whose body was not taken.
@@ -83,7 +98,9 @@ impl EndpointServer {
     pub fn gone(&self, exchange: ExchangeId) -> Work {
         let mut state = self.lock();
         state.exchanges.remove(&exchange);
-        state.handle(EndpointInput::Gone(exchange))
+        let work = state.handle(EndpointInput::Gone(exchange));
+        drop(state);
+        self.ended(work)
     }
 
     /// Whether a request may become a message connection; else the answer to it.
@@ -103,7 +120,8 @@ impl EndpointServer {
 
     /// Takes one frame of a message connection.
     pub fn message(&self, connection: ConnectionId, frame: &[u8]) -> Work {
-        self.lock().handle(EndpointInput::Message(connection, frame))
+        let work = self.lock().handle(EndpointInput::Message(connection, frame));
+        self.ended(work)
     }
 
     /// A frame over the limit, in bytes, was thrown away.
@@ -115,7 +133,9 @@ impl EndpointServer {
     pub fn hang_up(&self, connection: ConnectionId) -> Work {
         let mut state = self.lock();
         state.connections.remove(&connection);
-        state.handle(EndpointInput::HungUp(connection))
+        let work = state.handle(EndpointInput::HungUp(connection));
+        drop(state);
+        self.ended(work)
     }
 
     /// Takes nothing new, ends subscriptions with their result; what is in flight goes on.
@@ -131,6 +151,44 @@ impl EndpointServer {
     /// The longest body that is taken: bytes.
     pub fn max_body(&self) -> usize {
         self.max_body
+    }
+
+    /// Returns when a deadline came nearer since the last time: a timer waits for this and for the deadline.
+    pub async fn rescheduled(&self) {
+        self.rescheduled.notified().await;
+    }
+
+    /// Waits while too much is in flight.
+    pub async fn has_room(&self) {
+        self.in_flight_below(self.max_in_flight).await;
+    }
+
+    /// Waits while anything is in flight.
+    pub async fn is_idle(&self) {
+        self.in_flight_below(1).await;
+    }
+
+    async fn in_flight_below(&self, limit: usize) {
+        loop {
+            let mut ended = std::pin::pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if self.in_flight() < limit {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn told(&self, work: Work) -> Work {
+        if work.wake.is_some() {
+            self.rescheduled.notify_one();
+        }
+        work
+    }
+
+    fn ended(&self, work: Work) -> Work {
+        self.ended.notify_waiters();
+        self.told(work)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -174,7 +232,8 @@ impl State {
 
 impl Backend for EndpointServer {
     fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
-        self.lock().handle(EndpointInput::Done(call, outcome))
+        let work = self.lock().handle(EndpointInput::Done(call, outcome));
+        self.ended(work)
     }
 
     fn progress(&self, call: CallId, step: Progress) {
@@ -186,7 +245,8 @@ impl Backend for EndpointServer {
     }
 
     fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work {
-        self.lock().handle(EndpointInput::Ask { call, ask, method, params })
+        let work = self.lock().handle(EndpointInput::Ask { call, ask, method, params });
+        self.told(work)
     }
 
     fn page_done(&self, page: &str) {
@@ -208,7 +268,9 @@ impl Backend for EndpointServer {
     fn tick(&self) -> Work {
         let mut state = self.lock();
         state.armed = None;
-        state.handle(EndpointInput::Tick)
+        let work = state.handle(EndpointInput::Tick);
+        drop(state);
+        self.ended(work)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -216,7 +278,8 @@ impl Backend for EndpointServer {
     }
 
     fn close(&self) -> Work {
-        self.lock().handle(EndpointInput::Closed)
+        let work = self.lock().handle(EndpointInput::Closed);
+        self.ended(work)
     }
 
     fn in_flight(&self) -> usize {

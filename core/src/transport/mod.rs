@@ -4,6 +4,7 @@ pub mod child;
 pub mod custom;
 pub(crate) mod dial;
 pub(crate) mod http;
+pub mod listen;
 pub mod memory;
 pub(crate) mod messages;
 pub mod stdio;

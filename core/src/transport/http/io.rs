@@ -3,6 +3,7 @@
 use std::{
     convert::Infallible,
     io,
+    mem::MaybeUninit,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -25,9 +26,9 @@ impl<T: AsyncRead + Unpin> Read for HyperIo<T> {
         context: &mut Context<'_>,
         mut cursor: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let mut piece = [0; PIECE];
+        let mut piece = [MaybeUninit::uninit(); PIECE];
         let room = cursor.remaining().min(PIECE);
-        let mut buffer = ReadBuf::new(&mut piece[..room]);
+        let mut buffer = ReadBuf::uninit(&mut piece[..room]);
         ready!(Pin::new(&mut self.0).poll_read(context, &mut buffer))?;
         cursor.put_slice(buffer.filled());
         Poll::Ready(Ok(()))

@@ -2,3 +2,4 @@
 
 pub(crate) mod client;
 pub(crate) mod io;
+pub(crate) mod server;

@@ -1,0 +1,243 @@
+//! One exchange's answer, on its way from the endpoint to hyper.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+
+use super::watch::Watch;
+use crate::{
+    driver::{EndpointServer, Outbox, Shell},
+    service::{ExchangeId, Part},
+};
+
+/// An answer with more than this unread gets nothing more.
+const MAX_UNREAD: usize = 4 * 1024 * 1024;
+
+/// What the endpoint puts in and hyper takes out.
+#[derive(Default)]
+pub(super) struct Mailbox {
+    mail: Mutex<Mail>,
+    /// The connection, where it is ours to end.
+    watch: Option<Arc<Watch>>,
+}
+
+#[derive(Default)]
+struct Mail {
+    head: Option<Head>,
+    /// What followed the head, and is a stream's.
+    bytes: Vec<u8>,
+    is_complete: bool,
+    is_given_up: bool,
+    waker: Option<Waker>,
+}
+
+struct Head {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    more: bool,
+}
+
+impl Mailbox {
+    pub(super) fn new(watch: Option<Arc<Watch>>) -> Arc<Self> {
+        Arc::new(Self { mail: Mutex::default(), watch })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Mail> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_head(&self, context: &mut Context<'_>) -> Poll<Head> {
+        let mut mail = self.lock();
+        match mail.head.take() {
+            Some(head) => Poll::Ready(head),
+            None => {
+                mail.wait(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// All that waits at once, so that it leaves in one piece.
+    fn poll_bytes(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, GivenUp>>> {
+        let mut mail = self.lock();
+        if mail.is_given_up {
+            Poll::Ready(Some(Err(GivenUp)))
+        } else if !mail.bytes.is_empty() {
+            Poll::Ready(Some(Ok(std::mem::take(&mut mail.bytes).into())))
+        } else if mail.is_complete {
+            Poll::Ready(None)
+        } else {
+            mail.wait(context);
+            Poll::Pending
+        }
+    }
+}
+
+impl Mail {
+    fn wait(&mut self, context: &mut Context<'_>) {
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => self.waker = Some(context.waker().clone()),
+        }
+    }
+}
+
+impl Outbox for Arc<Mailbox> {
+    fn deliver(&mut self, part: Part) {
+        let mut mail = self.lock();
+        match part {
+            Part::Head { status, headers, body, more } => {
+                mail.head = Some(Head { status, headers, body, more });
+                mail.is_complete = !more;
+            }
+            Part::Bytes(_) if mail.is_given_up => (),
+            Part::Bytes(_) if mail.bytes.len() > MAX_UNREAD => {
+                mail.is_given_up = true;
+                mail.bytes = Vec::new();
+                tracing::warn!("a client that leaves {MAX_UNREAD} bytes unread is given up");
+                if let Some(watch) = &self.watch {
+                    watch.cut();
+                }
+            }
+            Part::Bytes(bytes) if mail.bytes.is_empty() => mail.bytes = bytes,
+            Part::Bytes(bytes) => mail.bytes.extend_from_slice(&bytes),
+            Part::End => mail.is_complete = true,
+        }
+        let waker = mail.waker.take();
+        drop(mail);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Tells the endpoint when the peer leaves before the answer is complete.
+pub(super) struct Awaited {
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+    exchange: ExchangeId,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Awaited {
+    pub(super) fn new(
+        server: Arc<EndpointServer>,
+        shell: Arc<dyn Shell>,
+        exchange: ExchangeId,
+        mailbox: Arc<Mailbox>,
+    ) -> Self {
+        Self { server, shell, exchange, mailbox }
+    }
+
+    /// Waits for the head of the answer.
+    pub(super) async fn response(self) -> Response<AnswerBody> {
+        let head = std::future::poll_fn(|context| self.mailbox.poll_head(context)).await;
+        let Head { status, headers, body, more } = head;
+        let body = match more {
+            true => AnswerBody { first: body.into(), rest: Some(Box::new(self)) },
+            false => AnswerBody { first: body.into(), rest: None },
+        };
+        response(status, headers, body)
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        if !self.mailbox.lock().is_complete {
+            let work = self.server.gone(self.exchange);
+            self.shell.run(work);
+        }
+        if let Some(watch) = &self.mailbox.watch {
+            watch.idle();
+        }
+    }
+}
+
+/// The body of an answer: JSON, or a stream of events.
+#[must_use = "it is the answer"]
+pub(crate) struct AnswerBody {
+    first: Bytes,
+    rest: Option<Box<Awaited>>,
+}
+
+impl AnswerBody {
+    /// The answer that one part is.
+    pub(super) fn of(part: Part) -> Response<Self> {
+        match part {
+            Part::Head { status, headers, body, .. } => {
+                response(status, headers, Self { first: body.into(), rest: None })
+            }
+            Part::Bytes(_) | Part::End => {
+                let body = Self { first: Bytes::new(), rest: None };
+                response(StatusCode::INTERNAL_SERVER_ERROR, HeaderMap::new(), body)
+            }
+        }
+    }
+}
+
+fn response(status: StatusCode, headers: HeaderMap, body: AnswerBody) -> Response<AnswerBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = GivenUp;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, GivenUp>>> {
+        if !self.first.is_empty() {
+            let first = std::mem::take(&mut self.first);
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        match &self.rest {
+            None => Poll::Ready(None),
+            Some(rest) => {
+                rest.mailbox.poll_bytes(context).map(|it| it.map(|it| it.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_empty() && self.rest.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.rest {
+            None => SizeHint::with_exact(self.first.len() as u64),
+            Some(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for AnswerBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnswerBody")
+            .field("is_stream", &self.rest.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The client left too much of the answer unread.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct GivenUp;
+
+impl fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client leaves too much unread")
+    }
+}
+
+impl std::error::Error for GivenUp {}

@@ -1,0 +1,86 @@
+//! Reads a request's body, whole, within a limit and in fair time.
+
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    time::{Duration, Instant},
+};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http_body::Body;
+
+use super::watch::fair;
+use crate::service::Refused;
+
+/// A body over the limit is read on for so long, so that the client gets to read why it was refused.
+const DRAIN: Duration = Duration::from_secs(1);
+/// And up to this many times the limit.
+const DRAIN_FACTOR: usize = 4;
+
+/// `idle` without progress is too long, and so is a rate that never gets going.
+pub(super) async fn read<B>(
+    body: B,
+    limit: usize,
+    idle: Duration,
+    waits_for_leave: bool,
+) -> Result<Bytes, Refused>
+where
+    B: Body,
+{
+    let mut body = pin!(body);
+    if body.size_hint().lower() > limit as u64 {
+        // A client that waits for leave to send has sent nothing.
+        if !waits_for_leave {
+            drain(body.as_mut(), limit).await;
+        }
+        return Err(Refused::BodyTooLarge);
+    }
+    let begun = Instant::now();
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    loop {
+        let read = first.len() + rest.len();
+        let deadline = (begun + idle + fair(read as u64)).min(Instant::now() + idle);
+        let frame = poll_fn(|context| body.as_mut().poll_frame(context));
+        let frame = match tokio::time::timeout_at(deadline.into(), frame).await {
+            Err(_) => return Err(Refused::BodyTooSlow),
+            Ok(None) => break,
+            Ok(Some(Err(_))) => return Err(Refused::BodyBroken),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(mut data) = frame.into_data() else { continue };
+        if data.remaining() > limit - read {
+            drain(body, limit).await;
+            return Err(Refused::BodyTooLarge);
+        }
+        if read == 0 {
+            first = data.copy_to_bytes(data.remaining());
+        } else {
+            if rest.is_empty() {
+                rest.extend_from_slice(&std::mem::take(&mut first));
+            }
+            while data.has_remaining() {
+                let chunk = data.chunk();
+                rest.extend_from_slice(chunk);
+                let length = chunk.len();
+                data.advance(length);
+            }
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+async fn drain<B: Body>(mut body: Pin<&mut B>, limit: usize) {
+    let drained = async {
+        let mut left = limit.saturating_mul(DRAIN_FACTOR);
+        while let Some(Ok(frame)) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+            let length = frame.data_ref().map_or(0, Buf::remaining);
+            match left.checked_sub(length) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+    };
+    // Whether all came or not, the answer is the same.
+    let _ = tokio::time::timeout(DRAIN, drained).await;
+}

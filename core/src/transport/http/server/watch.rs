@@ -1,0 +1,193 @@
+//! Cuts off peers that are too slow: heads that do not come, connections that nobody uses, answers that nobody reads.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::Notify,
+};
+
+/// Who is slower than this for long is cut off: bytes a second.
+pub(super) const MIN_RATE: u64 = 1024;
+
+/// Times that a connection keeps to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// For a request's head, from its first byte on.
+    pub(crate) header: Duration,
+    /// Without a request, or without progress.
+    pub(crate) idle: Duration,
+}
+
+/// What one connection is doing.
+#[derive(Debug)]
+pub(super) struct Watch {
+    patience: Patience,
+    state: Mutex<State>,
+    cut: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    since: Instant,
+    /// Since when the peer leaves something unread, and how much it took since.
+    stuck: Option<(Instant, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Phase {
+    Idle,
+    /// Part of a head has come.
+    Head,
+    /// A request is read or answered.
+    Busy,
+}
+
+impl Watch {
+    pub(super) fn new(patience: Patience) -> Arc<Self> {
+        let state = State { phase: Phase::Idle, since: Instant::now(), stuck: None };
+        Arc::new(Self { patience, state: Mutex::new(state), cut: Notify::new() })
+    }
+
+    /// A request's head is complete.
+    pub(super) fn busy(&self) {
+        self.lock().phase = Phase::Busy;
+    }
+
+    /// Its answer is complete.
+    pub(super) fn idle(&self) {
+        let mut state = self.lock();
+        state.phase = Phase::Idle;
+        state.since = Instant::now();
+    }
+
+    /// The connection is to be given up now.
+    pub(super) fn cut(&self) {
+        self.cut.notify_one();
+    }
+
+    /// Returns when the connection is to be given up.
+    pub(super) async fn expired(&self) {
+        let often = self.patience.header.min(self.patience.idle);
+        loop {
+            let now = Instant::now();
+            let deadline = self.deadline();
+            if deadline.is_some_and(|it| it <= now) {
+                return;
+            }
+            // Whatever begins from now on has at least so long.
+            let wake = deadline.map_or(now + often, |it| it.min(now + often));
+            tokio::select! {
+                () = tokio::time::sleep_until(wake.into()) => (),
+                () = self.cut.notified() => return,
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let state = self.lock();
+        let unread = state.stuck.map(|(since, taken)| since + self.patience.idle + fair(taken));
+        let unsent = match state.phase {
+            Phase::Idle => Some(state.since + self.patience.idle),
+            Phase::Head => Some(state.since + self.patience.header),
+            Phase::Busy => None,
+        };
+        [unread, unsent].into_iter().flatten().min()
+    }
+
+    fn read(&self) {
+        let mut state = self.lock();
+        if state.phase == Phase::Idle {
+            state.phase = Phase::Head;
+            state.since = Instant::now();
+        }
+    }
+
+    fn wrote(&self, offered: usize, taken: usize) {
+        let mut state = self.lock();
+        if taken >= offered {
+            state.stuck = None;
+        } else {
+            let stuck = state.stuck.get_or_insert_with(|| (Instant::now(), 0));
+            stuck.1 += taken as u64;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long so many bytes may take.
+pub(super) fn fair(bytes: u64) -> Duration {
+    Duration::from_millis(bytes * 1000 / MIN_RATE)
+}
+
+/// A stream whose progress is watched.
+pub(super) struct Watched<S> {
+    pub(super) stream: S,
+    pub(super) watch: Arc<Watch>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.watch.read();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch.wrote(bytes.len(), taken(&polled));
+        polled
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watch.wrote(slices.iter().map(|it| it.len()).sum(), taken(&polled));
+        polled
+    }
+}
+
+fn taken(polled: &Poll<io::Result<usize>>) -> usize {
+    match polled {
+        Poll::Ready(Ok(count)) => *count,
+        Poll::Ready(Err(_)) | Poll::Pending => 0,
+    }
+}

@@ -1,0 +1,150 @@
+//! Where to listen.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use http::Uri;
+
+use crate::{
+    error::Error,
+    service::{EndpointConfig, GuardConfig},
+};
+
+const EXAMPLES: &str =
+    "write http://127.0.0.1:8000/mcp, https://…, tcp://127.0.0.1:8000 or unix:/path/to/socket";
+
+/// An address to listen at: `http://host:port/path`, `https://…`, `tcp://host:port` or `unix:/path`. Port 0 lets the
+/// system choose.
+///
+/// ```
+/// use gudgeon::transport::listen::Address;
+///
+/// assert!("http://127.0.0.1:0/mcp".parse::<Address>().is_ok());
+/// let error = "127.0.0.1:8000".parse::<Address>().unwrap_err();
+/// assert!(error.to_string().contains("http://127.0.0.1:8000/mcp"));
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Address {
+    pub(super) place: Place,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    Http {
+        is_secure: bool,
+        host: String,
+        port: u16,
+        path: String,
+    },
+    /// One message a line.
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    /// One message a line.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// The options of an endpoint that is there: its path, and who may call unless the user says more.
+    pub fn endpoint_config(&self) -> EndpointConfig {
+        let mut config = EndpointConfig {
+            guard: GuardConfig { bind_is_loopback: self.is_loopback(), ..GuardConfig::default() },
+            ..EndpointConfig::default()
+        };
+        if let Place::Http { path, .. } = &self.place {
+            config.path = Some(path.clone());
+        }
+        config
+    }
+
+    /// Whether only programs on this machine can connect.
+    pub fn is_loopback(&self) -> bool {
+        match &self.place {
+            Place::Http { host, .. } | Place::Tcp { host, .. } => is_loopback(host),
+            Place::Unix(_) => true,
+        }
+    }
+
+    /// The address with the port that the system chose.
+    pub(super) fn url(&self, port: u16) -> String {
+        match &self.place {
+            Place::Http { is_secure, host, path, .. } => {
+                let scheme = if *is_secure { "https" } else { "http" };
+                format!("{scheme}://{host}:{port}{path}")
+            }
+            Place::Tcp { host, .. } => format!("tcp://{host}:{port}"),
+            Place::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() || path.contains('\0') {
+                return Err(misuse(text, "it names no socket: write unix:/path/to/socket"));
+            }
+            return Ok(Self { place: Place::Unix(path.into()) });
+        }
+        let uri: Uri = text.parse().map_err(|_| misuse(text, EXAMPLES))?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(misuse(text, EXAMPLES));
+        };
+        if authority.as_str().contains('@') || authority.host().is_empty() {
+            return Err(misuse(text, EXAMPLES));
+        }
+        // A port that can't be one is not the same as none.
+        let is_bare = authority.as_str().len() == authority.host().len();
+        let port = authority.port_u16();
+        if port.is_none() && !is_bare {
+            return Err(misuse(text, "it has no number up to 65535 for its port"));
+        }
+        if uri.query().is_some() {
+            return Err(misuse(text, "it has a query, which nothing can listen at: leave it out"));
+        }
+        let host = authority.host().to_owned();
+        let path = if uri.path().is_empty() { "/" } else { uri.path() };
+        let place = match scheme {
+            "http" | "https" => {
+                let is_secure = scheme == "https";
+                let port = port.unwrap_or(if is_secure { 443 } else { 80 });
+                Place::Http { is_secure, host, port, path: path.to_owned() }
+            }
+            "ws" | "wss" => {
+                let mend = "a WebSocket is served with HTTP: write http:// (or https://), and ws:// is there too";
+                return Err(misuse(text, mend));
+            }
+            "tcp" if path != "/" => {
+                return Err(misuse(text, "it has a path, which a tcp address has not"));
+            }
+            "tcp" => match port {
+                Some(port) => Place::Tcp { host, port },
+                None => return Err(misuse(text, "it names no port: write tcp://host:port")),
+            },
+            _ => return Err(misuse(text, EXAMPLES)),
+        };
+        Ok(Self { place })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Http { port, .. } | Place::Tcp { port, .. } => f.write_str(&self.url(*port)),
+            Place::Unix(_) => f.write_str(&self.url(0)),
+        }
+    }
+}
+
+fn misuse(text: &str, problem: &str) -> Error {
+    Error::misuse(format!("{text:?} is no address to listen at: {problem}"))
+}

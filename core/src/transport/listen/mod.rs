@@ -1,0 +1,213 @@
+//! Listens at an address, and serves whoever connects.
+
+mod address;
+mod options;
+mod socket;
+
+use std::{
+    fmt, io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+
+pub use self::{address::Address, options::ListenOptions};
+use self::{
+    address::Place,
+    socket::{Accepted, Socket},
+};
+use super::http::server::{self as http, Patience};
+use crate::{
+    driver::{Backend, EndpointServer, Shell},
+    error::Error,
+};
+
+/// How long clients have to take what is queued when the server ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Without a file descriptor to spare, nobody is let in for so long.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+/// How far the server is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Stage {
+    Open,
+    /// Nothing new is taken.
+    Closing,
+    Closed,
+}
+
+/// What all connections of one listening server share.
+pub(crate) struct Peers {
+    pub(crate) server: Arc<EndpointServer>,
+    pub(crate) shell: Arc<dyn Shell>,
+    pub(crate) patience: Patience,
+    pub(crate) max_headers: usize,
+}
+
+/// A server that listens. It ends when this is dropped; [`Listening::shut_down`] ends it in good order.
+pub struct Listening {
+    url: String,
+    warning: Option<String>,
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+    grace: Duration,
+    stage: watch::Sender<Stage>,
+    /// Gives `None` once the last connection has ended.
+    open: tokio::sync::Mutex<mpsc::Receiver<()>>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// Listens at an address. Must be called inside a tokio runtime, which serves from then on.
+///
+/// # Errors
+/// When nothing can listen there, or the certificate can't be used.
+pub async fn listen(
+    at: &Address,
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+    options: ListenOptions,
+) -> Result<Listening, Error> {
+    let socket = Socket::bind(at).await?;
+    let url = at.url(socket.port());
+    let warning = (!at.is_loopback() && !options.has_auth).then(|| {
+        format!(
+            "{url} can be reached from other machines, and anybody who reaches it may call: listen at 127.0.0.1, \
+             or ask callers who they are (option auth)"
+        )
+    });
+    if let Some(warning) = &warning {
+        tracing::warn!("{warning}");
+    }
+    let peers = Arc::new(Peers {
+        server: Arc::clone(&server),
+        shell: Arc::clone(&shell),
+        patience: Patience { header: options.header_timeout, idle: options.idle_timeout },
+        max_headers: options.max_headers,
+    });
+    let (stage, stages) = watch::channel(Stage::Open);
+    let (held, open) = mpsc::channel(1);
+    let accepting = accept(socket, at.clone(), Arc::clone(&peers), stages, held);
+    let tasks = vec![
+        tokio::spawn(accepting),
+        tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell))),
+    ];
+    Ok(Listening {
+        url,
+        warning,
+        server,
+        shell,
+        grace: options.shutdown_grace,
+        stage,
+        open: tokio::sync::Mutex::new(open),
+        tasks: Mutex::new(tasks),
+    })
+}
+
+impl Listening {
+    /// Where it listens, with the port that the system chose.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// What whoever runs the server should know of its address.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Takes nothing new, ends subscriptions with their result, lets what is in flight finish within the grace, and
+    /// closes. Twice is fine.
+    pub async fn shut_down(&self) {
+        // Whoever calls a second time waits for the first.
+        let mut open = self.open.lock().await;
+        self.stage.send_replace(Stage::Closing);
+        self.shell.run(self.server.shut_down());
+        let _ = tokio::time::timeout(self.grace, self.server.is_idle()).await;
+        self.shell.run(self.server.close());
+        let _ = tokio::time::timeout(LAST_WORDS, open.recv()).await;
+        self.stop();
+    }
+
+    fn stop(&self) {
+        self.stage.send_replace(Stage::Closed);
+        for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listening").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// Lets clients in until the server closes. `held` is everybody's sign that somebody is still there.
+async fn accept(
+    socket: Socket,
+    at: Address,
+    peers: Arc<Peers>,
+    stages: watch::Receiver<Stage>,
+    held: mpsc::Sender<()>,
+) {
+    let mut closing = stages.clone();
+    loop {
+        let accepted = tokio::select! {
+            _ = closing.changed() => return,
+            accepted = socket.accept() => accepted,
+        };
+        match accepted {
+            Ok(stream) => {
+                let (peers, stages, held) = (Arc::clone(&peers), stages.clone(), held.clone());
+                let is_http = matches!(at.place, Place::Http { .. });
+                tokio::spawn(async move {
+                    serve(is_http, stream, peers, stages).await;
+                    drop(held);
+                });
+            }
+            // It was gone before it was let in.
+            Err(error) if is_of_one_peer(&error) => (),
+            Err(error) => {
+                tracing::error!(%error, "nobody can be let in for now");
+                tokio::time::sleep(NO_ROOM).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | InvalidInput)
+}
+
+async fn serve(is_http: bool, stream: Accepted, peers: Arc<Peers>, stages: watch::Receiver<Stage>) {
+    match stream {
+        Accepted::Tcp(stream) if is_http => http::serve(peers, stream, stages).await,
+        Accepted::Tcp(_) => (),
+        #[cfg(unix)]
+        Accepted::Unix(_) => (),
+    }
+}
+
+/// Ticks whenever a deadline has come; never returns.
+pub(crate) async fn keep_time(server: Arc<EndpointServer>, shell: Arc<dyn Shell>) {
+    loop {
+        let Some(deadline) = server.deadline() else {
+            server.rescheduled().await;
+            continue;
+        };
+        tokio::select! {
+            () = tokio::time::sleep_until(deadline.into()) => shell.run(server.tick()),
+            () = server.rescheduled() => (),
+        }
+    }
+}

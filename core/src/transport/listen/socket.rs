@@ -1,0 +1,112 @@
+//! Sockets that take connections.
+
+use std::{io, path::PathBuf};
+
+use tokio::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use tokio::net::{UnixListener, UnixStream};
+
+use super::{Address, address::Place};
+use crate::error::{Error, ErrorKind};
+
+/// A bound socket.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener, Removed),
+}
+
+/// A connection that was taken.
+pub(super) enum Accepted {
+    Tcp(TcpStream),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
+
+/// Removes the socket's file at the end.
+#[derive(Debug)]
+pub(super) struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Socket {
+    pub(super) async fn bind(at: &Address) -> Result<Self, Error> {
+        match &at.place {
+            Place::Http { host, port, .. } | Place::Tcp { host, port } => {
+                let bare = host.trim_start_matches('[').trim_end_matches(']');
+                TcpListener::bind((bare, *port)).await.map(Self::Tcp).map_err(|it| explain(at, it))
+            }
+            Place::Unix(path) => Self::bind_unix(at, path).await,
+        }
+    }
+
+    #[cfg(unix)]
+    async fn bind_unix(at: &Address, path: &PathBuf) -> Result<Self, Error> {
+        let bound = match UnixListener::bind(path) {
+            // A server that was killed leaves its file behind: nobody answers there any more.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                match UnixStream::connect(path).await {
+                    Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
+                        std::fs::remove_file(path).and_then(|()| UnixListener::bind(path))
+                    }
+                    _ => Err(error),
+                }
+            }
+            bound => bound,
+        };
+        let listener = bound.map_err(|it| explain(at, it))?;
+        Ok(Self::Unix(listener, Removed(path.clone())))
+    }
+
+    #[cfg(not(unix))]
+    async fn bind_unix(_: &Address, _: &PathBuf) -> Result<Self, Error> {
+        Err(Error::misuse("this system has no Unix sockets: use tcp://"))
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map_or(0, |it| it.port()),
+            #[cfg(unix)]
+            Self::Unix(..) => 0,
+        }
+    }
+
+    pub(super) async fn accept(&self) -> io::Result<Accepted> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // Without this, small messages wait for the acknowledgement of the one before.
+                stream.set_nodelay(true)?;
+                Ok(Accepted::Tcp(stream))
+            }
+            #[cfg(unix)]
+            Self::Unix(listener, _) => Ok(Accepted::Unix(listener.accept().await?.0)),
+        }
+    }
+}
+
+fn explain(at: &Address, error: io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "something listens there already: end it, or choose another port (0: any free one)"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "this user may not listen there: ports below 1024 are the system's"
+        }
+        io::ErrorKind::NotFound => "there is no such host, or no such folder",
+        _ => "is the address this machine's own?",
+    };
+    Error::new(ErrorKind::Connect, format!("can't listen: {error}"))
+        .caused_by(error)
+        .with_hint(hint)
+        .with_target(at.to_string())
+        .in_phase("listen")
+}
