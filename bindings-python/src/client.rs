@@ -71,6 +71,11 @@ impl NativeClient {
         self.shared.number
     }
 
+    /// The session's id, where there is one: legacy HTTP only.
+    fn session_id(&self) -> Option<String> {
+        lock(&self.shared.client).as_ref().and_then(Client::session_id)
+    }
+
     /// Reaches the server. `stream` is one end of a pair of sockets, which is duplicated. The ticket.
     #[pyo3(signature = (mailbox, place, stream = None))]
     fn connect(&self, mailbox: &Mailbox, place: &[u8], stream: Option<i32>) -> PyResult<u64> {
@@ -348,7 +353,7 @@ fn describe(client: &Client) -> Raw {
     let server = client.server();
     let mut out = json::ObjectWriter::with_capacity(256);
     out.member("info", &server.info)
-        .member("revision", server.revision.as_str())
+        .member("revision", server.spoken().name())
         .raw("capabilities", server.capabilities.get())
         .member("instructions", &server.instructions);
     json::raw(out.finish())

@@ -24,6 +24,9 @@ pub(crate) struct Options {
     max_timeout: Option<f64>,
     client_info: Option<Implementation>,
     roots: Option<Vec<Root>>,
+    /// Names and values.
+    #[serde(default)]
+    headers: Vec<(String, String)>,
     max_message: Option<usize>,
     max_rounds: Option<usize>,
     #[serde(default)]
@@ -38,6 +41,7 @@ pub(crate) struct Options {
 pub(crate) struct Place {
     /// As errors name it.
     name: Option<String>,
+    url: Option<String>,
     #[serde(default)]
     argv: Vec<String>,
     #[serde(default)]
@@ -115,6 +119,7 @@ impl Options {
         let mut builder = Client::builder(target)
             .timeout(self.timeout.map(seconds))
             .max_timeout(self.max_timeout.map(seconds))
+            .headers(self.headers.iter().cloned())
             .validate(self.validate);
         if let Some(names) = &self.revisions {
             builder = builder.revisions(revisions(names)?);
@@ -155,6 +160,9 @@ fn revisions(names: &[String]) -> Result<Vec<Revision>, Error> {
 impl Place {
     /// Must be called inside the runtime. `stream` is one end of a pair of sockets.
     pub(crate) fn target(self, stream: Option<OwnedFd>) -> Result<Target, Error> {
+        if let Some(url) = &self.url {
+            return Target::url(url);
+        }
         let Some(stream) = stream else {
             let mut words = self.argv.into_iter();
             let program = words.next().ok_or_else(|| Error::misuse("a command needs a program"))?;

@@ -64,13 +64,6 @@ def test_what_can_not_be_meant_is_refused_at_once_with_the_mend(target, error, m
         assert mend in str(caught.value)
 
 
-def test_a_url_says_what_this_version_reaches():
-    with pytest.raises(NotSupported) as caught, SyncClient("http://127.0.0.1:1/mcp"):
-        pass
-    assert "stdio and in memory" in str(caught.value)
-    assert caught.value.target == "http://127.0.0.1:1/mcp"
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [

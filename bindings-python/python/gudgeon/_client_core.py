@@ -53,6 +53,11 @@ class Core:
 
         self.options = options
         self.place = place_of(target)
+        if isinstance(self.place, Url) and self.place.headers:
+            options = options.replaced(headers={**self.place.headers, **options.headers})
+            self.options = options
+        if options.headers and not (isinstance(self.place, Url) and self.place.has_headers):
+            raise ValueError("headers= is for http, https, ws and wss: this target takes none")
         self.native = Client(options.to_json())
         self.number: int = self.native.number
         self.restarts = isinstance(self.place, Command) and self.place.restart
@@ -73,16 +78,16 @@ class Core:
             return " ".join(place.argv)
         if isinstance(place, InMemory):
             return f"Server({place.server.name!r})"
-        return place.url if isinstance(place, Url) else type(place.transport).__name__
+        return str(place) if isinstance(place, Url) else type(place.transport).__name__
 
     def connect(self, stream: int | None = None) -> Steps:
         """Connects; `stream` is this side's end of a pair of sockets, where the other end is served already."""
         from ._json import encode
 
         place = self.place
-        if isinstance(place, Url):
-            raise place.refusal()
         said: dict[str, Any] = {"name": self.target_name()}
+        if isinstance(place, Url):
+            said = {"url": place.url}
         if isinstance(place, Command):
             said = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
         text = encode(said)

@@ -73,6 +73,7 @@ class Options:
         roots = given.get("roots")
         if callable(roots):
             self.callbacks["roots"] = roots
+        self.headers = _headers(given.get("headers"))
         self.roots = None if roots is None or callable(roots) else roots_of(roots)
         self._given = dict(given)
 
@@ -95,6 +96,7 @@ class Options:
                 "maxTimeout": given.get("max_timeout"),
                 "clientInfo": None if info is None else info.to_dict(),
                 "roots": self.roots,
+                "headers": list(self.headers.items()),
                 "maxMessage": given.get("max_message"),
                 "maxRounds": given.get("max_rounds"),
                 "validate": bool(given.get("validate", False)),
@@ -137,6 +139,18 @@ def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
             raise ValueError(f"a root is a URI such as 'file:///srv/shelf', not {one.uri!r}")
         out.append(one.to_dict())
     return out
+
+
+def _headers(given: Any) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError("headers= is a mapping of names to values")
+    for name, value in given.items():
+        # Not shown: it may be a secret.
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"headers= is made of texts: {name!r} is a {type(value).__name__}")
+    return dict(given)
 
 
 def _check_seconds(name: str, value: Any) -> None:

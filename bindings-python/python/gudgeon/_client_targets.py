@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import NotSupported
-
 _SCHEMES = ("http", "https", "ws", "wss", "tcp", "unix")
 _INTERPRETERS = {".py": sys.executable, ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "node", ".mts": "node"}
 
@@ -54,18 +52,20 @@ class Command:
 
 
 class Url:
-    """An address that a network would reach."""
+    """An address, and the headers that an entry of a host's configuration has for it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         self.url = url
+        self.headers = dict(headers or {})
 
-    def refusal(self) -> NotSupported:
-        return NotSupported(
-            f"this version reaches servers over stdio and in memory, not over {self.url.partition(':')[0]}",
-            hint='start the server as a command, such as ["python", "server.py"]',
-            target=self.url,
-            phase="connect",
-        )
+    @property
+    def has_headers(self) -> bool:
+        return self.url.partition(":")[0].lower() in ("http", "https", "ws", "wss")
+
+    def __str__(self) -> str:
+        # The query may hold a secret.
+        bare, question, _ = self.url.partition("?")
+        return f"{bare}?…" if question else bare
 
 
 class InMemory:
@@ -132,7 +132,15 @@ def _entry(entry: Mapping[str, Any]) -> Command | Url:
         raise ValueError('a mapping with "mcpServers" names several servers: ClientGroup takes it')
     url = entry.get("url")
     if url is not None and "command" not in entry:
-        return _url(url)
+        if not isinstance(url, str):
+            raise TypeError(f'"url" is a text, not {url!r}')
+        headers = entry.get("headers") or {}
+        if not isinstance(headers, Mapping):
+            raise TypeError(f'"headers" is a mapping of names to values, not a {type(headers).__name__}')
+        for name, value in headers.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                raise TypeError(f'"headers" is made of texts: {name!r} is a {type(value).__name__}')
+        return Url(_url(url).url, headers)
     command = entry.get("command")
     if not isinstance(command, str) or not command:
         raise ValueError(f'an entry of a host\'s configuration needs "command" or "url"; this one has {sorted(entry)}')

@@ -100,6 +100,10 @@ class Client:
         """
         Why a question is not answered, as JSON.
         """
+    def session_id(self, /) -> str | None:
+        """
+        The session's id, where there is one: legacy HTTP only.
+        """
     def set_roots(self, /, roots: bytes) -> None: ...
 
 @final

@@ -55,9 +55,9 @@ class _Peer:
 
     @property
     def session_id(self):
-        """The HTTP session's id; None over stdio and in memory."""
+        """The id of the HTTP session; None where there is none, as in the modern era and on other transports."""
         self._core.said("info")
-        return None  # only HTTP has sessions with ids
+        return self._core.native.session_id()
 
     def set_roots(self, roots, /):
         """Changes the roots; a legacy server is told so, and must have been told of some at the start."""
@@ -73,11 +73,13 @@ class Client(_Peer):
     The constructor does no input or output. Every property raises McpError until the client is connected.
 
     Args:
-        target: A command as a list of words or a `Command`; the Path of a file to run; a `Server`, served in memory;
-            an entry of a host's JSON configuration; or a `Transport`.
+        target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
+            file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
         timeout: Seconds without an answer or progress. Default 60; None for no limit.
         max_timeout: Seconds in all, however much progress is told. Default None.
+        headers: Sent with every HTTP request and with a WebSocket's first, such as {"Authorization": "Bearer …"}; to the
+            URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
         retry: "safe" (default) repeats reads, lists and repeatable tools when a `Command` with `restart=True` ended;
             "never", or a `Retry`.
@@ -91,7 +93,7 @@ class Client(_Peer):
     Raises:
         TypeError, ValueError: The target or an option can't be meant; the text says the mend.
 
-    Spec: Base Protocol › Versioning; Transports › stdio.
+    Spec: Base Protocol › Versioning; Transports.
 
     >>> import asyncio
     >>> from gudgeon import Client, Server
@@ -126,7 +128,8 @@ class Client(_Peer):
 
         Raises:
             ConnectFailed: The command can't be started, or ended before it answered; stderr's last lines are told.
-            NotSupported: No revision in common, or a URL.
+            AuthError: The server wants credentials, or others.
+            NotSupported: No revision in common.
             CallTimeout: It never answered.
 
         Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).

@@ -1,0 +1,101 @@
+"""The client's targets on a network; what HTTP itself demands is tested in Rust."""
+
+import asyncio
+import socket
+
+import pytest
+
+from gudgeon import Client, ClientGroup, SyncClient
+from gudgeon.errors import AuthError, ConnectFailed
+from http_mock import Mock
+
+
+def test_a_url_is_a_server_of_either_era():
+    with Mock(is_modern=True) as mock, SyncClient(mock.url) as client:
+        assert (client.revision, client.server.name, client.session_id) == ("2026-07-28", "mock", None)
+        assert client.call_tool("echo", {"region": "eu"}).text == "done"
+    assert mock.methods() == ["server/discover", "tools/list", "tools/call"]
+    assert mock.seen[-1][1]["mcp-param-region"] == "eu"
+
+    with Mock(is_modern=False) as mock:
+        with SyncClient(mock.url) as client:
+            assert (client.revision, client.session_id) == ("2025-11-25", "s-1")
+            assert client.call_tool("echo").text == "done"
+        assert mock.methods()[-1] == "DELETE"
+        assert mock.methods().index("GET") < mock.methods().index("tools/call")
+
+
+def test_async_and_many_at_once():
+    async def main(url):
+        async with Client(url) as client:
+            return await asyncio.gather(*(client.call_tool("echo") for _ in range(20)))
+
+    with Mock(is_modern=False) as mock:
+        assert [it.text for it in asyncio.run(main(mock.url))] == ["done"] * 20
+
+
+def test_headers_of_the_options_and_of_an_entry_go_with_every_request():
+    with Mock(is_modern=True) as mock:
+        entry = {"type": "http", "url": mock.url, "headers": {"X-Tenant": "a", "Authorization": "old"}}
+        with SyncClient(entry, headers={"Authorization": "Bearer secret"}) as client:
+            client.list_tools()
+        for _, headers, _ in mock.seen:
+            assert (headers["authorization"], headers["x-tenant"]) == ("Bearer secret", "a")
+
+
+def test_a_group_takes_urls():
+    async def main(url):
+        async with ClientGroup({"mcpServers": {"net": {"url": url}}}) as group:
+            return [tool.name for tool in await group.list_tools()]
+
+    with Mock(is_modern=True) as mock:
+        assert asyncio.run(main(mock.url)) == ["net_echo"]
+
+
+def test_credentials_that_are_missing_are_an_error_of_their_own():
+    with Mock(is_modern=True, status=401) as mock, pytest.raises(AuthError) as caught, SyncClient(mock.url):
+        pass
+    assert "HTTP 401" in str(caught.value) and "go away" in str(caught.value)
+    assert caught.value.target == mock.url
+
+
+def test_nobody_there_is_told_with_the_mend_and_without_the_query():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for scheme in ("http", "ws", "tcp"):
+        path = "" if scheme == "tcp" else "/mcp?key=secret"
+        with pytest.raises(ConnectFailed) as caught, SyncClient(f"{scheme}://127.0.0.1:{port}{path}"):
+            pass
+        assert caught.value.phase == "connect"
+        assert "is the server running?" in str(caught.value)
+        assert "secret" not in str(caught.value) and "secret" not in repr(caught.value.target)
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "error", "mend"),
+    [
+        ("http://127.0.0.1:1/mcp", {"A": 1}, TypeError, "'A' is a int"),
+        ("http://127.0.0.1:1/mcp", ["A"], TypeError, "mapping"),
+        (["python"], {"A": "b"}, ValueError, "http, https, ws and wss"),
+        ("tcp://127.0.0.1:1", {"A": "b"}, ValueError, "http, https, ws and wss"),
+        ({"url": 1}, None, TypeError, '"url"'),
+        ({"url": "http://a", "headers": {"A": 1}}, None, TypeError, "'A' is a int"),
+        ({"url": "nonsense"}, None, ValueError, "URL"),
+    ],
+)
+def test_headers_and_entries_are_checked_at_once(target, headers, error, mend):
+    with pytest.raises(error) as caught:
+        Client(target, headers=headers)
+    assert mend in str(caught.value)
+
+
+def test_a_header_that_can_not_be_sent_is_refused_without_its_value():
+    with pytest.raises(ValueError) as caught, SyncClient("http://127.0.0.1:1/mcp", headers={"A": "secret\nB: c"}):
+        pass
+    assert "line end" in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_a_url_without_its_port_says_so():
+    with pytest.raises(ValueError, match="tcp://host:port"), SyncClient("tcp://127.0.0.1"):
+        pass
