@@ -4,10 +4,14 @@
 export declare class NativeClient {
   /** Starts a program and connects to it: what comes of that is the reply to request 0. */
   static startCommand(command: string, settings: string, wake: () => void): NativeClient
+  /** Connects to a URL. `headers` is a JSON array of names with their values. */
+  static reachUrl(url: string, headers: string, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a stream that a server in this process serves. */
   static joinStream(stream: NativeStream, name: string, settings: string, wake: () => void): NativeClient
   /** Connects to whoever holds the other end of a new stream, which `takePeer` gives. */
   static openStream(name: string, settings: string, wake: () => void): NativeClient
+  /** The session's id, where there is one: legacy HTTP only. */
+  sessionId(): string | null
   /** What to do next; null when there is nothing. */
   takeBatch(): string | null
   /** Sends a request; its outcome comes under this number. */

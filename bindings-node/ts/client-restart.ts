@@ -38,6 +38,10 @@ export class RestartingWire {
     return this.#wire;
   }
 
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
+  }
+
   async request(what: string, params: Wire, options: RequestOptions = {}): Promise<Reply> {
     const end = performance.now() + this.#deadlineMs;
     const attempts = READS.test(what) || (what === "callTool" && this.#safeTools.has(params["name"])) ? this.#attempts : 1;

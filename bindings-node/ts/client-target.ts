@@ -1,12 +1,14 @@
 import { isObject } from "./content.js";
 import { coreOf } from "./core.js";
-import { NotSupported } from "./errors.js";
 import { checked, native, type NativeClient } from "./native.js";
 import { pump, serveMemory } from "./serving.js";
 import type { Command, Target, Transport } from "./types.js";
 
 const SCHEMES = ["http:", "https:", "ws:", "wss:", "tcp:", "unix:"];
-const REACHED = "a command ({ command, args }), a Server in this process, or a Transport of one's own";
+const TAKE_HEADERS = /^(https?|wss?):/i;
+const REACHED = "a URL, a command ({ command, args }), a Server in this process, or a Transport of one's own";
+
+type Headers = Readonly<Record<string, string>>;
 
 /** A server that can be reached, and how errors call it. */
 export interface Reached {
@@ -21,18 +23,44 @@ export interface Reached {
 }
 
 /** Does no input or output yet, but for a server in this process, which begins to serve. */
-export function reach(target: Target, place: string): Reached {
-  if (typeof target === "string" || target instanceof URL) throw unreachable(String(target), place);
+export function reach(target: Target, place: string, headers: Headers = {}): Reached {
+  if (typeof target === "string" || target instanceof URL) return url(String(target), headers, place);
   if (Array.isArray(target)) {
     const [command, ...args] = (target as unknown[]).map((word) => JSON.stringify(word));
     throw new TypeError(`${place}: a command is an object: { command: ${command}, args: [${args.join(", ")}] }`);
   }
   if (!isObject(target)) throw new TypeError(`${place}: ${String(target)} is nothing to connect to. Give ${REACHED}.`);
+  if ("url" in target && !("command" in target) && !isTransport(target)) {
+    return url(String(target.url), { ...headersOf(target.headers, place), ...headers }, place);
+  }
+  if (Object.keys(headers).length > 0) throw new TypeError(`${place}, headers: only http, https, ws and wss URLs take them`);
   if (isTransport(target)) return transport(target, place);
   if ("command" in target) return command(target as unknown as Command, place);
-  if ("url" in target) throw unreachable(String(target["url"]), place);
   if ("mcpServers" in target) throw new TypeError(`${place}: this is a whole configuration: ClientGroup.connect() takes it`);
   return server(target, place);
+}
+
+/** Headers of a host's configuration or of the options, checked. Their values may be secrets: none is shown. */
+export function headersOf(given: unknown, place: string): Headers {
+  if (given === undefined) return {};
+  if (!isObject(given)) throw new TypeError(`${place}, headers: an object of names and values`);
+  const wrong = Object.entries(given).find(([, value]) => typeof value !== "string");
+  if (wrong) throw new TypeError(`${place}, headers: ${JSON.stringify(wrong[0])} must be a text`);
+  return given as Headers;
+}
+
+function url(text: string, headers: Headers, place: string): Reached {
+  const scheme = /^([a-z][a-z0-9+.-]*:)./i.exec(text)?.[1]?.toLowerCase();
+  if (scheme === undefined || !SCHEMES.includes(scheme)) throw noUrl(text, place);
+  if (Object.keys(headers).length > 0 && !TAKE_HEADERS.test(text)) {
+    throw new TypeError(`${place}, headers: only http, https, ws and wss URLs take them`);
+  }
+  const named = JSON.stringify(Object.entries(headers));
+  return {
+    // The query may hold a secret.
+    name: text.replace(/\?.*$/s, "?…"),
+    open: (settings, wake) => checked(place, () => native().NativeClient.reachUrl(text, named, settings, wake)),
+  };
 }
 
 function command(given: Command, place: string): Reached {
@@ -83,15 +111,7 @@ function isTransport(target: object): target is Transport {
   return ["receive", "send", "close"].every((name) => typeof (target as Record<string, unknown>)[name] === "function");
 }
 
-function unreachable(text: string, place: string): Error {
-  const scheme = /^[a-z][a-z0-9+.-]*:(?=\/)/i.exec(text)?.[0].toLowerCase();
-  if (scheme !== undefined && SCHEMES.includes(scheme)) {
-    return new NotSupported(`${place}: this version of gudgeon can't connect to ${scheme}// URLs`, {
-      hint: `it connects to ${REACHED}`,
-      target: text,
-      phase: "connect",
-    });
-  }
+function noUrl(text: string, place: string): Error {
   const [command = "", ...args] = text.split(/\s+/);
   const mend = JSON.stringify({ command, args }).replaceAll(/"(command|args)":/g, " $1: ").replace(/,\s+args/, ", args").replace(/}$/, " }");
   return new TypeError(`${place}: ${JSON.stringify(text)} must be a URL (http, https, ws, wss, tcp, unix). A command is an object: ${mend}`);

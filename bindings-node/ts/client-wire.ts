@@ -79,6 +79,10 @@ export class ClientWire {
     return this.#reason === undefined;
   }
 
+  get sessionId(): string | undefined {
+    return this.#native.sessionId() ?? undefined;
+  }
+
   async connect(): Promise<Facts> {
     try {
       const reply = await new Promise<Reply>((resolve, reject) => {

@@ -3,7 +3,7 @@ import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { RestartingWire } from "./client-restart.js";
 import { toolResult } from "./client-result.js";
 import { Subscription } from "./client-subscription.js";
-import { reach, type Reached } from "./client-target.js";
+import { headersOf, reach, type Reached } from "./client-target.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
 import { isObject } from "./content.js";
 import { NotSupported } from "./errors.js";
@@ -43,7 +43,6 @@ export class Client implements AsyncDisposable {
   /** What the server declared. */
   readonly capabilities: Meta;
   readonly instructions: string | undefined;
-  readonly sessionId: string | undefined;
   readonly #wire: ClientWire | RestartingWire;
   readonly #served: Promise<void> | undefined;
 
@@ -54,16 +53,16 @@ export class Client implements AsyncDisposable {
     this.revision = facts.revision as Revision;
     this.capabilities = facts.capabilities;
     this.instructions = facts.instructions;
-    this.sessionId = undefined;
   }
 
   /**
    * Starts or reaches the server and agrees on a revision with it.
    *
-   * @param target - A command `{ command, args }`, a `Server` (served in memory), or a wire of one's own.
+   * @param target - A URL (http, https, ws, wss, tcp, unix), a command `{ command, args }`, a `Server` (served in memory), or a wire of one's own.
    * @param options - `timeoutMs` is by default 60,000; each option tells its own.
    * @throws ConnectFailed when the command can't be started or ends; with the last lines of its stderr.
-   * @throws NotSupported when no revision is in common, or the target is a URL.
+   * @throws NotSupported when no revision is in common.
+   * @throws AuthError when the server wants credentials, or others.
    * @throws CallTimeout when it never answers.
    *
    * Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
@@ -71,7 +70,7 @@ export class Client implements AsyncDisposable {
   static async connect(target: Target, options: ClientOptions = {}): Promise<Client> {
     const place = "Client.connect()";
     const settings = settingsOf(options, place);
-    const reached = reach(target, place);
+    const reached = reach(target, place, headersOf(options.headers, place));
     await reached.ready;
     const open = (): ClientWire => new ClientWire(options, reached.name, (wake) => reached.open(settings, wake));
     const wire = open();
@@ -82,6 +81,11 @@ export class Client implements AsyncDisposable {
     } catch (error) {
       throw (await failure()) ?? error;
     }
+  }
+
+  /** The id of the HTTP session; undefined where there is none, as in the modern era and on other transports. */
+  get sessionId(): string | undefined {
+    return this.#wire.sessionId;
   }
 
   /**

@@ -62,6 +62,23 @@ impl NativeClient {
         Self::open(target, &settings, wake, None)
     }
 
+    /// Connects to a URL. `headers` is a JSON array of names with their values.
+    #[napi(
+        factory,
+        catch_unwind,
+        ts_args_type = "url: string, headers: string, settings: string, wake: () => void"
+    )]
+    pub fn reach_url(
+        url: String,
+        headers: String,
+        settings: String,
+        wake: Wake,
+    ) -> napi::Result<Self> {
+        let target = Target::url(&url).map_err(misuse)?;
+        let headers = settings::headers(&headers).map_err(misuse)?;
+        Self::open_with(target, headers, &settings, wake, None)
+    }
+
     /// Connects to the other end of a stream that a server in this process serves.
     #[napi(
         factory,
@@ -88,6 +105,12 @@ impl NativeClient {
     pub fn open_stream(name: String, settings: String, wake: Wake) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
         Self::open(stream_target(ours, name)?, &settings, wake, Some(theirs))
+    }
+
+    /// The session's id, where there is one: legacy HTTP only.
+    #[napi(catch_unwind)]
+    pub fn session_id(&self) -> Option<String> {
+        lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
     /// What to do next; null when there is nothing.
@@ -195,8 +218,18 @@ impl NativeClient {
         wake: Wake,
         peer: Option<UnixStream>,
     ) -> napi::Result<Self> {
+        Self::open_with(target, Vec::new(), settings, wake, peer)
+    }
+
+    fn open_with(
+        target: Target,
+        headers: Vec<(String, String)>,
+        settings: &str,
+        wake: Wake,
+        peer: Option<UnixStream>,
+    ) -> napi::Result<Self> {
         let mut settings = Settings::parse(settings).map_err(misuse)?;
-        let builder = settings.apply(target).map_err(misuse)?;
+        let builder = settings.apply(target).map_err(misuse)?.headers(headers);
         let queue = Arc::new(Queue::new(wake));
         let questions = Questions::new(Arc::clone(&queue));
         let builder = hooked(builder, &settings, &queue, &questions);

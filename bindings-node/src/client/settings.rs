@@ -77,6 +77,11 @@ impl Settings {
     }
 }
 
+/// Names and values.
+pub(super) fn headers(json: &str) -> Result<Vec<(String, String)>, Error> {
+    parse("the headers", json)
+}
+
 pub(super) fn command(json: &str) -> Result<Target, Error> {
     let CommandLine { command, args, env, cwd } = parse("the command", json)?;
     let command = env

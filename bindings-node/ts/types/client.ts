@@ -49,6 +49,7 @@ export interface ClientOptions {
   timeoutMs?: number | undefined;
   /** Milliseconds in all, however much progress is told. Default: no limit. */
   maxTimeoutMs?: number | undefined;
+  /** Sent with every HTTP request and with a WebSocket's first, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
   auth?: unknown;
   clientInfo?: Implementation | undefined;

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+
+import { AuthError, Client, ClientGroup, ConnectFailed } from "gudgeon";
+
+const schema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+const results = {
+  "server/discover": {
+    resultType: "complete",
+    supportedVersions: ["2026-07-28"],
+    capabilities: { tools: {} },
+    _meta: { "io.modelcontextprotocol/serverInfo": { name: "mock", version: "1" } },
+  },
+  initialize: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "mock", version: "1" } },
+  "tools/list": { resultType: "complete", tools: [{ name: "echo", inputSchema: schema }] },
+  "tools/call": { resultType: "complete", content: [{ type: "text", text: "done" }] },
+};
+
+/** A server of one era; `seen` has what came: the JSON-RPC method, or that of HTTP. */
+async function mock(t, { isModern, status }) {
+  const seen = [];
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    const body = text === "" ? undefined : JSON.parse(text);
+    const method = body?.method ?? request.method;
+    seen.push({ method, headers: request.headers });
+    if (status) return response.writeHead(status).end("go away");
+    if (request.method === "GET") return response.writeHead(405).end();
+    if (body === undefined || body.id === undefined) return response.writeHead(202).end();
+    if (method === (isModern ? "initialize" : "server/discover")) return response.writeHead(400).end("what?");
+    const answer = JSON.stringify({ jsonrpc: "2.0", id: body.id, result: results[method] });
+    if (method === "tools/call") return response.writeHead(200, { "Content-Type": "text/event-stream" }).end(`data: ${answer}\n\n`);
+    const session = method === "initialize" ? { "Mcp-Session-Id": "s-1" } : {};
+    response.writeHead(200, { "Content-Type": "application/json", ...session }).end(answer);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${server.address().port}/mcp`, seen, methods: () => seen.map((one) => one.method) };
+}
+
+test("a URL is a server of the modern era", async (t) => {
+  const { url, seen, methods } = await mock(t, { isModern: true });
+  const client = await Client.connect(new URL(url));
+  assert.deepEqual([client.revision, client.server.name, client.sessionId], ["2026-07-28", "mock", undefined]);
+  assert.equal((await client.callTool("echo", { region: "eu" })).text, "done");
+  await client.close();
+  assert.deepEqual(methods(), ["server/discover", "tools/list", "tools/call"]);
+  assert.equal(seen[2].headers["mcp-param-region"], "eu");
+});
+
+test("a URL is a server of the eras before", async (t) => {
+  const { url, methods } = await mock(t, { isModern: false });
+  const client = await Client.connect(url);
+  assert.deepEqual([client.revision, client.sessionId], ["2025-11-25", "s-1"]);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => client.callTool("echo", {})));
+  assert.ok(answers.every(({ text }) => text === "done"));
+  await client.close();
+  assert.equal(methods().at(-1), "DELETE");
+  assert.ok(methods().indexOf("GET") < methods().indexOf("tools/call"));
+});
+
+test("headers of the options and of an entry go with every request", async (t) => {
+  const { url, seen } = await mock(t, { isModern: true });
+  const entry = { type: "http", url, headers: { "X-Tenant": "a", Authorization: "old" } };
+  const client = await Client.connect(entry, { headers: { Authorization: "Bearer secret" } });
+  await client.listTools();
+  await client.close();
+  for (const { headers } of seen) assert.deepEqual([headers.authorization, headers["x-tenant"]], ["Bearer secret", "a"]);
+});
+
+test("a group takes URLs", async (t) => {
+  const { url } = await mock(t, { isModern: true });
+  const group = await ClientGroup.connect({ mcpServers: { net: { url } } });
+  assert.deepEqual((await group.listTools()).map(({ name }) => name), ["net_echo"]);
+  await group.close();
+});
+
+test("missing credentials are an error of their own", async (t) => {
+  const { url } = await mock(t, { isModern: true, status: 401 });
+  await assert.rejects(Client.connect(url), (error) => error instanceof AuthError && /HTTP 401/.test(error.message) && error.target === url);
+});
+
+test("nobody there is told with the mend and without the query", async (t) => {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  for (const target of [`http://127.0.0.1:${port}/mcp?key=secret`, `ws://127.0.0.1:${port}/mcp?key=secret`, `tcp://127.0.0.1:${port}`]) {
+    await assert.rejects(Client.connect(target), (error) => {
+      assert.ok(error instanceof ConnectFailed);
+      assert.equal(error.phase, "connect");
+      assert.match(error.hint, /is the server running\?/);
+      assert.doesNotMatch(`${error.message} ${error.target}`, /secret/);
+      return true;
+    });
+  }
+});
+
+test("headers that can't be sent are refused at once, and their values are not shown", async () => {
+  for (const [target, headers, message] of [
+    ["http://127.0.0.1:1", { A: 1 }, /"A" must be a text/],
+    ["http://127.0.0.1:1", ["a"], /object of names and values/],
+    ["http://127.0.0.1:1", { A: "secret\nB: c" }, /line end/],
+    [{ command: "a" }, { A: "b" }, /only http, https, ws and wss/],
+    ["tcp://127.0.0.1:1", { A: "b" }, /only http, https, ws and wss/],
+    ["tcp://127.0.0.1", undefined, /tcp:\/\/host:port/],
+  ]) {
+    await assert.rejects(Client.connect(target, { headers }), (error) => {
+      assert.ok(error instanceof TypeError, String(error));
+      assert.match(error.message, message);
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
+  }
+});
