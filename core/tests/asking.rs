@@ -246,7 +246,14 @@ fn returned_questions_become_requests_and_the_handler_runs_again() {
     for key in ["a", "b"] {
         assert!(again.context.answers.get(key, Method::Elicit, form.get()).is_some(), "{key}");
     }
-    server.done(&again, Ok(Reply::Text("done".into())));
+    server.done(&again, Ok(questions(&["a", "c"])));
+    let third = server.said();
+    server.hear(&json!({"jsonrpc": "2.0", "id": third["id"], "result": yes()}));
+    let last = server.running();
+    for key in ["a", "b", "c"] {
+        assert!(last.context.answers.get(key, Method::Elicit, form.get()).is_some(), "{key}");
+    }
+    server.done(&last, Ok(Reply::Text("done".into())));
     assert_eq!(server.said()["result"]["content"][0]["text"], "done");
 }
 

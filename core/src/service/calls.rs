@@ -123,6 +123,7 @@ impl Calls {
             }
             Outcome::Waiting => Finished::Forgotten,
             Outcome::Complete(run) => {
+                self.running.keep_answers(call, &run.context.answers);
                 self.effects.push_back(Effect::Run(run));
                 Finished::Forgotten
             }

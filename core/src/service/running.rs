@@ -9,7 +9,7 @@ use std::{
 use crate::{
     protocol::Request,
     router::{Finish, Handler},
-    session::{CallId, server::CallContext},
+    session::{CallId, asking::Answers, server::CallContext},
     wire::Wire,
 };
 
@@ -59,6 +59,13 @@ impl RunningCalls {
             self.deadlines.pop();
         }
         running
+    }
+
+    /// What was answered so far counts in the next round as well.
+    pub(super) fn keep_answers(&mut self, call: CallId, answers: &Answers) {
+        if let Some(kept) = self.calls.get_mut(&call).and_then(|it| it.kept.as_mut()) {
+            kept.context.answers = answers.clone();
+        }
     }
 
     pub(super) fn len(&self) -> usize {
