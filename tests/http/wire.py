@@ -202,13 +202,17 @@ class Connection:
         """All events to the end of the stream."""
         return list(iter(self.event, None))
 
-    def message(self, within=None):
+    def message(self, within=TIMEOUT):
         """The next JSON-RPC message of an event stream; priming events and comments are passed over."""
-        with self.patience(within):
-            while event := self.event():
-                if event.data:
-                    return event.json()
-        raise Gone("the event stream ended")
+        until = time.monotonic() + within
+        while (left := until - time.monotonic()) > 0:
+            with self.patience(left):
+                event = self.event(comments=True)
+            if event is None:
+                raise Gone("the event stream ended")
+            if event.data:
+                return event.json()
+        raise TimeoutError(f"no message within {within} s")
 
     def messages(self):
         """All JSON-RPC messages to the end of the stream."""
@@ -225,16 +229,13 @@ class Connection:
 
     def no_message(self, seconds):
         """Whether no JSON-RPC message comes for so long; comments may."""
-        until = time.monotonic() + seconds
         try:
-            while (left := until - time.monotonic()) > 0:
-                with self.patience(left):
-                    event = self.event(comments=True)
-                if event is None or event.data:
-                    return False
+            self.message(seconds)
         except TimeoutError:
+            return True
+        except Gone:
             pass
-        return True
+        return False
 
     def ends(self, within=TIMEOUT):
         """Whether the server closes the connection in that time; what else comes is thrown away."""
@@ -299,15 +300,14 @@ class ToTheEnd:
 
 
 class _Patience:
-    """Another timeout for a while; None leaves the one there is."""
+    """Another timeout for a while."""
 
     def __init__(self, of, seconds):
         self.of, self.seconds = of, seconds
 
     def __enter__(self):
         self.before = self.of.gettimeout()
-        if self.seconds is not None:
-            self.of.settimeout(self.seconds)
+        self.of.settimeout(self.seconds)
 
     def __exit__(self, *_):
         if self.of.fileno() >= 0:
