@@ -66,10 +66,10 @@ impl Address {
     }
 
     /// The address with the port that the system chose.
-    pub(super) fn url(&self, port: u16) -> String {
+    pub(super) fn url(&self, port: u16, has_tls: bool) -> String {
         match &self.place {
             Place::Http { is_secure, host, path, .. } => {
-                let scheme = if *is_secure { "https" } else { "http" };
+                let scheme = if *is_secure || has_tls { "https" } else { "http" };
                 format!("{scheme}://{host}:{port}{path}")
             }
             Place::Tcp { host, .. } => format!("tcp://{host}:{port}"),
@@ -139,8 +139,10 @@ impl FromStr for Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Http { port, .. } | Place::Tcp { port, .. } => f.write_str(&self.url(*port)),
-            Place::Unix(_) => f.write_str(&self.url(0)),
+            Place::Http { port, .. } | Place::Tcp { port, .. } => {
+                f.write_str(&self.url(*port, false))
+            }
+            Place::Unix(_) => f.write_str(&self.url(0, false)),
         }
     }
 }

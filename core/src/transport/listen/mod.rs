@@ -3,24 +3,29 @@
 mod address;
 mod options;
 mod socket;
+mod tls;
 
 use std::{
     fmt, io,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use tokio::{
+    io::{AsyncRead, AsyncWrite, split},
     sync::{mpsc, watch},
     task::JoinHandle,
+    time::timeout,
 };
+use tokio_rustls::TlsAcceptor;
 
 pub use self::{address::Address, options::ListenOptions};
 use self::{
     address::Place,
     socket::{Accepted, Socket},
 };
-use super::http::server::{self as http, Patience};
+use super::{http::server as http, lane::Connected, lines::Lines, patience::Patience};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
     error::Error,
@@ -46,6 +51,15 @@ pub(crate) struct Peers {
     pub(crate) shell: Arc<dyn Shell>,
     pub(crate) patience: Patience,
     pub(crate) max_headers: usize,
+    max_message: usize,
+    protocol: Protocol,
+}
+
+/// What is spoken on a connection.
+enum Protocol {
+    Http,
+    Https(TlsAcceptor),
+    Lines,
 }
 
 /// A server that listens. It ends when this is dropped; [`Listening::shut_down`] ends it in good order.
@@ -71,8 +85,9 @@ pub async fn listen(
     shell: Arc<dyn Shell>,
     options: ListenOptions,
 ) -> Result<Listening, Error> {
-    let socket = Socket::bind(at).await?;
-    let url = at.url(socket.port());
+    let protocol = Protocol::of(at, options.tls.as_ref())?;
+    let socket = Socket::bind(at, options.shares_port).await?;
+    let url = at.url(socket.port(), options.tls.is_some());
     let warning = (!at.is_loopback() && !options.has_auth).then(|| {
         format!(
             "{url} can be reached from other machines, and anybody who reaches it may call: listen at 127.0.0.1, \
@@ -87,10 +102,12 @@ pub async fn listen(
         shell: Arc::clone(&shell),
         patience: Patience { header: options.header_timeout, idle: options.idle_timeout },
         max_headers: options.max_headers,
+        max_message: options.max_message,
+        protocol,
     });
     let (stage, stages) = watch::channel(Stage::Open);
     let (held, open) = mpsc::channel(1);
-    let accepting = accept(socket, at.clone(), Arc::clone(&peers), stages, held);
+    let accepting = accept(socket, peers, stages, held);
     let tasks = vec![
         tokio::spawn(accepting),
         tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell))),
@@ -125,9 +142,9 @@ impl Listening {
         let mut open = self.open.lock().await;
         self.stage.send_replace(Stage::Closing);
         self.shell.run(self.server.shut_down());
-        let _ = tokio::time::timeout(self.grace, self.server.is_idle()).await;
+        let _ = timeout(self.grace, self.server.is_idle()).await;
         self.shell.run(self.server.close());
-        let _ = tokio::time::timeout(LAST_WORDS, open.recv()).await;
+        let _ = timeout(LAST_WORDS, open.recv()).await;
         self.stop();
     }
 
@@ -154,7 +171,6 @@ impl fmt::Debug for Listening {
 /// Lets clients in until the server closes. `held` is everybody's sign that somebody is still there.
 async fn accept(
     socket: Socket,
-    at: Address,
     peers: Arc<Peers>,
     stages: watch::Receiver<Stage>,
     held: mpsc::Sender<()>,
@@ -168,9 +184,12 @@ async fn accept(
         match accepted {
             Ok(stream) => {
                 let (peers, stages, held) = (Arc::clone(&peers), stages.clone(), held.clone());
-                let is_http = matches!(at.place, Place::Http { .. });
                 tokio::spawn(async move {
-                    serve(is_http, stream, peers, stages).await;
+                    match stream {
+                        Accepted::Tcp(stream) => serve(peers, stream, stages).await,
+                        #[cfg(unix)]
+                        Accepted::Unix(stream) => serve(peers, stream, stages).await,
+                    }
                     drop(held);
                 });
             }
@@ -189,13 +208,52 @@ fn is_of_one_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | InvalidInput)
 }
 
-async fn serve(is_http: bool, stream: Accepted, peers: Arc<Peers>, stages: watch::Receiver<Stage>) {
-    match stream {
-        Accepted::Tcp(stream) if is_http => http::serve(peers, stream, stages).await,
-        Accepted::Tcp(_) => (),
-        #[cfg(unix)]
-        Accepted::Unix(_) => (),
+async fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: watch::Receiver<Stage>)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    match &peers.protocol {
+        Protocol::Http => http::serve(peers, stream, stage).await,
+        Protocol::Https(acceptor) => {
+            // Not part of the future that every plain connection keeps.
+            let shaken = Box::pin(timeout(peers.patience.header, acceptor.accept(stream)));
+            if let Ok(Ok(stream)) = shaken.await {
+                http::serve(peers, stream, stage).await;
+            }
+        }
+        Protocol::Lines => {
+            let (reader, writer) = split(stream);
+            let patience = |bytes| peers.patience.for_bytes(bytes);
+            let lines = Lines { limit: peers.max_message, patience };
+            let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
+            tokio::select! {
+                () = lines.serve(connected, reader, writer, std::future::ready(())) => (),
+                () = closed(&mut stage) => (),
+            }
+        }
     }
+}
+
+impl Protocol {
+    fn of(at: &Address, tls: Option<&(PathBuf, PathBuf)>) -> Result<Self, Error> {
+        match (&at.place, tls) {
+            (Place::Http { .. }, Some((chain, key))) => Ok(Self::Https(tls::acceptor(chain, key)?)),
+            (Place::Http { is_secure: true, .. }, None) => Err(Error::misuse(format!(
+                "{at} needs a certificate: give the option tls its two files, or write http://"
+            ))),
+            (Place::Http { .. }, None) => Ok(Self::Http),
+            (Place::Tcp { .. } | Place::Unix(_), None) => Ok(Self::Lines),
+            (Place::Tcp { .. } | Place::Unix(_), Some(_)) => Err(Error::misuse(format!(
+                "{at} is not encrypted: write https://, or leave the option tls out"
+            ))),
+        }
+    }
+}
+
+/// Returns once everything is given up.
+pub(crate) async fn closed(stage: &mut watch::Receiver<Stage>) {
+    // A server that was dropped is closed as well.
+    let _ = stage.wait_for(|it| *it == Stage::Closed).await;
 }
 
 /// Ticks whenever a deadline has come; never returns.

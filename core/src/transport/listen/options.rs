@@ -19,6 +19,8 @@ pub struct ListenOptions {
     pub shutdown_grace: Duration,
     /// The longest message of a line: bytes.
     pub max_message: usize,
+    /// Whether other processes may listen at the same port; the system spreads connections over them.
+    pub shares_port: bool,
     /// Whether callers have to prove who they are.
     pub has_auth: bool,
 }
@@ -32,6 +34,7 @@ impl Default for ListenOptions {
             tls: None,
             shutdown_grace: Duration::from_secs(10),
             max_message: DEFAULT_LINE_LIMIT,
+            shares_port: false,
             has_auth: false,
         }
     }

@@ -2,19 +2,25 @@
 
 use std::{io, path::PathBuf};
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 #[cfg(unix)]
 use tokio::net::{UnixListener, UnixStream};
 
 use super::{Address, address::Place};
 use crate::error::{Error, ErrorKind};
 
+/// Connections that wait to be taken.
+const BACKLOG: u32 = 1024;
+
 /// A bound socket.
 #[derive(Debug)]
 pub(super) enum Socket {
     Tcp(TcpListener),
     #[cfg(unix)]
-    Unix(UnixListener, Removed),
+    Unix {
+        listener: UnixListener,
+        _file: Removed,
+    },
 }
 
 /// A connection that was taken.
@@ -35,11 +41,15 @@ impl Drop for Removed {
 }
 
 impl Socket {
-    pub(super) async fn bind(at: &Address) -> Result<Self, Error> {
+    pub(super) async fn bind(at: &Address, shares_port: bool) -> Result<Self, Error> {
         match &at.place {
             Place::Http { host, port, .. } | Place::Tcp { host, port } => {
                 let bare = host.trim_start_matches('[').trim_end_matches(']');
-                TcpListener::bind((bare, *port)).await.map(Self::Tcp).map_err(|it| explain(at, it))
+                let bound = match shares_port {
+                    false => TcpListener::bind((bare, *port)).await,
+                    true => bind_shared(bare, *port).await,
+                };
+                bound.map(Self::Tcp).map_err(|it| explain(at, it))
             }
             Place::Unix(path) => Self::bind_unix(at, path).await,
         }
@@ -60,7 +70,7 @@ impl Socket {
             bound => bound,
         };
         let listener = bound.map_err(|it| explain(at, it))?;
-        Ok(Self::Unix(listener, Removed(path.clone())))
+        Ok(Self::Unix { listener, _file: Removed(path.clone()) })
     }
 
     #[cfg(not(unix))]
@@ -72,7 +82,7 @@ impl Socket {
         match self {
             Self::Tcp(listener) => listener.local_addr().map_or(0, |it| it.port()),
             #[cfg(unix)]
-            Self::Unix(..) => 0,
+            Self::Unix { .. } => 0,
         }
     }
 
@@ -85,9 +95,25 @@ impl Socket {
                 Ok(Accepted::Tcp(stream))
             }
             #[cfg(unix)]
-            Self::Unix(listener, _) => Ok(Accepted::Unix(listener.accept().await?.0)),
+            Self::Unix { listener, .. } => Ok(Accepted::Unix(listener.accept().await?.0)),
         }
     }
+}
+
+/// Listens beside other processes at the same port.
+async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
+    let mut refused = io::Error::from(io::ErrorKind::NotFound);
+    for address in tokio::net::lookup_host((host, port)).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        #[cfg(unix)]
+        socket.set_reuseport(true)?;
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(BACKLOG)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
 }
 
 fn explain(at: &Address, error: io::Error) -> Error {

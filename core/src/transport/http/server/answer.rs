@@ -169,6 +169,12 @@ pub(crate) struct AnswerBody {
 }
 
 impl AnswerBody {
+    /// The answer after which the connection is something else.
+    pub(super) fn switching(headers: HeaderMap) -> Response<Self> {
+        let body = Self { first: Bytes::new(), rest: None };
+        response(StatusCode::SWITCHING_PROTOCOLS, headers, body)
+    }
+
     /// The answer that one part is.
     pub(super) fn of(part: Part) -> Response<Self> {
         match part {

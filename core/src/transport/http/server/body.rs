@@ -9,19 +9,18 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
-use super::watch::fair;
-use crate::service::Refused;
+use crate::{service::Refused, transport::patience::Patience};
 
 /// A body over the limit is read on for so long, so that the client gets to read why it was refused.
 const DRAIN: Duration = Duration::from_secs(1);
 /// And up to this many times the limit.
 const DRAIN_FACTOR: usize = 4;
 
-/// `idle` without progress is too long, and so is a rate that never gets going.
+/// What makes no progress is too slow, and so is what never gets going.
 pub(super) async fn read<B>(
     body: B,
     limit: usize,
-    idle: Duration,
+    patience: Patience,
     waits_for_leave: bool,
 ) -> Result<Bytes, Refused>
 where
@@ -40,7 +39,7 @@ where
     let mut rest = BytesMut::new();
     loop {
         let read = first.len() + rest.len();
-        let deadline = (begun + idle + fair(read as u64)).min(Instant::now() + idle);
+        let deadline = (begun + patience.for_bytes(read)).min(Instant::now() + patience.idle);
         let frame = poll_fn(|context| body.as_mut().poll_frame(context));
         let frame = match tokio::time::timeout_at(deadline.into(), frame).await {
             Err(_) => return Err(Refused::BodyTooSlow),

@@ -4,17 +4,19 @@ mod answer;
 mod body;
 mod watch;
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use http::{Request, Response, header};
 use http_body::Body;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn, upgrade::OnUpgrade};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     sync::watch::Receiver,
 };
 
-pub(crate) use self::watch::Patience;
 use self::{
     answer::{AnswerBody, Awaited, Mailbox},
     watch::{Watch, Watched},
@@ -22,7 +24,11 @@ use self::{
 use super::io::HyperIo;
 use crate::{
     driver::{EndpointServer, Shell},
-    transport::listen::{Peers, Stage},
+    transport::{
+        listen::{Peers, Stage},
+        patience::Patience,
+        websocket::server as websocket,
+    },
 };
 
 /// What hyper buffers at most of one connection, beside heads.
@@ -33,26 +39,28 @@ pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: Receiver<S
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let watch = Watch::new(peers.patience);
+    let line = Arc::new(Line { watch: Watch::new(peers.patience), upgrade: Mutex::default() });
     let service = service_fn(|request: Request<Incoming>| {
-        let (peers, watch) = (Arc::clone(&peers), Arc::clone(&watch));
-        async move { Ok::<_, Infallible>(exchange(&peers, &watch, request).await) }
+        let (peers, line) = (Arc::clone(&peers), Arc::clone(&line));
+        async move { Ok::<_, Infallible>(exchange(&peers, &line, request).await) }
     });
-    let io = HyperIo(Watched { stream, watch: Arc::clone(&watch) });
+    let io = HyperIo(Watched { stream, watch: Arc::clone(&line.watch) });
     let connection = http1::Builder::new()
         .max_buf_size(peers.max_headers.max(BUFFER))
         .max_header_size(peers.max_headers)
-        .serve_connection(io, service);
+        .serve_connection(io, service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
-    let mut expired = std::pin::pin!(watch.expired());
+    let mut expired = std::pin::pin!(line.watch.expired());
     loop {
         tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
+            ended = connection.as_mut() => match ended {
+                Ok(()) => break,
+                Err(error) => {
                     tracing::debug!(%error, "a connection broke");
+                    return;
                 }
-                return;
-            }
+            },
             () = expired.as_mut() => return,
             changed = stage.changed() => match *stage.borrow() {
                 Stage::Closing if changed.is_ok() => connection.as_mut().graceful_shutdown(),
@@ -60,15 +68,49 @@ where
             }
         }
     }
+    let upgrade = line.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(upgrade) = upgrade
+        && let Ok(upgraded) = upgrade.await
+        && let Ok(parts) = upgraded.downcast::<HyperIo<Watched<S>>>()
+    {
+        let stream = parts.io.0.stream;
+        // Not part of the future that every connection keeps.
+        Box::pin(websocket::serve(peers, stream, parts.read_buf, stage)).await;
+    }
+}
+
+/// One connection.
+struct Line {
+    watch: Arc<Watch>,
+    /// It becomes a WebSocket.
+    upgrade: Mutex<Option<OnUpgrade>>,
 }
 
 async fn exchange(
     peers: &Peers,
-    watch: &Arc<Watch>,
-    request: Request<Incoming>,
+    line: &Line,
+    mut request: Request<Incoming>,
 ) -> Response<AnswerBody> {
-    watch.busy();
-    answer(&peers.server, &peers.shell, Some(watch), peers.patience.idle, request).await
+    line.watch.busy();
+    if request.headers().contains_key(header::UPGRADE) {
+        let upgrade = hyper::upgrade::on(&mut request);
+        let (head, body) = request.into_parts();
+        if websocket::is_asked_for(&head) {
+            let shaken =
+                peers.server.admit_upgrade(&head).and_then(|()| websocket::shake_hands(&head));
+            let answer = match shaken {
+                Ok(headers) => {
+                    *line.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
+                    AnswerBody::switching(headers)
+                }
+                Err(refusal) => AnswerBody::of(refusal),
+            };
+            line.watch.idle();
+            return answer;
+        }
+        request = Request::from_parts(head, body);
+    }
+    answer(&peers.server, &peers.shell, Some(&line.watch), peers.patience, request).await
 }
 
 /// Answers one request, whoever reads and writes it.
@@ -76,12 +118,12 @@ async fn answer<B: Body>(
     server: &Arc<EndpointServer>,
     shell: &Arc<dyn Shell>,
     watch: Option<&Arc<Watch>>,
-    idle: Duration,
+    patience: Patience,
     request: Request<B>,
 ) -> Response<AnswerBody> {
     let (head, body) = request.into_parts();
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let body = match body::read(body, server.max_body(), idle, waits_for_leave).await {
+    let body = match body::read(body, server.max_body(), patience, waits_for_leave).await {
         Ok(body) => body,
         Err(refused) => {
             watch.inspect(|it| it.idle());

@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tokio::{
@@ -13,17 +13,7 @@ use tokio::{
     sync::Notify,
 };
 
-/// Who is slower than this for long is cut off: bytes a second.
-pub(super) const MIN_RATE: u64 = 1024;
-
-/// Times that a connection keeps to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// For a request's head, from its first byte on.
-    pub(crate) header: Duration,
-    /// Without a request, or without progress.
-    pub(crate) idle: Duration,
-}
+use crate::transport::patience::Patience;
 
 /// What one connection is doing.
 #[derive(Debug)]
@@ -38,7 +28,7 @@ struct State {
     phase: Phase,
     since: Instant,
     /// Since when the peer leaves something unread, and how much it took since.
-    stuck: Option<(Instant, u64)>,
+    stuck: Option<(Instant, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -93,7 +83,7 @@ impl Watch {
 
     fn deadline(&self) -> Option<Instant> {
         let state = self.lock();
-        let unread = state.stuck.map(|(since, taken)| since + self.patience.idle + fair(taken));
+        let unread = state.stuck.map(|(since, taken)| since + self.patience.for_bytes(taken));
         let unsent = match state.phase {
             Phase::Idle => Some(state.since + self.patience.idle),
             Phase::Head => Some(state.since + self.patience.header),
@@ -116,18 +106,13 @@ impl Watch {
             state.stuck = None;
         } else {
             let stuck = state.stuck.get_or_insert_with(|| (Instant::now(), 0));
-            stuck.1 += taken as u64;
+            stuck.1 += taken;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// How long so many bytes may take.
-pub(super) fn fair(bytes: u64) -> Duration {
-    Duration::from_millis(bytes * 1000 / MIN_RATE)
 }
 
 /// A stream whose progress is watched.

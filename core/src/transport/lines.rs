@@ -1,0 +1,90 @@
+//! Serves one message a line, over any pair of byte streams.
+
+use std::{pin::pin, time::Duration};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::lane::{Connected, Lane};
+use crate::framing::{Frame, LineDecoder, encode_line};
+
+const CHUNK: usize = 16 * 1024;
+/// A buffer that grew beyond this is given back.
+const KEPT_CAPACITY: usize = 64 * 1024;
+/// How long a peer has to take what is queued at the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How one connection's lines are read and written.
+pub(crate) struct Lines<T> {
+    /// The longest line: bytes.
+    pub(crate) limit: usize,
+    /// How long so many bytes may take to be written.
+    pub(crate) patience: T,
+}
+
+impl<T: Fn(usize) -> Duration> Lines<T> {
+    /// Until the input ends, or the server ends the connection. `last` is awaited after the input has ended.
+    pub(crate) async fn serve<R, W>(
+        self,
+        connected: Connected,
+        reader: R,
+        writer: W,
+        last: impl Future<Output = ()>,
+    ) where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let lane = connected.lane();
+        let mut writing = pin!(self.write(&lane, writer));
+        let reading = async {
+            self.read(&connected, reader).await;
+            last.await;
+        };
+        tokio::select! {
+            () = reading => (),
+            () = &mut writing => return,
+        }
+        drop(connected);
+        let _ = tokio::time::timeout(LAST_WORDS, writing).await;
+    }
+
+    async fn read<R: AsyncRead + Unpin>(&self, connected: &Connected, mut reader: R) {
+        let mut decoder = LineDecoder::new(self.limit);
+        let mut chunk = vec![0; CHUNK];
+        let pass = |frame: Frame<'_>| match frame {
+            Frame::Line(line) => connected.message(line),
+            Frame::TooLong { limit } => connected.too_long(limit),
+        };
+        while let Ok(count @ 1..) = reader.read(&mut chunk).await {
+            let mut rest = &chunk[..count];
+            while let Some(frame) = decoder.next(&mut rest) {
+                pass(frame);
+            }
+            connected.has_room().await;
+        }
+        // A last line without a newline still counts.
+        if let Some(frame) = decoder.finish() {
+            pass(frame);
+        }
+    }
+
+    /// Writes lines, many at once, until the end.
+    async fn write<W: AsyncWrite + Unpin>(&self, lane: &Lane, mut writer: W) {
+        let mut frames = Vec::new();
+        let mut bytes = Vec::new();
+        while lane.take(&mut frames).await {
+            let taken = frames.iter().map(Vec::len).sum();
+            frames.drain(..).for_each(|frame| encode_line(&frame, &mut bytes));
+            let written = async {
+                writer.write_all(&bytes).await?;
+                writer.flush().await
+            };
+            match tokio::time::timeout((self.patience)(bytes.len()), written).await {
+                Ok(Ok(())) => lane.wrote(taken),
+                Ok(Err(_)) | Err(_) => return,
+            }
+            bytes.clear();
+            bytes.shrink_to(KEPT_CAPACITY);
+        }
+        let _ = writer.shutdown().await;
+    }
+}

@@ -1,0 +1,38 @@
+//! Certificates, from files.
+
+use std::{path::Path, sync::Arc};
+
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::error::Error;
+
+/// Reads the certificate chain and its key, both PEM.
+pub(super) fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
+    let certificates = CertificateDer::pem_file_iter(chain)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|it| unusable("certificate", chain, &it))?;
+    if certificates.is_empty() {
+        return Err(unusable("certificate", chain, &"it holds no certificate in PEM"));
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|it| unusable("key", key, &it))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|it| Error::misuse(format!("TLS can't be set up: {it}")))?
+        .with_no_client_auth()
+        .with_single_cert(certificates, private)
+        .map_err(|it| {
+            unusable("key", key, &format!("it does not fit {}: {it}", chain.display()))
+        })?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+fn unusable(what: &str, path: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::misuse(format!("the {what} of TLS, {}, can't be used: {why}", path.display()))
+        .with_hint("tls names two PEM files: the certificate chain, then its key")
+}

@@ -1,0 +1,170 @@
+//! A WebSocket from a client, once HTTP has been left behind.
+
+use std::{sync::Arc, time::Duration};
+
+use ::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch::Receiver,
+    time::timeout,
+};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Error, Message,
+        handshake::derive_accept_key,
+        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
+    },
+};
+
+use super::SUBPROTOCOL;
+use crate::{
+    service::Part,
+    transport::{
+        lane::Connected,
+        listen::{Peers, Stage, closed},
+    },
+};
+
+/// Memory for reading that each connection has at once.
+const READ_BUFFER: usize = 4 * 1024;
+/// Frames are gathered up to this before they are written.
+const WRITE_BUFFER: usize = 16 * 1024;
+/// How long a client has to say goodbye.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Whether a request asks for a WebSocket.
+pub(crate) fn is_asked_for(head: &Parts) -> bool {
+    head.method == Method::GET && lists(&head.headers, header::UPGRADE, "websocket")
+}
+
+/// The head of the answer that opens one, or the answer that does not (RFC 6455, 4.2).
+pub(crate) fn shake_hands(head: &Parts) -> Result<HeaderMap, Part> {
+    let headers = &head.headers;
+    let mut answer = HeaderMap::new();
+    if headers.get(header::SEC_WEBSOCKET_VERSION).is_none_or(|it| it != "13") {
+        answer.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        let status = StatusCode::UPGRADE_REQUIRED;
+        return Err(Part::Head { status, headers: answer, body: Vec::new(), more: false });
+    }
+    let key = headers.get(header::SEC_WEBSOCKET_KEY).map_or(&b""[..], HeaderValue::as_bytes);
+    let is_key = STANDARD.decode(key).is_ok_and(|it| it.len() == 16);
+    let accepted = HeaderValue::from_str(&derive_accept_key(key)).ok();
+    let (true, true, Some(accepted)) =
+        (is_key, lists(headers, header::CONNECTION, "upgrade"), accepted)
+    else {
+        let status = StatusCode::BAD_REQUEST;
+        return Err(Part::Head { status, headers: answer, body: Vec::new(), more: false });
+    };
+    answer.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    answer.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    answer.insert(header::SEC_WEBSOCKET_ACCEPT, accepted);
+    if lists(headers, header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+        answer.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+    }
+    Ok(answer)
+}
+
+fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
+    let words = headers.get_all(name).into_iter().filter_map(|it| it.to_str().ok());
+    words.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(word))
+}
+
+/// Until either side closes it. `read` came already.
+pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, read: Bytes, mut stage: Receiver<Stage>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let limit = peers.server.max_body();
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit));
+    let mut socket =
+        WebSocketStream::from_partially_read(stream, read.into(), Role::Server, Some(config)).await;
+    let ending = talk(&peers, &mut socket, &mut stage).await;
+    let goodbye = async {
+        if let Some((code, reason)) = ending {
+            socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
+        }
+        while socket.next().await.transpose()?.is_some() {}
+        Ok::<_, Error>(())
+    };
+    let _ = timeout(LAST_WORDS, goodbye).await;
+}
+
+/// Why it ends, where that is to be said.
+async fn talk<S>(
+    peers: &Arc<Peers>,
+    socket: &mut WebSocketStream<S>,
+    stage: &mut Receiver<Stage>,
+) -> Option<(CloseCode, &'static str)>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
+    let lane = connected.lane();
+    let mut frames = Vec::new();
+    let mut is_asked = false;
+    loop {
+        let reading = async {
+            connected.has_room().await;
+            timeout(peers.patience.idle, socket.next()).await
+        };
+        tokio::select! {
+            biased;
+            is_open = lane.take(&mut frames) => {
+                if !is_open {
+                    return Some((CloseCode::Away, "the server is shutting down"));
+                }
+                let bytes = frames.iter().map(Vec::len).sum();
+                let writing = async {
+                    for frame in frames.drain(..) {
+                        let Ok(text) = String::from_utf8(frame) else { continue };
+                        socket.feed(Message::text(text)).await?;
+                    }
+                    socket.flush().await
+                };
+                match timeout(peers.patience.for_bytes(bytes), writing).await {
+                    Ok(Ok(())) => lane.wrote(bytes),
+                    Ok(Err(_)) | Err(_) => return None,
+                }
+            }
+            arrived = reading => {
+                let Ok(arrived) = arrived else {
+                    // Quiet for long: is anybody there?
+                    if std::mem::replace(&mut is_asked, true)
+                        || socket.send(Message::Ping(Bytes::new())).await.is_err()
+                    {
+                        return None;
+                    }
+                    continue;
+                };
+                is_asked = false;
+                match arrived {
+                    Some(Ok(Message::Text(text))) => connected.message(text.as_bytes()),
+                    Some(Ok(Message::Binary(_))) => {
+                        return Some((CloseCode::Unsupported, "messages are text"));
+                    }
+                    Some(Ok(Message::Close(_))) | None => return None,
+                    Some(Ok(_)) => (),
+                    Some(Err(error)) => return refusal(&error),
+                }
+            }
+            () = closed(stage) => return None,
+        }
+    }
+}
+
+fn refusal(error: &Error) -> Option<(CloseCode, &'static str)> {
+    match error {
+        Error::Capacity(_) => Some((CloseCode::Size, "the message is too long (option max_body)")),
+        Error::Utf8(_) => Some((CloseCode::Invalid, "text is UTF-8")),
+        Error::Protocol(_) => Some((CloseCode::Protocol, "that is no frame")),
+        _ => None,
+    }
+}
