@@ -95,7 +95,7 @@ impl Batches {
         entry.push(',');
         entry.push_str(&run.input);
         entry.push_str(",\"");
-        entry.push_str(run.context.revision.as_str());
+        entry.push_str(run.context.spoken());
         entry.push_str("\",");
         push_id(entry, run.context.request_id.as_ref());
         self.close();
@@ -147,6 +147,7 @@ mod tests {
                 call: CallId(call),
                 request_id: Id::parse(id),
                 revision: Revision::LATEST,
+                dialect: None,
                 meta: None,
                 client: Arc::new(ClientIdentity::default()),
                 wants_progress: false,

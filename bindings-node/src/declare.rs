@@ -42,6 +42,8 @@ struct Options {
 struct ServerOptions {
     instructions: Option<String>,
     revisions: Option<Vec<String>>,
+    #[serde(default)]
+    dialects: Vec<String>,
     page_size: Option<usize>,
     list_ttl_ms: Option<f64>,
     max_message: Option<usize>,
@@ -77,6 +79,7 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
         info,
         instructions: options.instructions,
         revisions: revisions(options.revisions)?,
+        dialects: options.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
         page_size: options.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: options.list_ttl_ms.and_then(duration).unwrap_or_default(),
         debug: options.debug,

@@ -81,7 +81,7 @@ impl Call {
 
     #[getter]
     fn revision(&self) -> &'static str {
-        self.context.revision.as_str()
+        self.context.spoken()
     }
 
     /// The request's `_meta`, as JSON.

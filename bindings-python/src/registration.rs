@@ -40,6 +40,8 @@ struct Options {
 pub(crate) struct Facts {
     instructions: Option<String>,
     revisions: Option<Vec<String>>,
+    #[serde(default)]
+    dialects: Vec<String>,
     page_size: Option<usize>,
     list_ttl_ms: Option<u64>,
     #[serde(default)]
@@ -76,6 +78,7 @@ pub(crate) fn facts(text: &[u8]) -> Result<(ServerFacts, Facts), Error> {
         info,
         instructions: facts.instructions.take(),
         revisions,
+        dialects: facts.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
         page_size: facts.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: Duration::from_millis(facts.list_ttl_ms.unwrap_or(0)),
         debug: facts.debug,

@@ -136,9 +136,16 @@ pub enum FaultKind {
     Unreadable,
     /// JSON, but no message, or not allowed now.
     InvalidRequest,
+    /// A message over the limit, which was thrown away.
+    TooLarge,
+    /// A request before `initialize`.
+    NotInitialized,
+    /// The session was idle for too long.
+    SessionExpired,
     UnknownMethod,
-    /// Params of the wrong shape, an unknown tool or prompt, a bad cursor.
+    /// Params of the wrong shape, an unknown prompt, a bad cursor.
     InvalidParams,
+    UnknownTool,
     /// A tool's arguments fail its input schema.
     InvalidArguments,
     /// `data` holds the URI.
@@ -153,6 +160,8 @@ pub enum FaultKind {
     Tool,
     /// The handler failed in a way that is the server's, not the caller's: an exception, a timeout, a bad result.
     Handler,
+    /// The handler ran longer than it may.
+    TimedOut,
     /// The handler chose a JSON-RPC error itself.
     Protocol(i64),
     /// A bug of ours.

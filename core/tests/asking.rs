@@ -30,6 +30,7 @@ impl Server {
             info: Implementation::new("asker", "1"),
             instructions: None,
             revisions: Revision::ALL.into_iter().rev().collect(),
+            dialects: Vec::new(),
             page_size: 100,
             list_ttl: Duration::ZERO,
             debug: false,

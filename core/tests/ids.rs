@@ -20,6 +20,7 @@ fn service() -> Service {
         info: Implementation::new("test", "1"),
         instructions: None,
         revisions: Revision::ALL.into_iter().rev().collect(),
+        dialects: Vec::new(),
         page_size: 10,
         list_ttl: Duration::ZERO,
         debug: false,

@@ -17,6 +17,7 @@ fn offers() -> Offers {
         info: Implementation::new("test", "1"),
         instructions: None,
         revisions: Revision::ALL.into_iter().rev().collect(),
+        dialects: Vec::new(),
         page_size: 2,
         list_ttl: Duration::ZERO,
         debug: false,

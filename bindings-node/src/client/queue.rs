@@ -87,7 +87,7 @@ impl Queue {
         let mut facts = ObjectWriter::with_capacity(256);
         facts
             .member("server", &server.info)
-            .member("revision", server.revision.as_str())
+            .member("revision", server.spoken().name())
             .member("capabilities", &server.capabilities);
         if let Some(instructions) = &server.instructions {
             facts.member("instructions", instructions);

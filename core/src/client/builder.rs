@@ -18,8 +18,8 @@ use crate::{
     framing::DEFAULT_LINE_LIMIT,
     peer::{self, KnownTools},
     protocol::{
-        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-        ElicitResult, Implementation, LoggingLevel, Revision, Root, json,
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect,
+        ElicitRequestParams, ElicitResult, Implementation, LoggingLevel, Revision, Root, json,
     },
     session::client::{ClientConfig, ListKind, LogMessage, Progress},
 };
@@ -61,6 +61,7 @@ impl ClientBuilder {
                 info: Implementation::default(),
                 capabilities: ClientCapabilities::default(),
                 revisions: Revision::ALL.to_vec(),
+                dialect: None,
                 probe_timeout: Duration::from_secs(5),
                 initialize_timeout: Some(Duration::from_secs(60)),
                 log_level: None,
@@ -92,6 +93,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         self.session.revisions = revisions.into_iter().collect();
+        self
+    }
+
+    /// Speaks this older description of the protocol instead of a revision.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.session.dialect = Some(dialect);
         self
     }
 

@@ -17,6 +17,15 @@ pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
 /// The server does not speak the revision that the request claims (from 2026-07-28).
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
+/// The session was idle for too long (dialect 0.7).
+pub const DIALECT_SESSION_EXPIRED: i64 = 1002;
+/// No such resource (dialect 0.7).
+pub const DIALECT_RESOURCE_NOT_FOUND: i64 = 3001;
+/// A tool's arguments fail its schema (dialect 0.7).
+pub const DIALECT_TOOL_ARGUMENTS: i64 = 4002;
+/// A tool failed (dialect 0.7).
+pub const DIALECT_TOOL_FAILED: i64 = 4003;
+
 /// Whether a peer that answers with this code speaks a modern revision.
 pub fn is_modern(code: i64) -> bool {
     matches!(

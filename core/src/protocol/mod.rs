@@ -6,6 +6,7 @@ mod capabilities;
 pub mod code;
 mod completion;
 mod content;
+mod dialect;
 mod elicitation;
 mod flow;
 mod form;
@@ -44,6 +45,7 @@ pub use content::{
     Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, TextContent,
     ToolResultContent, ToolUseContent,
 };
+pub use dialect::Dialect;
 pub use elicitation::{
     ElicitAction, ElicitRequestFormParams, ElicitRequestParams, ElicitRequestUrlParams,
     ElicitResult, ElicitationCompleteNotificationParams, UrlElicitationRequiredData,

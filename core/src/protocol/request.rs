@@ -20,6 +20,10 @@ pub enum Request {
     ListPrompts {
         cursor: Option<String>,
     },
+    /// Tools, prompts, or resources with their templates, by the method that lists them: all at once.
+    ListWhole {
+        list: Method,
+    },
     CallTool {
         name: String,
         arguments: Option<Raw>,
@@ -27,6 +31,8 @@ pub enum Request {
     },
     ReadResource {
         uri: String,
+        /// For what the URI leaves open; with these it may be a template itself: a JSON object.
+        variables: Option<Raw>,
         inputs: Inputs,
     },
     GetPrompt {
@@ -97,6 +103,7 @@ impl Request {
             Self::ListResources { .. } => Method::ListResources,
             Self::ListResourceTemplates { .. } => Method::ListResourceTemplates,
             Self::ListPrompts { .. } => Method::ListPrompts,
+            Self::ListWhole { list } => *list,
             Self::CallTool { .. } => Method::CallTool,
             Self::ReadResource { .. } => Method::ReadResource,
             Self::GetPrompt { .. } => Method::GetPrompt,

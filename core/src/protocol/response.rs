@@ -14,6 +14,11 @@ pub enum Response {
     Tools(Listing<Tool>),
     Resources(Listing<Resource>),
     ResourceTemplates(Listing<ResourceTemplate>),
+    /// All of both, in one list.
+    AllResources {
+        resources: Vec<Arc<Resource>>,
+        templates: Vec<Arc<ResourceTemplate>>,
+    },
     Prompts(Listing<Prompt>),
     Tool(ToolOutcome),
     /// A resource's `contents` array.

@@ -57,10 +57,14 @@ pub fn dispatch(offers: &Offers, request: Request, headers: Option<&HeaderMap>) 
             resources(offers, &offers.templates, Method::ListResourceTemplates, cursor.as_deref())
                 .map(Response::ResourceTemplates)
         }
+        Request::ListWhole { list } => Ok(whole(offers, list)),
         Request::CallTool { name, arguments, .. } => {
             return run(call_tool(offers, &name, arguments.as_ref(), headers));
         }
-        Request::ReadResource { uri, .. } => return run(read_resource(offers, uri)),
+        Request::ReadResource { uri, variables, .. } => {
+            let uri = resource::filled(offers, uri, variables.as_ref());
+            return run(uri.and_then(|uri| read_resource(offers, uri)));
+        }
         Request::GetPrompt { name, arguments, .. } => {
             return run(get_prompt(offers, &name, arguments));
         }
@@ -108,6 +112,18 @@ fn resources<T: Offer>(
     }
 }
 
+/// Everything of one list, for whoever does not turn pages.
+fn whole(offers: &Offers, list: Method) -> Response {
+    match list {
+        Method::ListTools => Response::Tools(offers.tools.whole()),
+        Method::ListPrompts => Response::Prompts(offers.prompts.whole()),
+        _ => Response::AllResources {
+            resources: offers.resources.whole().items,
+            templates: offers.templates.whole().items,
+        },
+    }
+}
+
 fn call_tool(
     offers: &Offers,
     name: &str,
@@ -117,7 +133,7 @@ fn call_tool(
     let offer = offers
         .tools
         .get(name)
-        .ok_or_else(|| Fault::invalid_params(format!("Unknown tool: {name}")))?;
+        .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
     if let Some(headers) = headers {
         wire::check_params(headers, &offer.mirrored, given)?;

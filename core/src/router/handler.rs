@@ -149,7 +149,7 @@ impl Finish {
                 Fault::new(FaultKind::Handler, "the call was cancelled on the server")
             }
             Failure::TimedOut(seconds) => Fault::new(
-                FaultKind::Handler,
+                FaultKind::TimedOut,
                 format!("{} took longer than its {seconds} s", self.place()),
             ),
             Failure::Exception { kind, message, traceback } => {

@@ -23,8 +23,9 @@ pub use self::{
 use crate::{
     error::Error,
     protocol::{
-        CacheHint, CompletionTarget, Implementation, ListCapability, Method, ResourcesCapability,
-        Revision, ServerCapabilities, ServerDescription, SubscriptionFilter, json::raw,
+        CacheHint, CompletionTarget, Dialect, Implementation, ListCapability, Method,
+        ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
+        json::raw,
     },
 };
 
@@ -48,6 +49,8 @@ pub struct ServerFacts {
     pub instructions: Option<String>,
     /// Newest first.
     pub revisions: Vec<Revision>,
+    /// Spoken to whoever speaks them first.
+    pub dialects: Vec<Dialect>,
     /// Entries on one page of a list.
     pub page_size: usize,
     /// How long a client may keep lists.

@@ -97,6 +97,12 @@ impl<T: Offer> Registry<T> {
         self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.offer)
     }
 
+    /// Everything enabled as one page.
+    pub fn whole(&self) -> Listing<T::Listed> {
+        let items = self.iter().map(|it| Arc::clone(it.listed())).collect();
+        Listing { items, next_cursor: None, cache: CacheHint::default() }
+    }
+
     /// Everything, in order, with whether it is enabled.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
         self.entries.list.iter().map(|it| (&it.offer, it.enabled))

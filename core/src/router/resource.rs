@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer,
+    Changes, Handler, Offer, Offers,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     names, tool,
-    uri_template::UriTemplate,
+    uri_template::{UriTemplate, expand_template},
 };
 use crate::{
     error::{Error, Fault, FaultKind},
-    protocol::{CacheHint, Resource, ResourceTemplate, Response, json, json::ObjectWriter},
+    protocol::{CacheHint, Raw, Resource, ResourceTemplate, Response, json, json::ObjectWriter},
 };
 
 /// A resource at a fixed URI.
@@ -116,6 +116,47 @@ impl Offer for TemplateOffer {
         self.template = Arc::new(tool::updated(&*self.template, changes, &["uriTemplate"])?);
         Ok(())
     }
+}
+
+/// The URI with values for what it leaves open: the variables of a template, or those of a query.
+pub(super) fn filled(
+    offers: &Offers,
+    uri: String,
+    variables: Option<&Raw>,
+) -> Result<String, Fault> {
+    let Some(variables) = variables else { return Ok(uri) };
+    let given: serde_json::Map<String, Value> = serde_json::from_str(variables.get())
+        .map_err(|_| Fault::invalid_params("params.arguments must be an object"))?;
+    let given: Vec<(String, Value)> = given.into_iter().collect();
+    let is_given = |name: &str| given.iter().any(|(it, value)| it == name && !value.is_null());
+    if uri.contains('{') {
+        let template = offers.templates.get(&uri);
+        let missing = template
+            .and_then(|it| it.uri.kinds().find(|it| !it.is_optional() && !is_given(&it.name)));
+        if let Some(missing) = missing {
+            return Err(Fault::invalid_params(format!(
+                "{uri} leaves {:?} open: give it in params.arguments",
+                missing.name
+            )));
+        }
+        return expand_template(&uri, &given)
+            .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
+    }
+    if offers.resources.get(&uri).is_some() {
+        return Ok(uri);
+    }
+    let found =
+        offers.templates.iter().find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
+    let Some((offer, mut values)) = found else { return Ok(uri) };
+    let bound = values.len();
+    for (name, value) in given {
+        let is_open =
+            offer.uri.variables().any(|it| it == name) && !values.iter().any(|(it, _)| *it == name);
+        if is_open {
+            values.push((name, value));
+        }
+    }
+    Ok(if values.len() == bound { uri } else { offer.uri.expand(&values) })
 }
 
 /// What a resource's reply is to its readers.

@@ -24,8 +24,8 @@ use crate::{
     driver::Work,
     error::Fault,
     protocol::{
-        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Id, Implementation,
-        LoggingLevel, Raw, Revision, Root,
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect, Id,
+        Implementation, LoggingLevel, Raw, Revision, Root,
     },
     router::Failure,
     session::{
@@ -92,6 +92,11 @@ impl Context {
     /// The revision of the protocol that the request is served in.
     pub fn revision(&self) -> Revision {
         self.call.context.revision
+    }
+
+    /// The older description of the protocol that the request is in, where it is no revision.
+    pub fn dialect(&self) -> Option<Dialect> {
+        self.call.context.dialect
     }
 
     /// The client's name and version, as far as it gave them.

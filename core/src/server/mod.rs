@@ -44,7 +44,7 @@ use self::{
 use crate::{
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{Icon, Implementation, Raw, Revision, json::to_raw},
+    protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
     router::{Offers, ServerFacts},
     schema::Schema,
 };
@@ -93,6 +93,7 @@ impl Server {
             info: Implementation::new(name, ""),
             instructions: None,
             revisions: Revision::ALL.into_iter().rev().collect(),
+            dialects: Vec::new(),
             page_size: PAGE_SIZE,
             list_ttl: Duration::ZERO,
             debug: false,
@@ -149,6 +150,11 @@ impl Server {
             "a server speaks at least one revision: name one, or leave the call out"
         );
         self.facts(|it| it.revisions = revisions)
+    }
+
+    /// Which older descriptions of the protocol are understood beside the revisions. Default: none.
+    pub fn dialects(self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
+        self.facts(|it| it.dialects = dialects.into_iter().collect())
     }
 
     /// Entries on one page of a list; clients fetch the next page with a cursor. Default: 100.

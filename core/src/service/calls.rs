@@ -19,7 +19,6 @@ use crate::{
         asking::{self, Answers, AskId, Round},
         server::{Call, CallContext},
     },
-    wire::Wire,
 };
 
 /// Bytes of unanswered requests at which reading should pause.
@@ -258,7 +257,7 @@ impl Calls {
         gate: Option<String>,
     ) {
         let Job { handler, input, finish, timeout } = job;
-        let wire = Wire::of(context.revision);
+        let wire = context.wire();
         self.running.insert(
             context.call,
             Running { finish, gate, timeout, weight: input.len(), wire, kept },

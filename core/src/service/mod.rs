@@ -235,6 +235,7 @@ fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
     Arc::new(SessionConfig {
         server_info: server_info(&offers.server.info),
         revisions: offers.server.revisions.clone(),
+        dialects: offers.server.dialects.clone(),
         seed: sealing::derive(&start.seed, "session", 0),
     })
 }

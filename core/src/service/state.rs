@@ -265,7 +265,11 @@ mod tests {
             (
                 1,
                 Binding::of(
-                    &Request::ReadResource { uri: "a".into(), inputs: Inputs::default() },
+                    &Request::ReadResource {
+                        uri: "a".into(),
+                        variables: None,
+                        inputs: Inputs::default(),
+                    },
                     None,
                 )
                 .unwrap(),

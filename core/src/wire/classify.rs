@@ -1,9 +1,9 @@
 //! Which era an HTTP request belongs to: its body decides, the headers only where the body is silent.
 
-use super::{HeaderClaims, Unchecked, Wire};
+use super::{HeaderClaims, Unchecked, Wire, dialect_0_7};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Era, Frame, Message, Meta, Method, Params, Revision},
+    protocol::{Dialect, Era, Frame, Message, Meta, Method, Params, Revision},
 };
 
 /// Which lifecycle serves a request.
@@ -13,19 +13,24 @@ pub enum Belongs {
     Modern,
     /// To a session, or it opens one.
     Legacy,
+    /// It stands alone, and is in the words of a dialect.
+    Dialect,
 }
 
 /// The era of one HTTP request.
 ///
 /// A version that nobody knows counts as a modern one, so that the client is told which ones are spoken here;
 /// `Mcp-Method` proves nothing.
-pub fn classify(frame: &Frame<'_>, claims: &HeaderClaims) -> Belongs {
+pub fn classify(frame: &Frame<'_>, claims: &HeaderClaims, dialects: &[Dialect]) -> Belongs {
     let (method, params) = match frame {
         Frame::One(Ok(
             Message::Request { method, params, .. } | Message::Notification { method, params },
         )) => (Method::parse(method), Some(params)),
         _ => (None, None),
     };
+    if dialects.contains(&Dialect::V0_7) && is_dialect(frame, claims) {
+        return Belongs::Dialect;
+    }
     if params.is_some_and(has_envelope) || matches!(method, Some(Method::Discover | Method::Listen))
     {
         return Belongs::Modern;
@@ -67,6 +72,17 @@ pub fn check_version(claims: &HeaderClaims, envelope: &Unchecked<'_>) -> Result<
     Err(Fault::new(FaultKind::HeaderMismatch, format!("Header mismatch: {message}")))
 }
 
-fn has_envelope(params: &Params<'_>) -> bool {
+/// A request of the dialect with semantic versions, which over HTTP knows neither sessions nor headers.
+fn is_dialect(frame: &Frame<'_>, claims: &HeaderClaims) -> bool {
+    let Frame::One(Ok(Message::Request { method, params, .. })) = frame else { return false };
+    if has_envelope(params) || claims.session().is_some() {
+        return false;
+    }
+    let is_silent = claims.protocol_version().is_none();
+    dialect_0_7::is_own(method, params) || is_silent && dialect_0_7::may_be_own(method)
+}
+
+/// Whether a request says of itself that it is a modern one.
+pub fn has_envelope(params: &Params<'_>) -> bool {
     params.get("_meta").and_then(Meta::parse).is_some_and(|it| it.has_envelope())
 }

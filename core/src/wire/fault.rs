@@ -2,10 +2,10 @@
 
 use http::StatusCode;
 
-use super::Wire;
+use super::{Wire, dialect_0_7};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{ErrorObject, Method, MethodName, Raw, ToolOutcome, code, json},
+    protocol::{Dialect, ErrorObject, Method, MethodName, Raw, ToolOutcome, code, json},
 };
 
 /// A fault, spelled.
@@ -18,10 +18,13 @@ pub enum Lowered {
 
 /// The one table from faults to codes.
 pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered {
+    if wire.dialect == Some(Dialect::V0_7) {
+        return dialect_0_7::fault(method, fault);
+    }
     let is_tool = method == Some(&MethodName::Standard(Method::CallTool));
     let as_result = is_tool
         && match fault.kind {
-            FaultKind::Tool | FaultKind::Handler => true,
+            FaultKind::Tool | FaultKind::Handler | FaultKind::TimedOut => true,
             FaultKind::InvalidArguments => wire.codes.invalid_arguments_are_results,
             FaultKind::MissingCapability => !wire.codes.missing_capability,
             _ => false,
@@ -32,9 +35,14 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
     }
     let code = match fault.kind {
         FaultKind::Unreadable => code::PARSE_ERROR,
-        FaultKind::InvalidRequest => code::INVALID_REQUEST,
+        FaultKind::InvalidRequest
+        | FaultKind::TooLarge
+        | FaultKind::NotInitialized
+        | FaultKind::SessionExpired => code::INVALID_REQUEST,
         FaultKind::UnknownMethod => code::METHOD_NOT_FOUND,
-        FaultKind::InvalidParams | FaultKind::InvalidArguments => code::INVALID_PARAMS,
+        FaultKind::InvalidParams | FaultKind::InvalidArguments | FaultKind::UnknownTool => {
+            code::INVALID_PARAMS
+        }
         FaultKind::ResourceNotFound => wire.codes.resource_not_found,
         FaultKind::UnsupportedRevision => code::UNSUPPORTED_PROTOCOL_VERSION,
         FaultKind::HeaderMismatch => code::HEADER_MISMATCH,
@@ -42,7 +50,9 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
             true => code::MISSING_REQUIRED_CLIENT_CAPABILITY,
             false => code::INTERNAL_ERROR,
         },
-        FaultKind::Tool | FaultKind::Handler | FaultKind::Internal => code::INTERNAL_ERROR,
+        FaultKind::Tool | FaultKind::Handler | FaultKind::TimedOut | FaultKind::Internal => {
+            code::INTERNAL_ERROR
+        }
         FaultKind::Protocol(code) => code,
     };
     Lowered::Error(ErrorObject { code, message: fault.message, data: fault.data })

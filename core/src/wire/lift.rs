@@ -3,18 +3,18 @@
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::Wire;
+use super::{Wire, dialect_0_7};
 use crate::{
     error::Fault,
     protocol::{
-        CompleteRequest, CompletionTarget, InitializeRequest, Inputs, Method, MethodName, Params,
-        Request,
+        CompleteRequest, CompletionTarget, Dialect, InitializeRequest, Inputs, Method, MethodName,
+        Params, Request,
     },
 };
 
 /// Lifts a client's request; unknown names go through as a vendor's.
 pub fn request(wire: &Wire, name: &str, params: &Params<'_>) -> Result<Request, Fault> {
-    let Some(method) = Method::parse(name) else {
+    let Some(method) = wire.method(name) else {
         check_shape(params)?;
         return Ok(Request::Other {
             method: MethodName::Vendor(name.into()),
@@ -25,6 +25,9 @@ pub fn request(wire: &Wire, name: &str, params: &Params<'_>) -> Result<Request, 
         return Err(Fault::unknown_method(name));
     }
     check_shape(params)?;
+    if wire.dialect == Some(Dialect::V0_7) {
+        return dialect_0_7::lift(name, method, params);
+    }
     let cursor = || optional::<String>(params, "cursor", "a string");
     let inputs = || match wire.input_requests.is_empty() {
         true => Ok(Inputs::default()),
@@ -48,7 +51,8 @@ pub fn request(wire: &Wire, name: &str, params: &Params<'_>) -> Result<Request, 
             inputs: inputs()?,
         },
         Method::ReadResource => {
-            Request::ReadResource { uri: required(params, "uri", "a string")?, inputs: inputs()? }
+            let uri = required(params, "uri", "a string")?;
+            Request::ReadResource { uri, variables: None, inputs: inputs()? }
         }
         Method::GetPrompt => Request::GetPrompt {
             name: required(params, "name", "a string")?,
@@ -73,7 +77,11 @@ fn check_shape(params: &Params<'_>) -> Result<(), Fault> {
     }
 }
 
-fn required<T: DeserializeOwned>(params: &Params<'_>, name: &str, what: &str) -> Result<T, Fault> {
+pub(super) fn required<T: DeserializeOwned>(
+    params: &Params<'_>,
+    name: &str,
+    what: &str,
+) -> Result<T, Fault> {
     optional(params, name, what)?
         .ok_or_else(|| Fault::invalid_params(format!("params.{name} is missing: expected {what}")))
 }
@@ -91,7 +99,7 @@ fn optional<T: DeserializeOwned>(
     }
 }
 
-fn object<'a>(params: &Params<'a>, name: &str) -> Result<Option<&'a RawValue>, Fault> {
+pub(super) fn object<'a>(params: &Params<'a>, name: &str) -> Result<Option<&'a RawValue>, Fault> {
     match params.get(name) {
         None => Ok(None),
         Some(raw) if raw.get() == "null" => Ok(None),
@@ -118,6 +126,21 @@ fn texts(raw: Option<&RawValue>, place: &str) -> Result<Vec<(String, String)>, F
             _ => Err(Fault::invalid_params(format!("{place}.{name} must be a string"))),
         })
         .collect()
+}
+
+/// As [`texts`]; what is no string counts as its JSON.
+pub(super) fn loose_texts(
+    raw: Option<&RawValue>,
+    place: &str,
+) -> Result<Vec<(String, String)>, Fault> {
+    let Some(raw) = raw.filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
+    let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw.get())
+        .map_err(|_| Fault::invalid_params(format!("{place} must be an object")))?;
+    let text = |value| match value {
+        serde_json::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Ok(map.into_iter().map(|(name, value)| (name, text(value))).collect())
 }
 
 fn complete(params: &Params<'_>) -> Result<CompleteRequest, Fault> {

@@ -1,16 +1,22 @@
 //! From the neutral model to frames on the wire.
 
-use super::{StructuredContent, Wire, offers};
+use super::{StructuredContent, Wire, dialect_0_7, offers};
 use crate::protocol::{
-    CacheHint, ErrorObject, Id, Listing, Method, Question, Raw, Response, ServerDescription,
-    ToolOutcome,
+    CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response,
+    ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };
 
-/// The reply that carries a result. `server_info` is the server's `Implementation` as JSON.
+/// The reply that carries a result, or the error that stands for what has no word. `server_info` is the server's `Implementation` as JSON.
 pub fn result_frame(wire: &Wire, id: &Id, response: &Response, server_info: &str) -> Vec<u8> {
-    let result = result(wire, response, server_info);
+    let result = match wire.dialect {
+        Some(Dialect::V0_7) => match dialect_0_7::result(response) {
+            Ok(result) => result,
+            Err(error) => return error_frame(wire, Some(id), &error),
+        },
+        _ => result(wire, response, server_info),
+    };
     let mut frame = String::with_capacity(result.len() + id.as_json().len() + 40);
     frame.push_str(r#"{"jsonrpc":"2.0","id":"#);
     frame.push_str(id.as_json());
@@ -62,6 +68,8 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
         Response::Tools(list) => {
             listing(wire, "tools", list, |it| offers::tool(wire, it), &mut result);
         }
+        // Only a dialect asks for both at once.
+        Response::AllResources { .. } => (),
         Response::Resources(list) => {
             listing(wire, "resources", list, |it| offers::resource(wire, it), &mut result);
         }

@@ -5,6 +5,8 @@
 
 mod classify;
 mod client;
+mod dialect_0_7;
+mod dialect_bare;
 mod envelope;
 mod fault;
 pub mod headers;
@@ -19,8 +21,13 @@ mod rev_2025_06_18;
 mod rev_2025_11_25;
 mod rev_2026_07_28;
 
-pub use classify::{Belongs, check_version, classify, spoken_by};
+pub use classify::{Belongs, check_version, classify, has_envelope, spoken_by};
 pub use client::{Stamp, answer_frame, envelope_members, initialize_params, request_frame};
+pub use dialect_0_7::{
+    initialize_params as semantic_initialize_params, introduction, is_own as is_semantic,
+    lift_error, lift_result, read_initialize as read_semantic_initialize,
+};
+pub use dialect_bare::{notification as bare_notification, pong};
 pub use envelope::{
     Claim, Envelope, Unchecked, claim, missing as missing_envelope, whole as whole_envelope,
 };
@@ -32,12 +39,16 @@ pub use offers::describes_object;
 pub use param_headers::{ParamHeader, check_params, mirror};
 pub use question::lower as lower_question;
 
-use crate::protocol::{Method, Revision};
+use crate::protocol::{Dialect, Method, MethodName, Revision};
 
 /// One revision of the protocol, as data.
 #[derive(Debug)]
 pub struct Wire {
+    /// With a dialect: the revision whose vocabulary comes nearest.
     pub revision: Revision,
+    pub dialect: Option<Dialect>,
+    /// Its own names for methods, where they differ; of two for one method the first is said.
+    pub words: &'static [(&'static str, Method)],
     pub client_requests: &'static [Method],
     pub client_notifications: &'static [Method],
     pub server_requests: &'static [Method],
@@ -104,6 +115,40 @@ impl Wire {
             Revision::V2025_06_18 => &rev_2025_06_18::WIRE,
             Revision::V2025_11_25 => &rev_2025_11_25::WIRE,
             Revision::V2026_07_28 => &rev_2026_07_28::WIRE,
+        }
+    }
+
+    /// The tables of a dialect; `nearest` is the revision that a session agreed on, where the dialect has several.
+    pub fn spelled(nearest: Revision, dialect: Option<Dialect>) -> &'static Self {
+        match dialect {
+            None => Self::of(nearest),
+            Some(Dialect::V0_7) => &dialect_0_7::WIRE,
+            Some(Dialect::Bare) => dialect_bare::of(nearest),
+        }
+    }
+
+    /// What is spoken: a revision's date, or a dialect's name.
+    pub fn name(&self) -> &'static str {
+        self.dialect.map_or(self.revision.as_str(), Dialect::as_str)
+    }
+
+    /// The method that this name means here.
+    pub fn method(&self, name: &str) -> Option<Method> {
+        let own = self.words.iter().find(|(word, _)| *word == name);
+        own.map(|(_, method)| *method).or_else(|| Method::parse(name))
+    }
+
+    /// The name of a method here.
+    pub fn word(&self, method: Method) -> &'static str {
+        let own = self.words.iter().find(|(_, it)| *it == method);
+        own.map_or(method.as_str(), |(word, _)| word)
+    }
+
+    /// The name of any method here.
+    pub fn word_of<'a>(&self, method: &'a MethodName) -> &'a str {
+        match method {
+            MethodName::Standard(method) => self.word(*method),
+            MethodName::Vendor(name) => name,
         }
     }
 }

@@ -54,6 +54,8 @@ pub(super) const CODES: Codes = Codes {
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2024_11_05,
+    dialect: None,
+    words: &[],
     client_requests: CLIENT_REQUESTS,
     client_notifications: CLIENT_NOTIFICATIONS,
     server_requests: SERVER_REQUESTS,

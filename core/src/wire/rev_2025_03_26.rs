@@ -13,6 +13,8 @@ pub(super) const VOCABULARY: Vocabulary = Vocabulary {
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2025_03_26,
+    dialect: None,
+    words: &[],
     client_requests: before::CLIENT_REQUESTS,
     client_notifications: before::CLIENT_NOTIFICATIONS,
     server_requests: before::SERVER_REQUESTS,

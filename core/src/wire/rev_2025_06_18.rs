@@ -15,6 +15,8 @@ pub(super) const VOCABULARY: Vocabulary = Vocabulary {
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2025_06_18,
+    dialect: None,
+    words: &[],
     client_requests: rev_2024_11_05::CLIENT_REQUESTS,
     client_notifications: rev_2024_11_05::CLIENT_NOTIFICATIONS,
     server_requests: SERVER_REQUESTS,

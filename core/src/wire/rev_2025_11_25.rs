@@ -43,6 +43,8 @@ pub(super) const VOCABULARY: Vocabulary =
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2025_11_25,
+    dialect: None,
+    words: &[],
     client_requests: CLIENT_REQUESTS,
     client_notifications: CLIENT_NOTIFICATIONS,
     server_requests: SERVER_REQUESTS,

@@ -30,6 +30,8 @@ const INPUT_REQUESTS: &[Method] = &[CreateMessage, ListRoots, Elicit];
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2026_07_28,
+    dialect: None,
+    words: &[],
     client_requests: CLIENT_REQUESTS,
     client_notifications: CLIENT_NOTIFICATIONS,
     server_requests: &[],

@@ -30,6 +30,7 @@ pub(crate) fn offers() -> Offers {
         info: Implementation::new("fixture", "1.0"),
         instructions: Some("Ask the fixture.".into()),
         revisions: Revision::ALL.into_iter().rev().collect(),
+        dialects: Vec::new(),
         page_size: 100,
         list_ttl: Duration::ZERO,
         debug: false,

@@ -28,6 +28,7 @@ pub fn config(revisions: &[Revision]) -> ClientConfig {
             ..ClientCapabilities::default()
         },
         revisions: revisions.to_vec(),
+        dialect: None,
         probe_timeout: Duration::from_secs(5),
         initialize_timeout: Some(Duration::from_secs(60)),
         log_level: None,

@@ -149,8 +149,12 @@ impl Endpoint {
             return self.refuse_post(visit, body);
         }
         let frame = Frame::parse(body);
-        match wire::classify(&frame, &visit.claims) {
+        match wire::classify(&frame, &visit.claims, &self.session.dialects) {
             Belongs::Modern => self.post_modern(now, visit, frame),
+            Belongs::Dialect => {
+                let machine = ServerSession::for_dialect(Arc::clone(&self.session));
+                self.post_alone(now, visit, frame, machine);
+            }
             Belongs::Legacy => self.post_legacy(now, visit, frame),
         }
     }
@@ -178,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    fn post_modern(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
+    fn post_modern(&mut self, now: Instant, mut visit: Visit, frame: Frame<'_>) {
         match &frame {
             Frame::One(Ok(Message::Response { .. })) => {
                 let message = "answers are not POSTed in 2026-07-28: send the request again with inputResponses";
@@ -197,8 +201,14 @@ impl Endpoint {
             }
             _ => (),
         }
-        let Visit { exchange: id, facts, claims, accepts, cors } = visit;
+        let claims = std::mem::take(&mut visit.claims);
         let machine = ServerSession::for_exchange(Arc::clone(&self.session), claims);
+        self.post_alone(now, visit, frame, machine);
+    }
+
+    /// Serves a request that belongs to no session: the machine lives as long as its answer takes.
+    fn post_alone(&mut self, now: Instant, visit: Visit, frame: Frame<'_>, machine: ServerSession) {
+        let Visit { exchange: id, facts, accepts, cors, .. } = visit;
         let mut conversation = Box::new(Conversation::new(machine));
         let mut scene = Scene {
             now,

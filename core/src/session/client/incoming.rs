@@ -8,9 +8,10 @@ use super::{ClientSession, ListKind, LogMessage, Output, Progress, modern, negot
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
-        ErrorObject, Frame, Id, LoggingLevel, Malformed, Members, Message, Method, MethodName,
-        Params, Raw, code, json,
+        Dialect, ErrorObject, Frame, Id, LoggingLevel, Malformed, Members, Message, Method,
+        MethodName, Params, Raw, code, json,
     },
+    wire,
 };
 
 impl ClientSession {
@@ -81,10 +82,20 @@ impl ClientSession {
             return;
         }
         // Answers that come too late, or to nothing, are ignored.
-        let Some((key, method)) = id.and_then(|it| self.calls.complete(it)) else { return };
+        let Some(id) = id else { return };
+        if self.renewed(id, outcome.as_ref().map(|it| it.get())) {
+            return;
+        }
+        let Some((key, method)) = self.calls.complete(id) else { return };
+        let uri = self.renewal.forget(id);
         let outcome = match outcome {
-            Ok(result) => self.read_result(&method, result).map(|()| result.to_owned()),
-            Err(error) => Err(self.read_error(&method, error)),
+            Ok(result) => self
+                .read_result(&method, result)
+                .and_then(|()| self.lift_result(&method, uri.as_deref(), result)),
+            Err(error) => match self.lift_error(&method, &error) {
+                Some(result) => Ok(result),
+                None => Err(self.read_error(&method, error)),
+            },
         };
         self.outputs.push_back(Output::Done(key, outcome));
     }
@@ -97,6 +108,32 @@ impl ClientSession {
         match self.is_modern() {
             true => modern::check_result(method, result),
             false => Ok(()),
+        }
+    }
+
+    /// The result in the newest vocabulary, where the dialect's differs.
+    fn lift_result(
+        &self,
+        method: &MethodName,
+        uri: Option<&str>,
+        result: &RawValue,
+    ) -> Result<Raw, Error> {
+        match method {
+            MethodName::Standard(standard) if self.wire.dialect == Some(Dialect::V0_7) => {
+                wire::lift_result(*standard, uri, result.get()).map_err(|problem| {
+                    Error::new(ErrorKind::Protocol, format!("{}: {problem}", method.as_str()))
+                })
+            }
+            _ => Ok(result.to_owned()),
+        }
+    }
+
+    fn lift_error(&self, method: &MethodName, error: &ErrorObject) -> Option<Raw> {
+        match method {
+            MethodName::Standard(method) if self.wire.dialect == Some(Dialect::V0_7) => {
+                wire::lift_error(*method, error)
+            }
+            _ => None,
         }
     }
 
@@ -122,7 +159,10 @@ impl ClientSession {
     }
 
     fn handle_notification(&mut self, now: Instant, name: &str, params: &Params<'_>) {
-        let method = MethodName::parse(name);
+        let method = self
+            .wire
+            .method(name)
+            .map_or_else(|| MethodName::Vendor(name.into()), MethodName::Standard);
         let output = match &method {
             MethodName::Standard(Method::Progress) => self.read_progress(now, params),
             MethodName::Standard(Method::Cancelled) => return self.handle_cancelled(params),
@@ -145,7 +185,11 @@ impl ClientSession {
     }
 
     fn read_progress(&mut self, now: Instant, params: &Params<'_>) -> Option<Output> {
-        let token = params.get("progressToken")?.get().parse().ok()?;
+        let token = match params.get("progressToken") {
+            Some(token) => token.get().parse().ok()?,
+            None if self.wire.dialect == Some(Dialect::Bare) => self.calls.only()?,
+            None => return None,
+        };
         let progress: f64 = member(params, "progress")?;
         let key = self.calls.progress(now, token)?;
         let step = Progress {

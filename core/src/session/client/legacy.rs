@@ -4,7 +4,9 @@ use serde::Deserialize;
 
 use super::{Ask, ClientSession, Output, ServerIdentity, negotiate::Phase};
 use crate::{
-    protocol::{ErrorObject, Id, Implementation, Method, Params, Raw, Revision, code, json},
+    protocol::{
+        Dialect, ErrorObject, Id, Implementation, Method, Params, Raw, Revision, code, json,
+    },
     session::pending::CallId,
     wire,
 };
@@ -22,9 +24,9 @@ pub(super) struct Introduction {
 }
 
 impl Introduction {
-    pub(super) fn identity(self, revision: Revision) -> ServerIdentity {
+    pub(super) fn identity(self, revision: Revision, dialect: Option<Dialect>) -> ServerIdentity {
         let Self { info, capabilities, instructions, .. } = self;
-        ServerIdentity { info, revision, capabilities, instructions }
+        ServerIdentity { info, revision, dialect, capabilities, instructions }
     }
 }
 
@@ -60,9 +62,9 @@ pub(super) fn object(raw: Option<Raw>) -> Raw {
 impl ClientSession {
     /// A request of the server's: answered here, or handed out where the client declared that it can answer.
     pub(super) fn handle_ask(&mut self, id: Id, name: &str, params: &Params<'_>) {
-        let method = Method::parse(name).filter(|it| self.wire.server_requests.contains(it));
+        let method = self.wire.method(name).filter(|it| self.wire.server_requests.contains(it));
         if method == Some(Method::Ping) {
-            return self.send_answer(&id, &Ok(json::raw("{}".into())));
+            return self.send_answer(&id, &Ok(wire::pong(self.wire)));
         }
         match self.admit_ask(&id, name, method) {
             Ok(method) => {

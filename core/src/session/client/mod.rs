@@ -9,6 +9,7 @@ mod legacy;
 mod modern;
 mod negotiate;
 mod offered;
+mod renewal;
 
 use std::{
     collections::VecDeque,
@@ -20,14 +21,15 @@ use self::{
     calls::Calls,
     modern::Counterpart,
     negotiate::{Negotiation, Phase},
+    renewal::Renewal,
 };
 use super::pending::{CallId, Pending};
 pub use super::server::{ListKind, Progress};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
-        ClientCapabilities, Era, ErrorObject, Implementation, LoggingLevel, Method, MethodName,
-        Raw, Revision, json,
+        ClientCapabilities, Dialect, Era, ErrorObject, Implementation, LoggingLevel, Method,
+        MethodName, Raw, Revision, json,
     },
     wire::{self, Stamp, Wire},
 };
@@ -39,6 +41,8 @@ pub struct ClientConfig {
     pub capabilities: ClientCapabilities,
     /// What may be spoken, in any order. With a modern and a legacy one among them the server is probed first.
     pub revisions: Vec<Revision>,
+    /// What is spoken instead of these.
+    pub dialect: Option<Dialect>,
     /// How long a server may take to answer the probe before it counts as legacy.
     pub probe_timeout: Duration,
     /// How long it may take to answer `initialize`.
@@ -138,7 +142,9 @@ pub struct LogMessage {
 pub struct ServerIdentity {
     /// Its `Implementation`; a server that gives no name has "".
     pub info: Implementation,
+    /// With a dialect: the revision that comes nearest.
     pub revision: Revision,
+    pub dialect: Option<Dialect>,
     /// A JSON object.
     pub capabilities: Raw,
     pub instructions: Option<String>,
@@ -147,15 +153,38 @@ pub struct ServerIdentity {
 /// What is spoken, as a wire that carries each message by itself must know it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spoken {
+    /// With a dialect: the revision that comes nearest.
     pub revision: Revision,
+    pub dialect: Option<Dialect>,
     /// Each request stands by itself: it repeats itself in headers, and the end of its exchange cancels it.
     pub is_stateless: bool,
+}
+
+impl Spoken {
+    fn new(revision: Revision, dialect: Option<Dialect>) -> Self {
+        Self { revision, dialect, is_stateless: revision.era() == Era::Modern }
+    }
+
+    /// How it is spelled.
+    pub fn wire(self) -> &'static Wire {
+        Wire::spelled(self.revision, self.dialect)
+    }
+
+    /// A revision's date, or a dialect's name.
+    pub fn name(self) -> &'static str {
+        self.wire().name()
+    }
+
+    /// Whether messages over HTTP say their revision in a header.
+    pub fn has_version_header(self) -> bool {
+        self.dialect != Some(Dialect::V0_7)
+    }
 }
 
 impl ServerIdentity {
     /// What is spoken with it.
     pub fn spoken(&self) -> Spoken {
-        Spoken { revision: self.revision, is_stateless: self.revision.era() == Era::Modern }
+        Spoken::new(self.revision, self.dialect)
     }
 }
 
@@ -171,6 +200,7 @@ pub struct ClientSession {
     server: Option<Arc<ServerIdentity>>,
     log_level: Option<LoggingLevel>,
     calls: Calls,
+    renewal: Renewal,
     asks: Pending<()>,
     next_id: u64,
     outputs: VecDeque<Output>,
@@ -181,11 +211,12 @@ impl ClientSession {
         Self {
             phase: Phase::Idle,
             negotiation: Negotiation::default(),
-            wire: Wire::of(Revision::LATEST_LEGACY),
+            wire: Wire::spelled(Revision::LATEST_LEGACY, config.dialect),
             envelope: None,
             server: None,
             log_level: config.log_level,
             calls: Calls::default(),
+            renewal: Renewal::default(),
             asks: Pending::new(),
             next_id: 1,
             outputs: VecDeque::new(),
@@ -232,7 +263,7 @@ impl ClientSession {
 
     /// What a wire with headers says in those of the frames that were just given out.
     pub fn spoken(&self) -> Spoken {
-        Spoken { revision: self.wire.revision, is_stateless: self.is_modern() }
+        Spoken::new(self.wire.revision, self.wire.dialect)
     }
 
     /// Requests that are not answered yet.
@@ -262,15 +293,17 @@ impl ClientSession {
         };
         offered::check(self.wire, &server, &method)?;
         let id = self.next_id;
-        let has_token = options.wants_progress || options.timeout.is_some();
+        let has_token = (options.wants_progress || options.timeout.is_some())
+            && self.wire.server_notifications.contains(&Method::Progress);
         let stamp = Stamp {
             envelope: self.envelope.as_deref(),
             log_level: self.log_level.filter(|_| self.envelope.is_some()),
             progress_token: has_token.then_some(id),
         };
-        let frame = wire::request_frame(id, method.as_str(), params, stamp)
+        let frame = wire::request_frame(id, self.wire.word_of(&method), params, stamp)
             .map_err(|it| Error::misuse(format!("{}: {it}", method.as_str())))?;
         self.next_id += 1;
+        self.remember(id, &frame, params);
         self.calls.open(now, id, key, method, options);
         self.outputs.push_back(Output::Send(frame));
         Ok(())
@@ -283,18 +316,23 @@ impl ClientSession {
         };
         if matches!(self.phase, Phase::Open) && has_word {
             let params = Some(params).filter(|it| it.trim() != "{}");
-            let frame = wire::notification_frame(method.as_str(), params);
+            let frame = wire::notification_frame(self.wire.word_of(method), params);
             self.outputs.push_back(Output::Send(frame));
         }
     }
 
     fn send_cancelled(&mut self, id: u64, reason: Option<&str>) {
+        self.renewal.forget(id);
+        if !self.wire.client_notifications.contains(&Method::Cancelled) {
+            return;
+        }
         let mut params = json::ObjectWriter::with_capacity(64);
         params.member("requestId", &id);
         if let Some(reason) = reason {
             params.member("reason", reason);
         }
-        let frame = wire::notification_frame(Method::Cancelled.as_str(), Some(&params.finish()));
+        let word = self.wire.word(Method::Cancelled);
+        let frame = wire::notification_frame(word, Some(&params.finish()));
         self.outputs.push_back(Output::Send(frame));
     }
 
@@ -310,6 +348,7 @@ impl ClientSession {
         match self.phase {
             Phase::Open => {
                 self.phase = Phase::Closed(reason.to_owned());
+                self.renewal.clear();
                 for (key, method) in self.calls.drain() {
                     let message = format!("{}: {reason}", method.as_str());
                     let error = Error::new(ErrorKind::Lost, message);
@@ -325,6 +364,7 @@ impl ClientSession {
 
     fn fail_request(&mut self, now: Instant, id: u64, error: Error) {
         let Some(error) = self.negotiation_failed(now, id, error) else { return };
+        self.renewal.forget(id);
         if let Some((key, method)) = self.calls.complete(id) {
             let message = format!("{}: {}", method.as_str(), error.message);
             self.outputs.push_back(Output::Done(key, Err(Error { message, ..error })));

@@ -47,6 +47,7 @@ impl Discovery {
         ServerIdentity {
             info: lenient(info.as_ref()),
             revision,
+            dialect: None,
             capabilities: object(self.read.capabilities),
             instructions: lenient(self.read.instructions.as_ref()),
         }

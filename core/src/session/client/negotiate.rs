@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Instant};
 use super::{ClientSession, Output, ServerIdentity, calls::seconds, legacy, modern};
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Era, ErrorObject, Method, Raw, Revision, code},
+    protocol::{Dialect, Era, ErrorObject, Implementation, Method, Raw, Revision, code},
     wire::{self, Stamp, Wire},
 };
 
@@ -51,9 +51,9 @@ impl ClientSession {
         }
         let probe = match self.negotiation.restarted {
             true => None,
-            false => newest(&self.config.revisions, Era::Modern),
+            false => newest(self.allowed(), Era::Modern),
         };
-        let legacy = newest(&self.config.revisions, Era::Legacy);
+        let legacy = newest(self.allowed(), Era::Legacy);
         match (probe, legacy) {
             (Some(revision), _) => self.probe(now, revision),
             (None, Some(revision)) => self.initialize(now, revision),
@@ -183,7 +183,10 @@ impl ClientSession {
     fn initialize(&mut self, now: Instant, revision: Revision) {
         self.speak(revision);
         let config = Arc::clone(&self.config);
-        let params = wire::initialize_params(self.wire, &config.info, &config.capabilities);
+        let params = match config.dialect {
+            Some(Dialect::V0_7) => wire::semantic_initialize_params(),
+            _ => wire::initialize_params(self.wire, &config.info, &config.capabilities),
+        };
         let id = self.send_opening(Method::Initialize, &params);
         self.negotiation.deadline = config.initialize_timeout.and_then(|it| now.checked_add(it));
         self.phase = Phase::Initializing { id };
@@ -247,6 +250,9 @@ impl ClientSession {
     }
 
     fn initialized(&mut self, result: &str) {
+        if self.config.dialect == Some(Dialect::V0_7) {
+            return self.introduced(result);
+        }
         let found = match legacy::read_initialize(result) {
             Ok(found) => found,
             Err(problem) => {
@@ -259,9 +265,27 @@ impl ClientSession {
             return self.fail(self.no_common(&found.version));
         };
         self.speak(revision);
-        let frame = wire::notification_frame(Method::Initialized.as_str(), None);
+        let frame = wire::notification_frame(self.wire.word(Method::Initialized), None);
         self.outputs.push_back(Output::Send(frame));
-        self.open(found.identity(revision));
+        self.open(found.identity(revision, self.config.dialect));
+    }
+
+    /// The answer in the dialect that has versions of its own, and no word that confirms it.
+    fn introduced(&mut self, result: &str) {
+        match wire::read_semantic_initialize(result) {
+            Ok(capabilities) => self.open(ServerIdentity {
+                info: Implementation::default(),
+                revision: self.wire.revision,
+                dialect: self.wire.dialect,
+                capabilities,
+                instructions: None,
+            }),
+            Err(problem) => {
+                let message = format!("the server's answer to initialize is not 0.7's: {problem}");
+                let hint = "leave out the revision to find out what it speaks";
+                self.fail(Error::new(ErrorKind::Unsupported, message).with_hint(hint));
+            }
+        }
     }
 
     fn initialize_refused(&mut self, error: &ErrorObject) {
@@ -297,7 +321,7 @@ impl ClientSession {
 
     /// Spells everything from now on as this revision does.
     fn speak(&mut self, revision: Revision) {
-        self.wire = Wire::of(revision);
+        self.wire = Wire::spelled(revision, self.config.dialect);
         let config = &self.config;
         self.envelope = (revision.era() == Era::Modern)
             .then(|| wire::envelope_members(self.wire, &config.info, &config.capabilities));
@@ -316,7 +340,7 @@ impl ClientSession {
     /// The newest revision of an era that both sides speak.
     fn mutual(&self, theirs: &[String], era: Era) -> Option<Revision> {
         let common = theirs.iter().filter_map(|it| Revision::parse(it));
-        common.filter(|it| it.era() == era && self.config.revisions.contains(it)).max()
+        common.filter(|it| it.era() == era && self.allowed().contains(it)).max()
     }
 
     fn no_common(&self, theirs: &str) -> Error {
@@ -328,8 +352,16 @@ impl ClientSession {
         Error::new(ErrorKind::Unsupported, message)
     }
 
+    /// What may be agreed on: a dialect is spoken over the first revision.
+    fn allowed(&self) -> &[Revision] {
+        match self.config.dialect {
+            Some(_) => &[Revision::V2024_11_05],
+            None => &self.config.revisions,
+        }
+    }
+
     fn spoken_here(&self) -> String {
-        let mut revisions = self.config.revisions.clone();
+        let mut revisions = self.allowed().to_vec();
         revisions.sort_unstable();
         let names: Vec<_> = revisions.iter().rev().map(|it| it.as_str()).collect();
         names.join(", ")

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::ServerIdentity;
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Members, Method, MethodName, Raw},
+    protocol::{Dialect, Members, Method, MethodName, Raw},
     wire::Wire,
 };
 
@@ -23,7 +23,7 @@ pub(super) fn check(
     if !wire.client_requests.contains(method) {
         let message = format!(
             "{} has no {}, and that is what {} speaks",
-            wire.revision,
+            wire.name(),
             method.as_str(),
             who()
         );
@@ -52,6 +52,10 @@ impl ServerIdentity {
 }
 
 fn needed(wire: &Wire, method: Method) -> Option<(&'static str, Option<&'static str>)> {
+    // What stands in its capabilities is nowhere said.
+    if wire.dialect == Some(Dialect::V0_7) {
+        return None;
+    }
     match method {
         Method::ListTools | Method::CallTool => Some(("tools", None)),
         Method::ListPrompts | Method::GetPrompt => Some(("prompts", None)),

@@ -119,8 +119,8 @@ impl Asked {
         Some(Answered { call, ask, outcome })
     }
 
-    /// A call is over: what it still asked is taken back. The notifications to send.
-    pub(super) fn withdraw(&mut self, call: CallId) -> Vec<Vec<u8>> {
+    /// A call is over: what it still asked is taken back. The notifications to send, by the name they have there.
+    pub(super) fn withdraw(&mut self, call: CallId, cancelled: &str) -> Vec<Vec<u8>> {
         let over: Vec<_> =
             self.open.iter().filter(|(_, it)| it.call == call).map(|(number, _)| *number).collect();
         over.into_iter()
@@ -130,7 +130,7 @@ impl Asked {
                 params
                     .member("requestId", &number)
                     .member("reason", "the call that asked this is over");
-                wire::notification_frame(Method::Cancelled.as_str(), Some(&params.finish()))
+                wire::notification_frame(cancelled, Some(&params.finish()))
             })
             .collect()
     }
@@ -240,7 +240,7 @@ mod tests {
         for (call, number) in [(1, 0), (2, 0), (1, 1)] {
             ask(&mut asked, call, number).unwrap();
         }
-        let frames = asked.withdraw(CallId(1));
+        let frames = asked.withdraw(CallId(1), "notifications/cancelled");
         let ids: Vec<Value> = frames
             .iter()
             .map(|frame| serde_json::from_slice::<Value>(frame).unwrap())
@@ -248,7 +248,7 @@ mod tests {
             .map(|frame| frame["params"]["requestId"].clone())
             .collect();
         assert_eq!(ids, [1, 3]);
-        assert!(asked.withdraw(CallId(1)).is_empty());
+        assert!(asked.withdraw(CallId(1), "notifications/cancelled").is_empty());
         assert_eq!(asked.close(), [(CallId(2), AskId(0))]);
     }
 

@@ -89,7 +89,7 @@ impl ServerSession {
             Some(wire) => {
                 return Err(Fault::invalid_request(format!(
                     "{} has no batches: send each message by itself",
-                    wire.revision
+                    wire.name()
                 )));
             }
             None => return Err(Fault::invalid_request("a batch before initialize")),

@@ -10,7 +10,7 @@ use super::{Admitted, ClientIdentity, LogPolicy, token};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
-        Era, InitializeRequest, LoggingLevel, Meta,
+        Dialect, Era, InitializeRequest, LoggingLevel, Meta,
         Method::{self, Discover, Initialize, Ping},
         Revision, json,
     },
@@ -23,18 +23,29 @@ const DEFAULT_LEVEL: LoggingLevel = LoggingLevel::Info;
 #[derive(Debug)]
 pub(super) enum Handshake {
     Awaiting,
-    Open { wire: &'static Wire, client: Arc<ClientIdentity>, level: LoggingLevel, confirmed: bool },
+    Open {
+        wire: &'static Wire,
+        client: Arc<ClientIdentity>,
+        level: LoggingLevel,
+        confirmed: bool,
+        /// The first notification came, which tells how the client spells them.
+        heard: bool,
+    },
+    /// It was open in a dialect that has sessions end when they are idle.
+    Expired,
 }
 
 impl Handshake {
     /// The circumstances to serve this request in, or why it may not be sent now.
     pub(super) fn admit(&self, name: &str, meta: &Meta<'_>) -> Result<Admitted, Fault> {
         let (wire, client) = match (self, Method::parse(name)) {
-            (Self::Awaiting, Some(Initialize | Ping)) => {
+            (Self::Awaiting | Self::Expired, Some(Initialize | Ping)) => {
                 (Wire::of(Revision::LATEST_LEGACY), Arc::default())
             }
-            (Self::Awaiting, Some(Discover)) => return Err(wire::missing_envelope(meta)),
-            (Self::Awaiting, _) => {
+            (Self::Awaiting | Self::Expired, Some(Discover)) => {
+                return Err(wire::missing_envelope(meta));
+            }
+            (Self::Awaiting | Self::Expired, _) => {
                 return Err(Fault::invalid_request(format!(
                     "{name} before initialize: send initialize first, or a request of 2026-07-28 with its params._meta"
                 )));
@@ -79,8 +90,41 @@ impl Handshake {
             capabilities: initialize.capabilities.take(),
         });
         let wire = Wire::of(agreed);
-        *self = Self::Open { wire, client, level: DEFAULT_LEVEL, confirmed: false };
+        *self = Self::open_in(wire, client);
         Ok(wire)
+    }
+
+    /// Opens it in a dialect.
+    pub(super) fn open_as(&mut self, wire: &'static Wire, client: ClientIdentity) {
+        *self = Self::open_in(wire, Arc::new(client));
+    }
+
+    fn open_in(wire: &'static Wire, client: Arc<ClientIdentity>) -> Self {
+        Self::Open { wire, client, level: DEFAULT_LEVEL, confirmed: false, heard: false }
+    }
+
+    /// The client was silent for too long.
+    pub(super) fn expire(&mut self) {
+        *self = Self::Expired;
+    }
+
+    pub(super) fn is_expired(&self) -> bool {
+        matches!(self, Self::Expired)
+    }
+
+    pub(super) fn is_in(&self, dialect: Dialect) -> bool {
+        self.wire().is_some_and(|it| it.dialect == Some(dialect))
+    }
+
+    /// A notification came in this spelling.
+    pub(super) fn spell(&mut self, bare: bool) {
+        if let Self::Open { wire, heard, .. } = self
+            && !std::mem::replace(heard, true)
+            && wire.dialect.is_none()
+            && bare
+        {
+            *wire = Wire::spelled(wire.revision, Some(Dialect::Bare));
+        }
     }
 
     pub(super) fn confirm(&mut self) {
@@ -97,7 +141,7 @@ impl Handshake {
 
     pub(super) fn level(&self) -> Option<LoggingLevel> {
         match self {
-            Self::Awaiting => None,
+            Self::Awaiting | Self::Expired => None,
             Self::Open { level, .. } => Some(*level),
         }
     }
@@ -110,7 +154,7 @@ impl Handshake {
     /// The revision agreed on.
     pub(super) fn wire(&self) -> Option<&'static Wire> {
         match self {
-            Self::Awaiting => None,
+            Self::Awaiting | Self::Expired => None,
             Self::Open { wire, .. } => Some(wire),
         }
     }

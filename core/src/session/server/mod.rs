@@ -5,6 +5,7 @@
 
 mod asked;
 mod batch;
+mod dialects;
 mod legacy;
 mod modern;
 mod outgoing;
@@ -21,10 +22,10 @@ use super::{
     pending::{CallId, Pending},
 };
 use crate::{
-    error::Fault,
+    error::{Fault, FaultKind},
     protocol::{
-        Frame, Id, LoggingLevel, Malformed, Message, Method, MethodName, Params, Raw, Request,
-        Response, Revision, SubscriptionFilter,
+        Dialect, Frame, Id, LoggingLevel, Malformed, Message, Method, MethodName, Params, Raw,
+        Request, Response, Revision, SubscriptionFilter,
     },
     wire::{self, HeaderClaims, Wire},
 };
@@ -36,6 +37,8 @@ pub struct SessionConfig {
     pub server_info: String,
     /// What the server speaks, newest first.
     pub revisions: Vec<Revision>,
+    /// What it understands beside these.
+    pub dialects: Vec<Dialect>,
     /// Random, and secret: from it come names that nobody can guess.
     pub seed: [u8; 32],
 }
@@ -67,6 +70,8 @@ pub enum Input<'a> {
     Updated(&'a str),
     /// The server stops: subscriptions end with their result.
     EndSubscriptions,
+    /// The session was idle for too long; see [`ServerSession::may_expire`].
+    Expired,
     /// The peer is gone: every call in flight is given up.
     Closed,
 }
@@ -121,7 +126,9 @@ pub struct CallContext {
     pub call: CallId,
     /// `None` for a notification.
     pub request_id: Option<Id>,
+    /// With a dialect: the revision that comes nearest.
     pub revision: Revision,
+    pub dialect: Option<Dialect>,
     /// The request's `_meta`, as it came.
     pub meta: Option<Raw>,
     pub client: Arc<ClientIdentity>,
@@ -133,6 +140,18 @@ pub struct CallContext {
     pub http: Option<Arc<HttpFacts>>,
     /// Whether arguments that HTTP headers mirror are to be compared with these.
     pub checks_headers: bool,
+}
+
+impl CallContext {
+    /// How the call is spelled.
+    pub fn wire(&self) -> &'static Wire {
+        Wire::spelled(self.revision, self.dialect)
+    }
+
+    /// What the call is spoken in: a revision's date, or a dialect's name.
+    pub fn spoken(&self) -> &'static str {
+        self.wire().name()
+    }
 }
 
 /// What is known of a call from the HTTP request that brought it.
@@ -174,6 +193,8 @@ pub struct ServerSession {
     handshake: Handshake,
     /// What the headers of the one HTTP request said that this session is for.
     claims: Option<HeaderClaims>,
+    /// It is as long as one HTTP request in a dialect that knows no sessions there.
+    stands_alone: bool,
     /// The revision that the peer spoke last, which spells errors that belong to no request.
     spoken: &'static Wire,
     pending: Pending<Inbound>,
@@ -197,6 +218,8 @@ struct Inbound {
     progress: Option<f64>,
     log: LogPolicy,
     slot: Option<batch::Slot>,
+    /// The answer to `initialize` in a dialect: the version that was agreed on.
+    version: Option<String>,
     /// A legacy subscription that begins or ends when the call succeeds.
     subscribes: Option<subscriptions::Intent>,
 }
@@ -225,6 +248,7 @@ impl ServerSession {
             config,
             handshake: Handshake::Awaiting,
             claims: None,
+            stands_alone: false,
             spoken: Wire::of(Revision::V2024_11_05),
             pending: Pending::new(),
             batches: Batches::default(),
@@ -240,6 +264,11 @@ impl ServerSession {
         Self { claims: Some(claims), spoken: Wire::of(Revision::LATEST), ..Self::new(config) }
     }
 
+    /// A session as long as one HTTP request in a dialect that knows no sessions there.
+    pub fn for_dialect(config: Arc<SessionConfig>) -> Self {
+        Self { stands_alone: true, ..Self::new(config) }
+    }
+
     /// The revision that `initialize` agreed on.
     pub fn agreed(&self) -> Option<&'static Wire> {
         self.handshake.wire()
@@ -250,7 +279,8 @@ impl ServerSession {
             Input::Frame(bytes) => self.handle_frame(Frame::parse(bytes)),
             Input::Parsed(frame) => self.handle_frame(frame),
             Input::TooLong { limit } => {
-                let fault = Fault::invalid_request(format!("message longer than {limit} bytes"));
+                let message = format!("message longer than {limit} bytes");
+                let fault = Fault::new(FaultKind::TooLarge, message);
                 self.refuse(None, None, None, fault);
             }
             Input::Done(call, outcome) => self.handle_done(call, outcome),
@@ -264,6 +294,7 @@ impl ServerSession {
             Input::Changed(kind) => self.send_changed(kind),
             Input::Updated(uri) => self.send_updated(uri),
             Input::EndSubscriptions => self.end_subscriptions(),
+            Input::Expired => self.handshake.expire(),
             Input::Closed => {
                 self.subscriptions = Subscriptions::default();
                 self.give_up_questions();
@@ -307,7 +338,13 @@ impl ServerSession {
         params: &Params<'_>,
         slot: Option<batch::Slot>,
     ) {
-        let admitted = match self.admit(name, params, slot.is_some()) {
+        let dialect = self.dialect_of(name, params);
+        self.spoken = dialect.unwrap_or(self.spoken);
+        let admitted = match dialect {
+            Some(wire) => self.admit_dialect(wire, name),
+            None => self.admit(name, params, slot.is_some()),
+        };
+        let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(fault) => return self.refuse(Some(&id), None, slot, fault),
         };
@@ -320,7 +357,8 @@ impl ServerSession {
         let mut request = match wire::lift_request(admitted.wire, name, params) {
             Ok(request) => request,
             Err(fault) => {
-                return self.refuse(Some(&id), Some(&MethodName::parse(name)), slot, fault);
+                let method = admitted.wire.method(name).map(MethodName::Standard);
+                return self.refuse(Some(&id), method.as_ref(), slot, fault);
             }
         };
         if let Some(claims) = &self.claims
@@ -329,13 +367,20 @@ impl ServerSession {
             return self.refuse(Some(&id), None, slot, fault);
         }
         if let Request::Initialize(initialize) = &mut request {
+            if let Some(wire) = dialect {
+                self.open_dialect(wire, initialize);
+                return self.call(id, request, admitted, slot);
+            }
             match self.handshake.open(initialize, &self.config.revisions) {
                 Ok(wire) => return self.call(id, request, Admitted { wire, ..admitted }, slot),
                 Err(fault) => return self.refuse(Some(&id), None, slot, fault),
             }
         }
         match request {
-            Request::Ping => self.reply(admitted.wire, &id, slot, &Response::Empty),
+            Request::Ping => {
+                let pong = Response::Raw(wire::pong(admitted.wire));
+                self.reply(admitted.wire, &id, slot, &pong);
+            }
             Request::SetLevel { level } => {
                 self.handshake.set_level(level);
                 self.reply(admitted.wire, &id, slot, &Response::Empty);
@@ -369,14 +414,19 @@ impl ServerSession {
             progress: None,
             log,
             slot,
+            version: match (&request, wire.dialect) {
+                (Request::Initialize(it), Some(_)) => Some(it.protocol_version.clone()),
+                _ => None,
+            },
             subscribes: subscriptions::Intent::of(&request),
         };
-        let wants_progress = inbound.progress_token.is_some();
+        let wants_progress = inbound.may_report();
         let call = self.pending.register(id.clone(), inbound);
         let context = CallContext {
             call,
             request_id: Some(id),
             revision: wire.revision,
+            dialect: wire.dialect,
             meta,
             client,
             wants_progress,
@@ -388,7 +438,7 @@ impl ServerSession {
     }
 
     fn handle_notification(&mut self, name: &str, params: &Params<'_>) {
-        let method = MethodName::parse(name);
+        let method = self.read_notification(name);
         match &method {
             MethodName::Standard(Method::Initialized) => self.confirm(),
             MethodName::Standard(Method::Cancelled) => {
@@ -406,6 +456,7 @@ impl ServerSession {
                     call: CallId(u64::MAX),
                     request_id: None,
                     revision: admitted.wire.revision,
+                    dialect: admitted.wire.dialect,
                     meta: admitted.meta,
                     client: admitted.client,
                     wants_progress: false,
@@ -422,7 +473,8 @@ impl ServerSession {
 
     fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
         // The peer may have cancelled while the handler ran.
-        let Some((id, inbound)) = self.pending.complete(call) else { return };
+        let Some((id, mut inbound)) = self.pending.complete(call) else { return };
+        let outcome = outcome.map(|it| inbound.introduce(it));
         self.subscriptions.forget(call);
         self.withdraw(call);
         let answer = match outcome.and_then(|it| self.intend(inbound.subscribes, it)) {
@@ -437,17 +489,34 @@ impl ServerSession {
             return self.settle(None, slot, None);
         }
         let fault = match malformed.unreadable {
-            true => Fault::new(crate::error::FaultKind::Unreadable, malformed.message),
+            true => Fault::new(FaultKind::Unreadable, malformed.message),
             false => Fault::invalid_request(malformed.message),
         };
         self.refuse(malformed.id.as_ref(), None, slot, fault);
     }
 }
 
+impl Inbound {
+    /// Whether progress can be told: to a token, or where it can do without.
+    fn may_report(&self) -> bool {
+        self.progress_token.is_some() || self.wire.dialect == Some(Dialect::Bare)
+    }
+
+    /// The answer to `initialize` has the version that was agreed on.
+    fn introduce(&mut self, response: Response) -> Response {
+        match (self.version.take(), response) {
+            (Some(version), Response::Description(server)) => {
+                Response::Raw(wire::introduction(&version, &server))
+            }
+            (_, response) => response,
+        }
+    }
+}
+
 /// A reply, spelled.
 struct Answer {
     frame: Vec<u8>,
-    /// The code, where it is an error.
+    /// The code, where it is an error that HTTP may tell by its status.
     error: Option<i64>,
 }
 

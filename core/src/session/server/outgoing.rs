@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     error::Fault,
-    protocol::{Id, LoggingLevel, Method, MethodName, Raw, Response, json::ObjectWriter},
+    protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Raw, Response, json::ObjectWriter},
     session::CallId,
     wire::{self, Lowered, Wire},
 };
@@ -50,22 +50,29 @@ impl ServerSession {
             (Lowered::Tool(outcome), Some(id)) => self.result(wire, id, &Response::Tool(outcome)),
             (Lowered::Tool(_), None) => unreachable!("only a request that was read calls a tool"),
             (Lowered::Error(error), id) => {
-                Answer { frame: wire::error_frame(wire, id, &error), error: Some(error.code) }
+                let code = Some(error.code).filter(|_| wire.dialect != Some(Dialect::V0_7));
+                Answer { frame: wire::error_frame(wire, id, &error), error: code }
             }
         }
     }
 
     /// Progress must increase, so a step back is dropped (Progress, "Progress Flow").
     pub(super) fn send_progress(&mut self, call: CallId, step: Progress) {
+        let is_only = self.pending.len() == 1;
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
-        let Some(token) = &inbound.progress_token else { return };
+        if !inbound.may_report() || inbound.progress_token.is_none() && !is_only {
+            return;
+        }
         if !step.progress.is_finite() || inbound.progress.is_some_and(|it| step.progress <= it) {
             tracing::warn!(progress = step.progress, "progress must increase: dropped");
             return;
         }
         inbound.progress = Some(step.progress);
         let mut params = ObjectWriter::with_capacity(96);
-        params.raw("progressToken", token.as_json()).raw("progress", &number(step.progress));
+        if let Some(token) = &inbound.progress_token {
+            params.raw("progressToken", token.as_json());
+        }
+        params.raw("progress", &number(step.progress));
         if let Some(total) = step.total.filter(|it| it.is_finite()) {
             params.raw("total", &number(total));
         }
@@ -125,8 +132,17 @@ impl ServerSession {
         }
     }
 
+    /// What the peer's language has no word for is not said.
     pub(super) fn notify(&mut self, about: About, method: Method, params: Option<&str>) {
-        let frame = wire::notification_frame(method.as_str(), params);
+        let call = match about {
+            About::Call(call) => self.pending.get_mut(call).map(|(_, inbound)| inbound.wire),
+            About::Reply(_) | About::Peer => None,
+        };
+        let wire = call.or_else(|| self.handshake.wire()).unwrap_or(self.spoken);
+        if !wire.server_notifications.contains(&method) {
+            return;
+        }
+        let frame = wire::notification_frame(wire.word(method), params);
         self.outputs.push_back(Output::Send(Sent { frame, about, error: None }));
     }
 }

@@ -40,7 +40,8 @@ impl ServerSession {
 
     /// A call is over: what it still asks is taken back.
     pub(super) fn withdraw(&mut self, call: CallId) {
-        let frames = self.asked.as_mut().map(|it| it.withdraw(call)).unwrap_or_default();
+        let word = self.handshake.wire().unwrap_or(self.spoken).word(Method::Cancelled);
+        let frames = self.asked.as_mut().map(|it| it.withdraw(call, word)).unwrap_or_default();
         for frame in frames {
             self.say(About::Call(call), frame);
         }

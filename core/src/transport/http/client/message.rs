@@ -49,8 +49,12 @@ impl Message {
             }
             _ => (None, String::new(), Params::Absent),
         };
+        let method = match spoken.wire().method(&method) {
+            Some(known) => known.as_str().to_owned(),
+            None => method,
+        };
         let mut headers = HeaderMap::new();
-        if method != Method::Initialize.as_str() {
+        if spoken.has_version_header() && method != Method::Initialize.as_str() {
             let version = HeaderValue::from_static(spoken.revision.as_str());
             headers.insert(headers::PROTOCOL_VERSION, version);
         }

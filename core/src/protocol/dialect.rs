@@ -1,0 +1,42 @@
+//! Two older descriptions of the protocol that a peer may have been written to. They are spoken where both sides want them.
+
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// A description of the protocol that is no dated revision.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Dialect {
+    /// The one with semantic versions, 0.1.0 to 0.7.0.
+    V0_7,
+    /// 2024-11-05 without the `notifications/` prefix.
+    Bare,
+}
+
+impl Dialect {
+    pub const ALL: [Self; 2] = [Self::V0_7, Self::Bare];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V0_7 => "0.7",
+            Self::Bare => "bare",
+        }
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(" and ");
+            Error::misuse(format!("{name:?} is no dialect of the protocol: there are {known}"))
+        })
+    }
+}
+
+impl std::fmt::Display for Dialect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

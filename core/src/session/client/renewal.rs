@@ -1,0 +1,106 @@
+//! A session that the server let expire is begun anew, and what it refused is sent again: it did nothing. Only a dialect
+//! has that.
+
+use std::collections::BTreeMap;
+
+use super::{ClientSession, Output};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Dialect, ErrorObject, Method, Params, code},
+    wire::{self, Stamp},
+};
+
+/// What is kept for the case.
+#[derive(Debug, Default)]
+pub(super) struct Renewal {
+    sent: BTreeMap<u64, Sent>,
+    /// The `initialize` under way, and the requests that wait for its answer.
+    under_way: Option<(u64, Vec<u64>)>,
+}
+
+/// A request in flight.
+#[derive(Debug)]
+struct Sent {
+    frame: Vec<u8>,
+    /// What it reads.
+    uri: Option<String>,
+    is_repeated: bool,
+}
+
+impl Renewal {
+    /// Forgets a request that is answered, or that nobody waits for any more. Gives back what it read.
+    pub(super) fn forget(&mut self, id: u64) -> Option<String> {
+        self.sent.remove(&id)?.uri
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl ClientSession {
+    pub(super) fn remember(&mut self, id: u64, frame: &[u8], params: &str) {
+        if self.config.dialect != Some(Dialect::V0_7) {
+            return;
+        }
+        let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
+        let uri = params.get("uri").and_then(|it| serde_json::from_str(it.get()).ok());
+        self.renewal.sent.insert(id, Sent { frame: frame.to_vec(), uri, is_repeated: false });
+    }
+
+    /// Takes the answer to a request; `false` when it has nothing to do with an expired session.
+    pub(super) fn renewed(&mut self, id: u64, outcome: Result<&str, &ErrorObject>) -> bool {
+        match (&mut self.renewal.under_way, outcome) {
+            (Some((own, _)), outcome) if *own == id => {
+                let outcome = outcome
+                    .map_err(|it| format!("{} ({})", it.message, it.code))
+                    .and_then(|it| wire::read_semantic_initialize(it).map(drop));
+                self.end_renewal(outcome);
+                true
+            }
+            (under_way, Err(error)) if error.code == code::DIALECT_SESSION_EXPIRED => {
+                let Some(sent) = self.renewal.sent.get_mut(&id) else { return false };
+                if std::mem::replace(&mut sent.is_repeated, true) {
+                    return false;
+                }
+                match under_way {
+                    Some((_, waiting)) => waiting.push(id),
+                    None => self.renew(id),
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn renew(&mut self, waiting: u64) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = wire::semantic_initialize_params();
+        let method = Method::Initialize.as_str();
+        let frame = wire::request_frame(id, method, &params, Stamp::default())
+            .expect("our own params are an object");
+        self.renewal.under_way = Some((id, vec![waiting]));
+        self.outputs.push_back(Output::Send(frame));
+    }
+
+    fn end_renewal(&mut self, outcome: Result<(), String>) {
+        let Some((_, waiting)) = self.renewal.under_way.take() else { return };
+        for id in waiting {
+            match (&outcome, self.renewal.sent.get(&id)) {
+                (_, None) => (),
+                (Ok(()), Some(sent)) => self.outputs.push_back(Output::Send(sent.frame.clone())),
+                (Err(why), Some(_)) => {
+                    self.renewal.forget(id);
+                    let Some((key, method)) = self.calls.complete(id) else { continue };
+                    let message = format!(
+                        "{}: the session expired, and no new one could be begun: {why}",
+                        method.as_str()
+                    );
+                    let error = Error::new(ErrorKind::Lost, message);
+                    self.outputs.push_back(Output::Done(key, Err(error)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Requests and notifications in the words of a dialect, where the server speaks it.
+
+use std::sync::Arc;
+
+use super::{Admitted, ClientIdentity, Handshake, LogPolicy, ServerSession};
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{Dialect, InitializeRequest, Method, MethodName, Params, Revision},
+    wire::{self, Wire},
+};
+
+impl ServerSession {
+    /// The dialect that a request is in: it says so itself, or the session began so.
+    pub(super) fn dialect_of(&self, name: &str, params: &Params<'_>) -> Option<&'static Wire> {
+        let is_spoken = self.config.dialects.contains(&Dialect::V0_7) && self.claims.is_none();
+        if !is_spoken || wire::has_envelope(params) {
+            return None;
+        }
+        let began_so =
+            self.stands_alone || self.handshake.is_in(Dialect::V0_7) || self.handshake.is_expired();
+        let is_dialect =
+            wire::is_semantic(name, params) || began_so && name != Method::Initialize.as_str();
+        is_dialect.then(|| Wire::spelled(Revision::V2024_11_05, Some(Dialect::V0_7)))
+    }
+
+    /// A request before `initialize`, or after its session expired, is refused; one that stands alone needs neither.
+    pub(super) fn admit_dialect(&self, wire: &'static Wire, name: &str) -> Result<Admitted, Fault> {
+        let is_initialize = name == Method::Initialize.as_str();
+        let client = match &self.handshake {
+            _ if self.stands_alone => Arc::default(),
+            Handshake::Open { .. } if is_initialize => {
+                let message = "initialize was already sent on this connection";
+                return Err(Fault::invalid_request(message));
+            }
+            Handshake::Open { client, .. } => Arc::clone(client),
+            Handshake::Awaiting | Handshake::Expired if is_initialize => Arc::default(),
+            Handshake::Awaiting => {
+                let message = format!("{name} before initialize: send initialize first");
+                return Err(Fault::new(FaultKind::NotInitialized, message));
+            }
+            Handshake::Expired => {
+                let message = "the session expired: send initialize to begin a new one";
+                return Err(Fault::new(FaultKind::SessionExpired, message));
+            }
+        };
+        let log = LogPolicy::Session;
+        Ok(Admitted { wire, client, log, progress_token: None, meta: None })
+    }
+
+    /// Opens the session, unless the request stands alone.
+    pub(super) fn open_dialect(&mut self, wire: &'static Wire, initialize: &mut InitializeRequest) {
+        if !self.stands_alone {
+            let (info, capabilities) =
+                (initialize.client_info.take(), initialize.capabilities.take());
+            self.handshake.open_as(wire, ClientIdentity { info, capabilities });
+        }
+    }
+
+    /// Whether an idle session is to be told [`super::Input::Expired`].
+    pub fn may_expire(&self) -> bool {
+        self.handshake.is_in(Dialect::V0_7)
+    }
+
+    /// What a notification's name means. The first one of a session decides how ours are spelled.
+    pub(super) fn read_notification(&mut self, name: &str) -> MethodName {
+        let spoken = self.config.dialects.contains(&Dialect::Bare);
+        let bare = spoken.then(|| wire::bare_notification(name)).flatten();
+        let method = bare.map_or_else(|| MethodName::parse(name), MethodName::Standard);
+        if spoken && matches!(method, MethodName::Standard(_)) {
+            self.handshake.spell(bare.is_some());
+        }
+        method
+    }
+}
