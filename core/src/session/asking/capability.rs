@@ -20,11 +20,8 @@ pub(super) fn check_declared(
     let mut required = Map::new();
     let mut refusal = None;
     for question in questions {
-        let has_words = [wire.server_requests, wire.input_requests]
-            .iter()
-            .any(|it| it.contains(&question.method));
-        let Some(missing) = missing(question, if has_words { &declared } else { &Value::Null })
-        else {
+        let declared = if has_words(question, wire) { &declared } else { &Value::Null };
+        let Some(missing) = missing(question, declared) else {
             continue;
         };
         refusal.get_or_insert_with(|| missing.refusal(question));
@@ -38,6 +35,20 @@ pub(super) fn check_declared(
         Some(message) => Err(Fault::new(FaultKind::MissingCapability, message)
             .with_data(Some(json::to_raw(&json!({ "requiredCapabilities": required }))))),
     }
+}
+
+/// Whether the revision can say this question at all.
+fn has_words(question: &Question, wire: &Wire) -> bool {
+    let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+    let is_newer = mode(&params) == "url" || uses_tools(&params);
+    let has_newer = wire.server_notifications.contains(&Method::ElicitationComplete)
+        || wire.input_requests.contains(&Method::Elicit);
+    [wire.server_requests, wire.input_requests].iter().any(|it| it.contains(&question.method))
+        && (has_newer || !is_newer)
+}
+
+fn uses_tools(params: &Value) -> bool {
+    params.get("tools").or_else(|| params.get("toolChoice")).is_some()
 }
 
 /// A capability, or a part of one.
@@ -82,7 +93,7 @@ fn missing(question: &Question, declared: &Value) -> Option<Missing> {
             }
         }
         Method::CreateMessage => {
-            let with_tools = params.get("tools").or_else(|| params.get("toolChoice")).is_some();
+            let with_tools = uses_tools(&params);
             match (has("sampling"), with_tools, part("sampling", "tools")) {
                 (_, true, None) => missing("sampling", Some("tools")),
                 (None, ..) => missing("sampling", None),

@@ -196,6 +196,18 @@ fn a_revision_without_words_for_a_question_is_a_client_that_can_t_be_asked() {
     let wire = Wire::of(Revision::V2025_03_26);
     let fault = round(&questions, &Answers::default(), Some(&declared), wire).unwrap_err();
     assert_eq!(fault.kind, FaultKind::MissingCapability);
+    // Pages and tools in sampling came with 2025-11-25.
+    let declared = to_raw(&json!({"elicitation": {"url": {}}, "sampling": {"tools": {}}}));
+    let url = json!({"mode": "url", "message": "In?", "url": "https://a.example/in"});
+    let tools = json!({"messages": [], "maxTokens": 1, "tools": []});
+    for (method, params) in [("elicitation/create", url), ("sampling/createMessage", tools)] {
+        let questions = asked(&[("k", method, params)]);
+        let round =
+            |revision| round(&questions, &Answers::default(), Some(&declared), Wire::of(revision));
+        let fault = round(Revision::V2025_06_18).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::MissingCapability);
+        assert!(round(Revision::V2025_11_25).is_ok() && round(Revision::V2026_07_28).is_ok());
+    }
 }
 
 #[test]
