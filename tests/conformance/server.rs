@@ -122,6 +122,9 @@ fn running(server: Server) -> Server {
             })
             .description("Logs one message."),
         )
+        .add(Tool::new("test_reconnection", reconnect).description(
+            "Over legacy HTTP: ends its stream, so that the client comes back for the answer.",
+        ))
         .add(
             Tool::new("test_slow", slow)
                 .description("Answers after that time; ends early when it is cancelled."),
@@ -146,6 +149,12 @@ async fn log(ctx: Context) -> &'static str {
         tokio::time::sleep(PAUSE).await;
     }
     "Messages were logged"
+}
+
+async fn reconnect(ctx: Context) -> &'static str {
+    ctx.close_stream(PAUSE);
+    tokio::time::sleep(2 * PAUSE).await;
+    "Reconnection test completed"
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -175,8 +184,13 @@ impl Drop for Witness {
 
 // ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
+#[derive(Deserialize, JsonSchema)]
+struct Touched {
+    uri: String,
+}
+
 fn changes(server: Server) -> Server {
-    let (tools, prompts) = (server.registry(), server.registry());
+    let (tools, prompts, resources) = (server.registry(), server.registry(), server.registry());
     server
         .add(
             Tool::new("test_trigger_tool_change", move || {
@@ -191,6 +205,13 @@ fn changes(server: Server) -> Server {
                 async move { changed.map(|()| "The list of prompts has changed".to_owned()) }
             })
             .description("Changes the list of prompts."),
+        )
+        .add(
+            Tool::new("test_touch_resource", move |Touched { uri }| {
+                resources.notify_updated(&uri);
+                async move { format!("{uri} was touched") }
+            })
+            .description("Announces that a resource was updated."),
         )
 }
 

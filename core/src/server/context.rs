@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use schemars::JsonSchema;
@@ -99,6 +100,11 @@ impl Context {
         self.call.context.dialect
     }
 
+    /// The id of the session; `None` where there is none, as in revision 2026-07-28 and over stdio.
+    pub fn session_id(&self) -> Option<&str> {
+        self.call.context.http.as_ref()?.session_id.as_deref()
+    }
+
     /// The client's name and version, as far as it gave them.
     pub fn client(&self) -> Implementation {
         parsed(self.call.context.client.info.as_deref())
@@ -177,6 +183,13 @@ impl Context {
     /// Tells the client's log at the level `error`.
     pub fn error(&self, data: impl Serialize) {
         self.log(LoggingLevel::Error, data);
+    }
+
+    /// Over legacy HTTP: ends the stream that the answer would come on, so that the client comes back for it after
+    /// `retry`; the answer waits for it (Streamable HTTP, "Resumability and Redelivery"). Elsewhere it does nothing.
+    pub fn close_stream(&self, retry: impl Into<Option<Duration>>) {
+        self.call.connection.close_stream(self.call.context.call, retry.into());
+        self.call.connection.flush();
     }
 
     /// Whether nobody waits for this call any more: it was cancelled, ran out of time, or the client has gone.

@@ -121,6 +121,11 @@ impl Registry {
         self.set_enabled(list, &[], &[tag.to_owned()], enabled)
     }
 
+    /// Tells everybody who subscribed to this resource that it was updated (Resources, "Subscriptions").
+    pub fn notify_updated(&self, uri: &str) {
+        self.hub.tell(|connection| connection.updated(uri));
+    }
+
     fn set_enabled(
         &self,
         list: List,
@@ -202,6 +207,13 @@ impl Hub {
             connection.flush();
         }
         Ok(())
+    }
+
+    fn tell(&self, tell: impl Fn(&dyn Connection)) {
+        for connection in self.lock().connections.iter().filter_map(Weak::upgrade) {
+            tell(&*connection);
+            connection.flush();
+        }
     }
 
     /// For what no list shows; before anybody is connected.
