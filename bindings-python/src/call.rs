@@ -1,12 +1,13 @@
 //! What a handler is given of its call, and the slot that its answer goes into.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
 use gudgeon::{
-    protocol::{LoggingLevel, Raw},
+    driver::Backend,
+    protocol::{LoggingLevel, Method, Raw},
     router::Failure,
     session::{
         CallId,
@@ -17,11 +18,12 @@ use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyInt, PyString},
+    types::{PyBytes, PyDict, PyInt, PyString},
 };
 use serde_json::value::RawValue;
 
 use crate::{
+    asking::Pending,
     convert,
     handler::PyHandler,
     lane::Key,
@@ -36,6 +38,7 @@ pub(crate) struct Call {
     cancelled: Arc<AtomicBool>,
     is_async: bool,
     state: PyOnceLock<Py<PyDict>>,
+    questions: PyOnceLock<Py<PyDict>>,
 }
 
 impl Call {
@@ -46,6 +49,7 @@ impl Call {
             cancelled: Arc::clone(&job.cancelled),
             is_async: job.handler.is_async(),
             state: PyOnceLock::new(),
+            questions: PyOnceLock::new(),
         }
     }
 
@@ -118,6 +122,60 @@ impl Call {
         self.state.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
     }
 
+    /// The keys of the questions that this call has named so far.
+    #[getter]
+    fn questions(&self, py: Python<'_>) -> Py<PyDict> {
+        self.questions.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
+    }
+
+    /// The answer that came with this call, as JSON; `params` is JSON.
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        key: &str,
+        method: &str,
+        params: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let params =
+            std::str::from_utf8(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        let answer = self.context.answers.get(key, question(method)?, params);
+        Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
+    }
+
+    /// Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
+    /// can be waited for.
+    #[pyo3(signature = (method, params, resolve = None))]
+    fn ask(
+        &self,
+        py: Python<'_>,
+        method: &str,
+        params: &[u8],
+        resolve: Option<Py<PyAny>>,
+    ) -> PyResult<Option<Pending>> {
+        let method = question(method)?;
+        let params: Raw =
+            serde_json::from_slice(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        let call = self.context.call;
+        let waiting = &self.stream.waiting;
+        let (ask, pending) = if let Some(resolve) = resolve {
+            (waiting.task(call, resolve), None)
+        } else {
+            let (ask, answer) = waiting.thread(call);
+            let stream = Arc::clone(&self.stream);
+            (ask, Some(Pending { stream, answer: Mutex::new(answer) }))
+        };
+        if self.cancelled() {
+            waiting.forget(call);
+        } else {
+            py.detach(|| {
+                let work = self.stream.server.ask(call, ask, method, params);
+                self.stream.distribute(work, false);
+            });
+            self.flush(py);
+        }
+        Ok(pending)
+    }
+
     /// A dictionary that lives as long as this stream of frames.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
@@ -159,6 +217,11 @@ impl Call {
         }
         Ok(())
     }
+}
+
+fn question(method: &str) -> PyResult<Method> {
+    Method::parse(method)
+        .ok_or_else(|| PyValueError::new_err(format!("{method:?} is no method of a question")))
 }
 
 /// Where the answer of an `async def` handler goes: exactly one, also when its coroutine is dropped without a word.

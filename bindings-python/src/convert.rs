@@ -16,6 +16,7 @@ use crate::hooks::hooks;
 const BLOB: u8 = 1;
 const PARTS: u8 = 2;
 const RESULT: u8 = 3;
+const QUESTIONS: u8 = 8;
 
 /// What a handler came to: its reply, or the failure that its exception is.
 pub(crate) fn outcome(
@@ -44,6 +45,7 @@ pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
             BLOB => return Ok(Reply::Blob(STANDARD.encode(bytes.as_bytes()))),
             PARTS => return json(&bytes).map(Reply::Parts),
             RESULT => return json(&bytes).map(Reply::Result),
+            QUESTIONS => return json(&bytes).map(Reply::Questions),
             _ => {}
         }
     }
@@ -73,6 +75,7 @@ enum Described {
     Exposed { message: String },
     Cancelled,
     Declined { message: String },
+    MissingCapability { message: String, data: Option<serde_json::Value> },
     Invalid { message: String },
     Exception { r#type: String, message: String, traceback: String },
 }
@@ -105,6 +108,9 @@ fn describe(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> PyResult<Failu
             // The core says that the user declined; what is wanted of us is the question.
             let question = message.strip_prefix("The user declined").unwrap_or(&message);
             Failure::Declined(question.trim_start_matches(": ").to_owned())
+        }
+        Described::MissingCapability { message, data } => {
+            Failure::MissingCapability { message, data: data.map(raw) }
         }
         Described::Invalid { message } => Failure::Invalid(message),
         Described::Exception { r#type, message, traceback } => {

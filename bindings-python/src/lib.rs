@@ -3,6 +3,7 @@
 //! Reading order: `server` is what gets registered, `stream` one stream of frames being served, `pool` the threads that
 //! read it and run `def` handlers, `lane` the way to the event loop that runs `async def` handlers.
 
+mod asking;
 mod call;
 mod client;
 mod client_error;
@@ -25,6 +26,7 @@ mod waker;
 mod _native {
     #[pymodule_export]
     use super::{
+        asking::Pending,
         call::{Call, Slot},
         client::NativeClient,
         client_mailbox::Mailbox,

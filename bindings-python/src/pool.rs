@@ -10,7 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gudgeon::{driver::Work, framing::LineDecoder};
+use gudgeon::{
+    driver::{Backend, Work},
+    framing::LineDecoder,
+};
 use pyo3::{ffi, prelude::*, types::PyBytes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -32,6 +35,10 @@ const FLUSH_AFTER: Duration = Duration::from_millis(1);
 const FLUSH_BYTES: usize = 256 * 1024;
 /// How often a leader that may not read looks whether it may again.
 const ROOM_TICK: Duration = Duration::from_millis(10);
+
+thread_local! {
+    static LEADS: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
 
 /// What the leader does next.
 enum Next {
@@ -150,6 +157,12 @@ impl Stream {
     }
 
     fn lead(self: &Arc<Self>, epoch: u64) {
+        LEADS.set(Some(epoch));
+        self.lead_until_lost(epoch);
+        LEADS.set(None);
+    }
+
+    fn lead_until_lost(self: &Arc<Self>, epoch: u64) {
         let mut chunk = vec![0; CHUNK];
         loop {
             if !self.run_inline(epoch) {
@@ -321,6 +334,17 @@ impl Stream {
                     .unwrap_or_else(std::sync::PoisonError::into_inner)
                     .0
             };
+        }
+    }
+
+    /// A handler is about to wait for somebody else: if it runs on the leader, another leads from now on.
+    pub(crate) fn stand_aside(self: &Arc<Self>) {
+        let mut pool = self.pool();
+        if LEADS.get() == Some(pool.epoch)
+            && let Some(handler) = pool.running.clone()
+        {
+            handler.stalled();
+            self.hand_over(&mut pool);
         }
     }
 

@@ -81,6 +81,7 @@ pub(crate) fn facts(text: &[u8]) -> Result<(ServerFacts, Facts), Error> {
         dialects: facts.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
         page_size: facts.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: Duration::from_millis(facts.list_ttl_ms.unwrap_or(0)),
+        request_state_keys: Vec::new(),
         debug: facts.debug,
     };
     Ok((server, facts))

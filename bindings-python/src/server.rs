@@ -6,6 +6,7 @@ use std::{
 };
 
 use gudgeon::{
+    driver::Backend,
     error::Error,
     protocol::{Inputs, Request, Response},
     router::{Dispatch, Failure, Finish, Offers, dispatch, uri_template::UriTemplate},
@@ -47,7 +48,11 @@ impl NativeServer {
         let (server, facts) = registration::facts(facts).map_err(|it| raise(&it))?;
         let limits = Limits::new(facts.max_message, facts.threads);
         let offers = Arc::new(Offers::new(server));
-        let shared = Mutex::new(Shared { offers, streams: Vec::new(), has_async: false });
+        let shared = Mutex::new(Shared {
+            offers,
+            streams: Vec::new(),
+            has_async: false,
+        });
         Ok(Self { shared, limits })
     }
 
@@ -72,7 +77,9 @@ impl NativeServer {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
         let given = Arc::clone(&handler);
-        self.change(py, Some(kind.list()), is_async, |offers| kind.add(offers, spec, given))?;
+        self.change(py, Some(kind.list()), is_async, |offers| {
+            kind.add(offers, spec, given)
+        })?;
         Ok(Registered(handler))
     }
 
@@ -87,7 +94,9 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_completion(target, argument, given))?;
+        self.change(py, None, is_async, |it| {
+            it.add_completion(target, argument, given)
+        })?;
         Ok(Registered(handler))
     }
 
@@ -127,10 +136,15 @@ impl NativeServer {
     /// `changes`: new values by their JSON names; null takes a member away.
     fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.update(it, key, changes))
+        self.change(py, Some(kind.list()), false, |it| {
+            kind.update(it, key, changes)
+        })
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "that is how they come from Python"
+    )]
     fn set_enabled(
         &self,
         py: Python<'_>,
@@ -140,7 +154,9 @@ impl NativeServer {
         enabled: bool,
     ) -> PyResult<()> {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.set_enabled(it, &keys, &tags, enabled))
+        self.change(py, Some(kind.list()), false, |it| {
+            kind.set_enabled(it, &keys, &tags, enabled)
+        })
     }
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
@@ -158,8 +174,14 @@ impl NativeServer {
     /// nobody does.
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let offers = Arc::clone(&self.lock().offers);
-        let request = Request::ReadResource { uri: uri.to_owned(), inputs: Inputs::default() };
-        let Dispatch::Run(job) = dispatch(&offers, request) else { return None };
+        let request = Request::ReadResource {
+            uri: uri.to_owned(),
+            variables: None,
+            inputs: Inputs::default(),
+        };
+        let Dispatch::Run(job) = dispatch(&offers, request, None) else {
+            return None;
+        };
         let handler = job.handler.downcast::<PyHandler>().ok()?;
         let (invoke, is_async) = handler.target(py);
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
@@ -176,12 +198,18 @@ impl NativeServer {
         context: Py<PyAny>,
     ) -> PyResult<Serving> {
         if fd_in < 0 || fd_out < 0 {
-            return Err(pyo3::exceptions::PyValueError::new_err("no file descriptor is negative"));
+            return Err(pyo3::exceptions::PyValueError::new_err(
+                "no file descriptor is negative",
+            ));
         }
         // SAFETY: they are borrowed for as long as it takes to duplicate them; a closed one is an error of `fcntl`.
         #[expect(unsafe_code, reason = "descriptors come from Python as numbers")]
-        let (input, output) =
-            unsafe { (BorrowedFd::borrow_raw(fd_in), BorrowedFd::borrow_raw(fd_out)) };
+        let (input, output) = unsafe {
+            (
+                BorrowedFd::borrow_raw(fd_in),
+                BorrowedFd::borrow_raw(fd_out),
+            )
+        };
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
         let offers = Arc::clone(&self.lock().offers);
@@ -203,7 +231,10 @@ pub(crate) struct Read(Finish);
 
 #[pymethods]
 impl Read {
-    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "that is how it comes from Python"
+    )]
     fn contents(&self, reply: Bound<'_, PyAny>) -> PyResult<String> {
         let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
         match self.0.response(convert::reply(&reply)?) {
@@ -252,7 +283,9 @@ impl NativeServer {
         if !streams.is_empty() {
             py.detach(|| {
                 for stream in streams {
-                    stream.server.set_offers(Arc::clone(&offers), list.into_iter().collect());
+                    stream
+                        .server
+                        .set_offers(Arc::clone(&offers), list.into_iter().collect());
                     stream.server.try_flush();
                 }
             });

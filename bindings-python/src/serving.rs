@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use gudgeon::driver::Backend;
 use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;

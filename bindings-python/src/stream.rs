@@ -13,7 +13,7 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{StreamServer, Work},
+    driver::{Backend, StreamServer, Work},
     framing::{DEFAULT_LINE_LIMIT, LineDecoder},
     router::{Failure, Offers, Reply},
     service::Run,
@@ -21,7 +21,7 @@ use gudgeon::{
 };
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 
-use crate::{handler::PyHandler, hooks, lane::Lane, waker::Waker};
+use crate::{asking::Waiting, handler::PyHandler, hooks, lane::Lane, waker::Waker};
 
 /// Workers for slow `def` handlers, unless the user says otherwise.
 const THREADS: usize = 32;
@@ -53,6 +53,7 @@ pub(crate) struct Stream {
     pub(crate) lane: Lane,
     pub(crate) ended: AtomicBool,
     flights: Mutex<HashMap<CallId, Flight>>,
+    pub(crate) waiting: Waiting,
     /// What handlers keep for the length of a session.
     pub(crate) session: PyOnceLock<Py<PyDict>>,
 }
@@ -113,7 +114,7 @@ impl Stream {
         limits: Limits,
     ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            server: StreamServer::new(offers, output, std::process::id()),
+            server: StreamServer::new(offers, output),
             app,
             context,
             limits,
@@ -127,6 +128,7 @@ impl Stream {
             lane: Lane::new()?,
             ended: AtomicBool::new(false),
             flights: Mutex::default(),
+            waiting: Waiting::default(),
             session: PyOnceLock::new(),
         }))
     }
@@ -148,7 +150,9 @@ impl Stream {
 
     /// Sends every handler to where it is to run. Others than the leader wake it for what is its to do.
     pub(crate) fn distribute(self: &Arc<Self>, work: Work, from_leader: bool) {
+        self.waiting.settle(work.answers);
         for call in work.cancels {
+            self.waiting.forget(call);
             let Some(flight) = lock(&self.flights).remove(&call) else { continue };
             flight.cancelled.store(true, Ordering::Release);
             if flight.is_async {
@@ -207,6 +211,7 @@ impl Stream {
             return;
         }
         lock(&self.flights).remove(&call);
+        self.waiting.forget(call);
         let work = self.server.done(call, outcome);
         if !work.is_empty() {
             self.distribute(work, false);

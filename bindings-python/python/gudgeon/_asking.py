@@ -1,16 +1,16 @@
-"""Questions of a handler to its client: what `ctx.elicit` and its kin return."""
+"""Questions of a handler to its client: what `ctx.elicit` and its kin return, how they are asked, what answers them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from functools import partial
 from typing import Any
 
 from .ask import Question
-from .errors import NotSupported
+from .errors import Cancelled, McpError, NotSupported, ProtocolError
 
-_CAPABILITIES = {"elicit": "elicitation", "elicit_url": "elicitation", "sample": "sampling", "roots": "roots"}
-MISSING_CAPABILITY = -32021
+QUESTIONS = 8  # the kind of a reply that is questions
 
 
 class Asking(Coroutine[Any, Any, Any]):
@@ -54,28 +54,136 @@ class Asking(Coroutine[Any, Any, Any]):
             )
 
 
-def cannot_ask(question: Question[Any], call: Any) -> NotSupported:
-    """Why a question can't be put to this call's client."""
-    name = _CAPABILITIES[question.kind]
-    declared = _declared(call)
-    if name in declared:
-        return NotSupported(
-            f"this connection carries no questions, so the client can't be asked {question.message!r}",
-            hint="take the answer as a parameter of the tool",
-        )
-    modern = call is not None and call.revision >= "2026-07-28"
-    return NotSupported(
-        f"the client did not declare {name}, so it can't be asked {question.message!r}",
-        code=MISSING_CAPABILITY if modern else None,
-        data={"requiredCapabilities": {name: {}}} if modern else None,
-        hint="take the answer as a parameter of the tool, or use a client that can be asked",
-    )
+class QuestionReply:
+    """The handler answered with questions: the client has to be asked before there is a result."""
+
+    __slots__ = ("questions",)
+
+    def __init__(self, questions: list[Question[Any]]) -> None:
+        self.questions = questions
+
+    def reply(self, call: Any) -> tuple[int, bytes]:
+        """The reply as the core takes it, each question under its key."""
+        from ._json import encode
+
+        return QUESTIONS, encode([{"key": key_of(it, call), **it.request()} for it in self.questions])
 
 
-def _declared(call: Any) -> Any:
-    text = None if call is None else call.client_capabilities
-    if not text:
-        return {}
+def key_of(question: Question[Any], call: Any) -> str:
+    """The question's own key, or the number that it got when the call first named it."""
+    if question.key is not None:
+        return str(question.key)
+    keys = call.questions
+    key = keys.get(question)
+    if key is None:
+        kind = question.kind.partition("_")[0]
+        keys[kind] = keys.get(kind, 0) + 1
+        key = keys[question] = f"{kind}-{keys[kind]}"
+    return str(key)
+
+
+def answer_to(question: Question[Any], call: Any) -> Any:
+    """The answer that came with the call; None where there is none."""
+    _check(question, "answer")
+    found = _known(question, key_of(question, call), call)
+    return None if found is None else question.decode(found)
+
+
+def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Coroutine[Any, Any, tuple[Any, ...]]]:
+    """For `async def`: what asks all at once and gives the answers. The questions are numbered now."""
+    keys = _keys(questions, call)
+
+    async def asked() -> tuple[Any, ...]:
+        from asyncio import get_running_loop
+
+        loop = get_running_loop()
+        waiting: list[Any] = []
+        for question, key in zip(questions, keys, strict=True):
+            future = loop.create_future()
+            waiting.append(future)
+            found = _known(question, key, call)
+            if found is not None:
+                future.set_result((found, None))
+            else:
+                call.ask(question.method, _params(question), partial(_settle_soon, loop, future))
+        results = [await future for future in waiting]
+        return tuple(_read(*pair) for pair in zip(questions, results, strict=True))
+
+    return asked
+
+
+def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
+    """For `def`: asks all at once and waits for the answers; other calls go on meanwhile."""
+    waiting: list[Callable[[], Any]] = []
+    for question, key in zip(questions, _keys(questions, call), strict=True):
+        found = _known(question, key, call)
+        if found is not None:
+            waiting.append(partial(_already, found))
+        else:
+            waiting.append(call.ask(question.method, _params(question)).wait)
+    results = [wait() for wait in waiting]
+    return tuple(_read(*pair) for pair in zip(questions, results, strict=True))
+
+
+def _keys(questions: Sequence[Question[Any]], call: Any) -> list[str]:
+    if not questions:
+        raise TypeError("ask takes at least one question of gudgeon.ask")
+    for question in questions:
+        _check(question, "ask")
+    return [key_of(question, call) for question in questions]
+
+
+def _check(question: Any, name: str) -> None:
+    if not isinstance(question, Question):
+        raise TypeError(f"{name} takes questions of gudgeon.ask, not {type(question).__name__}")
+
+
+def _params(question: Question[Any]) -> bytes:
+    from ._json import encode
+
+    return encode(question.params)
+
+
+def _known(question: Question[Any], key: str, call: Any) -> Any:
+    found = call.answer(key, question.method, _params(question))
+    return None if found is None else _decode(found)
+
+
+def _already(found: Any) -> tuple[Any, None]:
+    return found, None
+
+
+def _settle_soon(loop: Any, future: Any, result: bytes | None, failure: Any) -> None:
+    """The answer is here: told from any thread."""
+    try:
+        loop.call_soon_threadsafe(_settle, future, result, failure)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits any more
+
+
+def _settle(future: Any, result: bytes | None, failure: Any) -> None:
+    if not future.done():
+        future.set_result((None if result is None else _decode(result), failure))
+
+
+def _read(question: Question[Any], answer: tuple[Any, Any]) -> Any:
+    result, failure = answer
+    if failure is not None:
+        raise _refusal(question, *failure)
+    return question.decode(_decode(result) if isinstance(result, (bytes, str)) else result)
+
+
+def _refusal(question: Question[Any], kind: str, code: int, message: str, data: str | None) -> McpError:
+    """Why there is no answer, as the core put it."""
+    said = None if data is None else _decode(data)
+    if kind in ("missingCapability", "notSupported"):
+        return NotSupported(message, data=said)
+    if kind == "protocol":
+        return ProtocolError(code, message, said)
+    return Cancelled(question.message)
+
+
+def _decode(text: bytes | str) -> Any:
     from msgspec.json import decode
 
     return decode(text)

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ._asking import QuestionReply
+
 _KEPT = 1000
 
 
@@ -18,6 +20,8 @@ def cached(invoke: Callable[[Any, Any], Any], is_async: bool, seconds: float) ->
         return found if found is not None and found[0] > time.monotonic() else None
 
     def keep(raw: bytes, reply: Any) -> Any:
+        if isinstance(reply, QuestionReply):
+            return reply
         kept.pop(raw, None)
         kept[raw] = (time.monotonic() + seconds, reply)
         if len(kept) > _KEPT:

@@ -7,6 +7,7 @@ import sys
 from contextvars import ContextVar
 from typing import Any
 
+from ._asking import QuestionReply
 from ._failures import describe_error
 from .errors import NotSupported
 
@@ -29,7 +30,8 @@ def stop() -> None:
 def enter(invoke: Any, raw: bytes, call: Any) -> Any:
     """Runs a `def` handler; whoever calls this made a context for it."""
     current.set(call)
-    return invoke(raw, call)
+    reply = invoke(raw, call)
+    return reply.reply(call) if reply.__class__ is QuestionReply else reply
 
 
 async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
@@ -37,6 +39,8 @@ async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
     current.set(call)
     try:
         reply = await invoke(raw, call)
+        if reply.__class__ is QuestionReply:
+            reply = reply.reply(call)
     except BaseException as error:
         slot.fail(error)
     else:
@@ -48,6 +52,8 @@ def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> b
     if isinstance(error, NotSupported):
         from ._json import encode
 
+        if isinstance(error.data, dict) and "requiredCapabilities" in error.data:
+            return encode({"kind": "missingCapability", "message": str(error), "data": error.data})
         if error.code is None:
             return encode({"kind": "exposed", "message": str(error)})
         return encode({"kind": "protocol", "code": error.code, "message": str(error), "data": error.data})
@@ -55,12 +61,7 @@ def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> b
 
 
 def unfit(reply: Any) -> BaseException:
-    """Why a reply is none: questions that this connection can't carry, or what no plan makes."""
-    questions = getattr(reply, "questions", None)
-    if questions:
-        from ._asking import cannot_ask
-
-        return cannot_ask(questions[0], current.get(None))
+    """Why a reply is none: no plan makes it."""
     return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")
 
 

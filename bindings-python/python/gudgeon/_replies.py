@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from ._asking import QuestionReply
 from ._json import encode, is_pydantic
 from ._results import messages_of, resource_contents
 from .ask import Question
@@ -22,15 +23,6 @@ from .types import (
 
 _JSON = frozenset((int, float, bool, dict))
 BLOB, PARTS, RESULT = 1, 2, 3
-
-
-class QuestionReply:
-    """The handler answered with questions: the client has to be asked before there is a result."""
-
-    __slots__ = ("questions",)
-
-    def __init__(self, questions: list[Question[Any]]) -> None:
-        self.questions = questions
 
 
 Reply = None | str | bytes | tuple[int, bytes] | QuestionReply

@@ -7,10 +7,10 @@ from types import GenericAlias
 from typing import Any
 
 from . import ask as _ask
-from ._asking import Asking, cannot_ask
+from ._asking import Asking, QuestionReply, answer_to, ask_later, ask_now
 from ._calls import current
 from ._json import encode
-from .errors import NotSupported, ResourceNotFound
+from .errors import Cancelled, Declined, NotSupported, ResourceNotFound
 
 _QUIET = 0.005  # seconds between two looks whether there is room
 
@@ -101,10 +101,12 @@ class _Facts:
         return bool(self._call.cancelled)
 
     def answer(self, question: Any, /) -> Any:
-        """The answer to a question that was returned before; None until it was answered."""
-        if not isinstance(question, _ask.Question):
-            raise TypeError(f"answer takes a question of gudgeon.ask, not {type(question).__name__}")
-        return None
+        """The answer to a question that was returned before; None until it was answered.
+
+        Raises:
+            Declined, Cancelled: The user said no, or closed the form.
+        """
+        return answer_to(question, self._call)
 
     def _read_client(self) -> Any:
         from .types import ClientInfo
@@ -119,11 +121,6 @@ class _Facts:
         if extra:
             data = {"message": data, **extra}
         self._call.log(level, logger, encode(data))
-
-    def _refusal(self, question: Any) -> NotSupported:
-        if not isinstance(question, _ask.Question):
-            raise TypeError(f"ask takes questions of gudgeon.ask, not {type(question).__name__}")
-        return cannot_ask(question, self._call)
 
     def _no_stream(self) -> NotSupported:
         return NotSupported("close_stream is for legacy HTTP: this connection has no stream to close")
@@ -212,19 +209,27 @@ class Context(_Facts):
 
         Raises:
             Declined, Cancelled: The user said no, or closed the form.
-            NotSupported: The client did not declare elicitation, or the connection carries no questions.
+            NotSupported: The client did not declare elicitation, or the revision carries questions in results only.
 
         Spec: Client Features › Elicitation.
         """
-        return self._asking("elicit", _ask.elicit(message, type, key=key, **default))
+        return self._one("elicit", _ask.elicit(message, type, key=key, **default))
 
     def try_elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
         """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
-        return self._asking("try_elicit", _ask.elicit(message, type, key=key, **default))
+        asked = ask_later([_ask.elicit(message, type, key=key, **default)], self._call)
+
+        async def run() -> Any:
+            try:
+                return _accepted(*await asked())
+            except (Declined, Cancelled) as refusal:
+                return refusal
+
+        return Asking("try_elicit", run)
 
     def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> Any:
         """Sends the user to a URL; gives the elicitation's id. Raises what `elicit` does."""
-        return self._asking("elicit_url", _ask.elicit_url(message, url, key=key))
+        return self._one("elicit_url", _ask.elicit_url(message, url, key=key))
 
     def sample(self, messages: Any, /, *, key: str | None = None, **options: Any) -> Any:
         """Asks the client's model; gives a `SampleResult`.
@@ -238,19 +243,19 @@ class Context(_Facts):
             cost_priority, speed_priority, intelligence_priority: From 0 to 1.
 
         Raises:
-            NotSupported: The client did not declare sampling, or the connection carries no questions.
+            NotSupported: The client did not declare sampling, or the revision carries questions in results only.
 
         Spec: Client Features › Sampling.
         """
-        return self._asking("sample", _ask.sample(messages, key=key, **options))
+        return self._one("sample", _ask.sample(messages, key=key, **options))
 
     def roots(self, *, key: str | None = None) -> Any:
         """Asks for the places that the client lets a server work in: a list of `Root`. Spec: Client › Roots."""
-        return self._asking("roots", _ask.roots(key=key))
+        return self._one("roots", _ask.roots(key=key))
 
     def ask(self, *questions: Any) -> Any:
         """Asks several questions of `gudgeon.ask` at once; gives their answers. Raises what `elicit` does."""
-        return self._asking("ask", *questions)
+        return Asking("ask", ask_later(questions, self._call))
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Does something once, and remembers under this key that it is done: at least once, not exactly once.
@@ -289,13 +294,11 @@ class Context(_Facts):
 
         return Asking("close_stream", run)
 
-    def _asking(self, name: str, *questions: Any) -> Any:
-        if not questions:
-            raise TypeError("ask takes at least one question of gudgeon.ask")
-        refusal = self._refusal(questions[0])
+    def _one(self, name: str, question: Any) -> Any:
+        asked = ask_later([question], self._call)
 
         async def run() -> Any:
-            raise refusal
+            return (await asked())[0]
 
         return Asking(name, run)
 
@@ -346,29 +349,30 @@ class SyncContext(_Facts):
 
     def elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
         """Asks the user by a form and waits for the answer; parameters and errors as in `Context.elicit`."""
-        raise self._refusal(_ask.elicit(message, type, key=key, **default))
+        return self._one(_ask.elicit(message, type, key=key, **default))
 
     def try_elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
         """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
-        raise self._refusal(_ask.elicit(message, type, key=key, **default))
+        try:
+            return _accepted(self._one(_ask.elicit(message, type, key=key, **default)))
+        except (Declined, Cancelled) as refusal:
+            return refusal
 
     def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> Any:
         """Sends the user to a URL; gives the elicitation's id. Raises what `Context.elicit` does."""
-        raise self._refusal(_ask.elicit_url(message, url, key=key))
+        return self._one(_ask.elicit_url(message, url, key=key))
 
     def sample(self, messages: Any, /, *, key: str | None = None, **options: Any) -> Any:
         """Asks the client's model; parameters and errors as in `Context.sample`."""
-        raise self._refusal(_ask.sample(messages, key=key, **options))
+        return self._one(_ask.sample(messages, key=key, **options))
 
     def roots(self, *, key: str | None = None) -> Any:
         """Asks for the places that the client lets a server work in."""
-        raise self._refusal(_ask.roots(key=key))
+        return self._one(_ask.roots(key=key))
 
     def ask(self, *questions: Any) -> Any:
         """Asks several questions at once."""
-        if not questions:
-            raise TypeError("ask takes at least one question of gudgeon.ask")
-        raise self._refusal(questions[0])
+        return ask_now(questions, self._call)
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Does something once and remembers under this key that it is done: `Context.step` with a plain function."""
@@ -386,6 +390,9 @@ class SyncContext(_Facts):
     def close_stream(self, *, retry: float | None = None) -> None:
         """Legacy HTTP: lets the client poll; the answer waits in the event store."""
         raise self._no_stream()
+
+    def _one(self, question: Any) -> Any:
+        return ask_now([question], self._call)[0]
 
 
 class _Sent(Awaitable[None]):
@@ -450,7 +457,15 @@ def _find(app: Any, uri: str) -> tuple[Callable[..., Any], bool, bytes, Any]:
     return invoke, is_async, raw.encode(), read
 
 
+def _accepted(value: Any) -> Any:
+    from .types import Accepted
+
+    return Accepted(value)
+
+
 def _contents(read: Any, reply: Any) -> Any:
+    if isinstance(reply, QuestionReply):
+        raise TypeError("the resource asks its client first: only a client can read it")
     from msgspec.json import decode
 
     from .types import ResourceResult
