@@ -1,5 +1,6 @@
 //! The client over HTTP in the modern era, against servers that behave as real ones do.
 #![cfg(feature = "runtime")]
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
 #[path = "support/http.rs"]
 mod http;
@@ -275,8 +276,8 @@ async fn a_stream_that_ends_before_its_answer_is_a_lost_call_and_the_client_live
         errors.push(client.call_tool("echo", json!({})).await.unwrap_err());
     }
     let kinds: Vec<_> = errors.iter().map(|it| it.kind).collect();
-    use ErrorKind::{Lost, Protocol};
-    assert_eq!(kinds, [Lost, Lost, Protocol, Protocol, Lost, Protocol]);
+    let (lost, protocol) = (ErrorKind::Lost, ErrorKind::Protocol);
+    assert_eq!(kinds, [lost, lost, protocol, protocol, lost, protocol]);
     assert_eq!(errors[4].http_status, Some(500));
     let text = errors[4].to_string();
     assert!(text.starts_with(&mock.url), "{text}");

@@ -1,5 +1,6 @@
 //! The client over WebSocket, TCP, Unix sockets and a wire of the user's own.
 #![cfg(feature = "runtime")]
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
 use std::{
     io,
@@ -100,7 +101,6 @@ async fn a_stream_that_dies_of_the_probe_is_opened_afresh_for_initialize() {
 }
 
 /// Serves one WebSocket from a server that speaks lines.
-#[expect(clippy::result_large_err, reason = "tungstenite's own callback")]
 async fn websocket(stream: TcpStream, confirms: bool) {
     let check = move |request: &Request, mut response: Response| {
         assert_eq!(request.uri().path(), "/mcp");

@@ -1,8 +1,10 @@
 //! An HTTP server written by hand, so that it can misbehave as real ones do.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
+#![allow(clippy::needless_pass_by_value, reason = "what is said reads better without ampersands")]
 
 use std::{
     collections::HashMap,
+    fmt::Write,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -222,7 +224,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
 async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &AtomicUsize) -> bool {
     let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
     for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     let is_stream = reply.headers.iter().any(|(_, it)| it == "text/event-stream");
     if is_stream {
@@ -250,7 +252,7 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &Atomi
                 Step::Bytes(_) | Step::Feed(_) => (),
             }
         }
-        head.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        let _ = write!(head, "Content-Length: {}\r\n\r\n{body}", body.len());
         return stream.write_all(head.as_bytes()).await.is_ok();
     }
     for step in reply.steps {

@@ -55,13 +55,12 @@ pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
     };
     let news = match outcome {
         Outcome::Done => return,
-        Outcome::Failed(error) | Outcome::Refused(None, error) => News::Failed { id, error },
         Outcome::Refused(Some(said), error) if error.kind != ErrorKind::Auth => {
             // Whatever id it names: this is the request that it answers.
             let frame = wire::answer_frame(&Id::number(id), Err(&said));
             News::Answer { id, frame: frame.into() }
         }
-        Outcome::Refused(Some(_), error) => News::Failed { id, error },
+        Outcome::Failed(error) | Outcome::Refused(_, error) => News::Failed { id, error },
         Outcome::SessionGone(session) => News::SessionGone { session, message },
     };
     shared.tell(news).await;

@@ -1,4 +1,4 @@
-//! HTTP+SSE, the transport of 2024-11-05: one stream brings everything, messages are POSTed to where it says.
+//! HTTP+SSE, the transport of 2024-11-05: one stream brings everything, messages are sent to where it says.
 
 use std::{sync::Arc, time::Duration};
 

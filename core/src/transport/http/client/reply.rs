@@ -70,12 +70,11 @@ impl Reply {
                 return Err(Unread::TooLong);
             }
             // Most bodies are one chunk, which is not copied.
-            match whole.is_empty() && rest.is_empty() {
-                true => whole = chunk,
-                false => {
-                    rest.extend_from_slice(&std::mem::take(&mut whole));
-                    rest.extend_from_slice(&chunk);
-                }
+            if whole.is_empty() && rest.is_empty() {
+                whole = chunk;
+            } else {
+                rest.extend_from_slice(&std::mem::take(&mut whole));
+                rest.extend_from_slice(&chunk);
             }
         }
         lease.give_back().await;
