@@ -1,4 +1,5 @@
-//! The fixture server of the transcripts in Rust. `transcript_server 4096` serves with that `max_message`.
+//! The fixture server of the transcripts in Rust. `transcript_server 4096` serves with that `max_message`,
+//! `transcript_server --dialects 0.7,bare` in these, too.
 
 use std::future;
 
@@ -6,8 +7,8 @@ use gudgeon::{
     Audio, Context, Image, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError,
     error::Error,
     protocol::{
-        ContentBlock, LoggingLevel, Resource as Link, ResourceContents, TextResourceContents,
-        json::to_raw,
+        ContentBlock, Dialect, LoggingLevel, Resource as Link, ResourceContents,
+        TextResourceContents, json::to_raw,
     },
 };
 use schemars::JsonSchema;
@@ -59,6 +60,17 @@ struct Greet {
     style: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Search {
+    q: String,
+    #[serde(default = "ten")]
+    limit: i64,
+}
+
+fn ten() -> i64 {
+    10
+}
+
 fn warm() -> String {
     "warm".into()
 }
@@ -107,6 +119,10 @@ async fn item(Id { id }: Id) -> Result<Json<Value>, ToolError> {
         404 => Err(ResourceNotFound::new("fixture://items/404").into()),
         _ => Ok(Json(json!({"id": id}))),
     }
+}
+
+async fn search(Search { q, limit }: Search) -> Json<Value> {
+    Json(json!({"q": q, "limit": limit}))
 }
 
 fn with_tools(server: Server) -> Server {
@@ -160,8 +176,15 @@ async fn main() -> Result<(), Error> {
     .add(greet.description("Greet somebody."))
     .complete("greet", "name", names)
     .method("acme/echo", |Text { text }: Text| async move { Json(json!({"echo": text})) });
-    if let Some(limit) = std::env::args().nth(1).and_then(|it| it.parse().ok()) {
-        server = server.max_message(limit);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--dialects", names] => {
+            let dialects: Result<Vec<Dialect>, Error> = names.split(',').map(str::parse).collect();
+            let search = Resource::template("fixture://search{?q,limit}", search).name("search");
+            server = server.dialects(dialects?).add(search.description("Search."));
+        }
+        [limit] => server = server.max_message(limit.parse().unwrap_or(usize::MAX)),
+        _ => (),
     }
     server.run_stdio().await
 }

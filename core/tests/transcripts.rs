@@ -1,5 +1,5 @@
 //! Replays every `tests/transcripts/**/*.txt`: `>` goes in, `<` must come out, in order.
-//! `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
+//! A line `dialects: …` names those that the server speaks. `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
@@ -17,7 +17,7 @@ use std::{
 use conformance::spec;
 use fixture::{Act, Told};
 use gudgeon::{
-    protocol::{LoggingLevel, json::to_raw},
+    protocol::{Dialect, LoggingLevel, json::to_raw},
     service::{Effect, Input, Output, Run, Service},
     session::server::Progress,
 };
@@ -48,7 +48,7 @@ fn every_transcript_holds() {
 
 /// The transcript with what came out; a frame that equals the expected one keeps its spelling.
 fn replay(transcript: &str) -> String {
-    let mut server = Server::new();
+    let mut server = Server::new(dialects(transcript));
     let mut actual = String::new();
     let mut lines = transcript.lines().peekable();
     while let Some(line) = lines.next() {
@@ -80,8 +80,12 @@ fn every_frame_fits_its_revisions_schema() {
     let mut checked = 0;
     let mut wrong = Vec::new();
     for path in files {
+        let transcript = fs::read_to_string(&path).unwrap();
+        if !dialects(&transcript).is_empty() {
+            continue;
+        }
         let mut conversation = conformance::Conversation::default();
-        for line in fs::read_to_string(&path).unwrap().lines() {
+        for line in transcript.lines() {
             if let Some(frame) = line.strip_prefix("> ") {
                 conversation.hear(frame);
             } else if let Some(frame) = line.strip_prefix("< ") {
@@ -101,10 +105,10 @@ struct Server {
 }
 
 impl Server {
-    fn new() -> Self {
+    fn new(dialects: Vec<Dialect>) -> Self {
         Self {
             service: Service::new(
-                Arc::new(fixture::offers()),
+                Arc::new(fixture::offers_in(dialects)),
                 &gudgeon::testing::start(Instant::now()),
             ),
         }
@@ -171,6 +175,11 @@ fn equal(expected: &Value, actual: &Value) -> bool {
         }
         _ => expected == actual,
     }
+}
+
+fn dialects(transcript: &str) -> Vec<Dialect> {
+    let named = transcript.lines().find_map(|it| it.strip_prefix("dialects: "));
+    named.into_iter().flat_map(|it| it.split(',')).map(|it| it.parse().unwrap()).collect()
 }
 
 fn folder() -> PathBuf {

@@ -23,13 +23,16 @@ function equal(expected, actual) {
 }
 
 async function replay(file) {
-  const server = spawn(process.execPath, [`${folder}server.mjs`], { stdio: "pipe", timeout: PATIENCE_MS });
+  const transcript = readFileSync(folder + file, "utf8").split("\n");
+  // A line `dialects: …` names those that the server speaks.
+  const dialects = transcript.find((line) => line.startsWith("dialects: "))?.slice("dialects: ".length);
+  const server = spawn(process.execPath, [`${folder}server.mjs`, ...(dialects ? ["--dialects", dialects] : [])], { stdio: "pipe", timeout: PATIENCE_MS });
   let told = "";
   server.stderr.setEncoding("utf8").on("data", (text) => (told += text));
   const ended = new Promise((resolve) => server.on("close", (code, signal) => resolve(code ?? signal)));
   const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
   try {
-    for (const [index, line] of readFileSync(folder + file, "utf8").split("\n").entries()) {
+    for (const [index, line] of transcript.entries()) {
       if (line.startsWith("> ")) server.stdin.write(`${line.slice(2)}\n`);
       if (!line.startsWith("< ")) continue;
       const { value, done } = await lines.next();

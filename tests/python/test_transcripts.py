@@ -21,11 +21,17 @@ def equal(expected: Any, actual: Any) -> bool:
     return expected == actual or expected == "<any>"
 
 
+def dialects(lines: list[str]) -> list[str]:
+    """A line `dialects: …` names those that the server speaks."""
+    return next((["--dialects", line.removeprefix("dialects: ")] for line in lines if line.startswith("dialects: ")), [])
+
+
 @pytest.mark.parametrize("server", ["python", "rust"])
 @pytest.mark.parametrize("path", FILES, ids=lambda it: str(it.relative_to(HERE)))
 def test_transcript(server: str, path: Path) -> None:
-    with Peer(server) as peer:
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    lines = path.read_text("utf-8").splitlines()
+    with Peer(server, *dialects(lines)) as peer:
+        for number, line in enumerate(lines, 1):
             if line.startswith("> "):
                 peer.send(line[2:].encode())
             elif line.startswith("< "):

@@ -1,14 +1,16 @@
-/** The fixture server of the transcripts in TypeScript's API. `server.mjs 4096` serves with that `maxMessage`. */
+/** The fixture server of the transcripts in TypeScript's API. `server.mjs 4096` serves with that `maxMessage`,
+ * `server.mjs --dialects 0.7,bare` in these, too. */
 import {
   ProtocolError, ResourceNotFound, Server, ToolError, audio, embed, image, other, resourceLink,
 } from "gudgeon";
 
-const limit = process.argv[2];
+const [first, names] = process.argv.slice(2);
+const dialects = first === "--dialects" ? names.split(",") : undefined;
 const app = new Server("fixture", {
   version: "1.0",
   instructions: "Ask the fixture.",
   pageSize: 100,
-  ...(limit && { maxMessage: Number(limit) }),
+  ...(dialects ? { dialects } : first && { maxMessage: Number(first) }),
 });
 
 const integer = { type: "integer" };
@@ -55,6 +57,10 @@ app.resource("fixture://items/{id}", { name: "items", description: "An item." },
   if (id === "404") throw new ResourceNotFound("fixture://items/404");
   return { id: Number(id) };
 });
+
+if (dialects) {
+  app.resource("fixture://search{?q,limit}", { name: "search", description: "Search." }, ({ q, limit = "10" }) => ({ q, limit: Number(limit) }));
+}
 
 const greeting = { type: "object", properties: { name: string, style: string }, required: ["name"] };
 app.prompt("greet", { description: "Greet somebody.", args: greeting }, ({ name, style = "warm" }) => `Greet ${name}, ${style}.`);

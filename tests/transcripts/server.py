@@ -1,4 +1,5 @@
-"""The fixture server of the transcripts in Python. `server.py 4096` serves with that `max_message`."""
+"""The fixture server of the transcripts in Python. `server.py 4096` serves with that `max_message`,
+`server.py --dialects 0.7,bare` in these, too."""
 
 import asyncio
 import sys
@@ -18,7 +19,12 @@ from gudgeon import (
     ToolError,
 )
 
-options: Any = {"max_message": int(sys.argv[1])} if len(sys.argv) > 1 else {}
+options: Any = {}
+match sys.argv[1:]:
+    case ["--dialects", names]:
+        options["dialects"] = names.split(",")
+    case [limit]:
+        options["max_message"] = int(limit)
 app = Server("fixture", version="1.0", instructions="Ask the fixture.", page_size=100, **options)
 
 
@@ -124,6 +130,14 @@ def items(id: int) -> dict[str, int]:
     if id == 404:
         raise ResourceNotFound("fixture://items/404")
     return {"id": id}
+
+
+if "dialects" in options:
+
+    @app.resource("fixture://search{?q,limit}")
+    def search(q: str, limit: int = 10) -> dict[str, Any]:
+        """Search."""
+        return {"q": q, "limit": limit}
 
 
 @app.prompt

@@ -1,6 +1,10 @@
 //! One session among many: its calls have numbers of the whole service's, its frames know the stream they go on.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     ExchangeId,
@@ -67,6 +71,8 @@ pub(super) struct Emission {
 #[derive(Debug)]
 pub(super) struct Conversation {
     pub(super) machine: ServerSession,
+    /// When the peer said something last.
+    heard: Option<Instant>,
     /// By their numbers within the session.
     calls: HashMap<CallId, Place>,
 }
@@ -79,7 +85,7 @@ struct Place {
 
 impl Conversation {
     pub(super) fn new(machine: ServerSession) -> Self {
-        Self { machine, calls: HashMap::new() }
+        Self { machine, heard: None, calls: HashMap::new() }
     }
 
     /// Whether calls that came on this stream are under way.
@@ -89,6 +95,14 @@ impl Conversation {
 
     pub(super) fn is_idle(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// Ends a session of a dialect in which idle ones end, though their connection stays.
+    pub(super) fn expire(&mut self, now: Instant, idle: Duration) {
+        let is_over = self.heard.is_some_and(|it| now.duration_since(it) >= idle);
+        if is_over && self.is_idle() && self.machine.may_expire() {
+            self.machine.handle(session::Input::Expired);
+        }
     }
 
     /// The stream on which a call came.
@@ -105,6 +119,12 @@ impl Conversation {
     ) -> Vec<Emission> {
         let done = match &input {
             session::Input::Done(local, _) => self.forget(scene, *local),
+            session::Input::Frame(_)
+            | session::Input::Parsed(_)
+            | session::Input::TooLong { .. } => {
+                self.heard = Some(scene.now);
+                None
+            }
             _ => None,
         };
         self.machine.handle(input);

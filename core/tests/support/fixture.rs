@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     protocol::{
-        Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Revision, Tool,
-        json::to_raw,
+        Dialect, Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Revision,
+        Tool, json::to_raw,
     },
     router::{
         Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts, TemplateOffer,
@@ -44,6 +44,21 @@ pub(crate) fn offers() -> Offers {
     offers.prompts.add(PromptOffer::new(greet, handler(act::greet)).unwrap(), true).unwrap();
     offers.add_completion("greet", "name", handler(act::names)).unwrap();
     offers.add_method("acme/echo", handler(act::acme)).unwrap();
+    offers
+}
+
+/// A server that speaks dialects also offers a template with a query, which these fill by arguments.
+pub(crate) fn offers_in(dialects: Vec<Dialect>) -> Offers {
+    let mut offers = offers();
+    if !dialects.is_empty() {
+        let search: ResourceTemplate = serde_json::from_value(json!({
+            "uriTemplate": "fixture://search{?q,limit}", "name": "search", "description": "Search.",
+        }))
+        .unwrap();
+        let search = TemplateOffer::new(search, handler(act::search)).unwrap();
+        offers.templates.add(search, true).unwrap();
+    }
+    Arc::make_mut(&mut offers.server).dialects = dialects;
     offers
 }
 
@@ -208,6 +223,11 @@ mod act {
             404 => Err(Failure::NotFound { uri: "fixture://items/404".into(), message: None }),
             _ => Ok(Reply::Json(json!({ "id": id }).to_string())),
         })
+    }
+
+    pub(super) fn search(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let limit: i64 = input["limit"].as_str().unwrap_or("10").parse().unwrap();
+        Some(Ok(Reply::Json(json!({"q": input["q"], "limit": limit}).to_string())))
     }
 
     pub(super) fn greet(input: &Value, _: &mut Vec<Told>) -> Answer {

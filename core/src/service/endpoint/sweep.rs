@@ -19,12 +19,29 @@ impl Endpoint {
             for number in self.sessions.idle(now, self.config.session_idle) {
                 self.end_session(now, number);
             }
+            self.expire(now);
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        if self.session.dialects.is_empty() {
+            return;
+        }
+        let idle = self.config.session_idle;
+        for number in self.sessions.all() {
+            if let Some(session) = self.sessions.get_mut(number) {
+                session.conversation.expire(now, idle);
+            }
+        }
+        for conversation in self.connections.values_mut() {
+            conversation.expire(now, idle);
         }
     }
 
     /// One look at everything, now and then, costs less than a timer for each request.
     pub(super) fn plan_sweep(&mut self, now: Instant) {
-        let is_needed = !self.exchanges.is_empty() || self.sessions.len() > 0;
+        let may_expire = !self.connections.is_empty() && !self.session.dialects.is_empty();
+        let is_needed = may_expire || !self.exchanges.is_empty() || self.sessions.len() > 0;
         if is_needed && self.next_sweep.is_none() {
             self.next_sweep = Some(now + self.period());
         }
