@@ -7,7 +7,7 @@ export declare class NativeClient {
   /** Connects to a URL. `headers` is a JSON array of names with their values. */
   static reachUrl(url: string, headers: string, settings: string, wake: () => void): NativeClient
   /** Connects to the other end of a stream that a server in this process serves. */
-  static joinStream(stream: NativeStream, name: string, settings: string, wake: () => void): NativeClient
+  static joinStream(stream: NativeShell, name: string, settings: string, wake: () => void): NativeClient
   /** Connects to whoever holds the other end of a new stream, which `takePeer` gives. */
   static openStream(name: string, settings: string, wake: () => void): NativeClient
   /** The session's id, where there is one: legacy HTTP only. */
@@ -30,6 +30,36 @@ export declare class NativeClient {
   release(): void
   /** The other end of the stream, as a file descriptor that is the caller's from now on. */
   takePeer(): number | null
+}
+
+export declare class NativeListening {
+  /** Its handlers' work; to be asked for once, because the endpoint ends with it. */
+  shell(): NativeShell
+  /** Begins to listen. Resolves with the URL, and with a warning where there is one. */
+  start(): Promise<Array<string>>
+  /** Takes nothing new, lets what is in flight finish within the grace, and closes; resolves then. */
+  stop(): Promise<void>
+}
+
+export declare class NativeMounted {
+  /** Its handlers' work; to be asked for once, because the endpoint ends with it. */
+  shell(): NativeShell
+  /** The longest body that is taken: bytes. */
+  maxBody(): number
+  /**
+   * Takes a request, whole; the pieces of its answer bear the number that it is given here. In `headers` each line is
+   * a name or a value. Returns what `gone` wants to know.
+   */
+  request(number: number, method: string, target: string, headers: string, body: Uint8Array): number
+  /** The answer to a request whose body is longer than is taken. */
+  refuse(method: string, target: string, headers: string): NativePart
+  /** Whoever waited for this answer has left. */
+  gone(exchange: number): void
+  /** Pieces of answers, in order. */
+  takeParts(): Array<NativePart>
+  /** In how many milliseconds `tick` is to be called, when that is sooner than was said before. */
+  takeAlarm(): number | null
+  tick(): void
 }
 
 export declare class NativeSchema {
@@ -59,12 +89,20 @@ export declare class NativeServer {
   /** Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does. */
   resolveResource(uri: string): string | null
   /** Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take. */
-  serveStdio(wake: () => void): NativeStream
-  /** Serves the other end of a new in-memory stream, which `NativeStream.takePeer` gives. */
-  serveMemory(wake: () => void): NativeStream
+  serveStdio(wake: () => void): NativeShell
+  /** Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives. */
+  serveMemory(wake: () => void): NativeShell
+  /** An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take. */
+  serveMounted(options: string, wake: () => void): NativeMounted
+  /** An endpoint that listens at a URL of its own, once it is started. */
+  serveListening(url: string, options: string, wake: () => void): NativeListening
+  /** A resource has changed: whoever has subscribed to it hears of it. */
+  updated(uri: string): void
+  /** What somebody was sent to a page for is finished. */
+  pageDone(page: string): void
 }
 
-export declare class NativeStream {
+export declare class NativeShell {
   /** What to do next; null when there is nothing. */
   takeBatch(): string | null
   /** What handlers answered: a line each, `slot kind payload`, and the texts that lines refer to by index. */
@@ -75,9 +113,17 @@ export declare class NativeStream {
   log(slot: number, level: string, logger: string | undefined | null, data: string): boolean
   /** The circumstances of a call that has not been answered yet, as JSON. */
   facts(slot: number): string | null
+  /** Conversations that have ended, of those that facts told of. */
+  takeEndedConversations(): Array<number>
+  /** The answer that came with a call to a question of its handler's, as JSON; `params` is JSON. */
+  answer(slot: number, key: string, method: string, params: string): string | null
+  /** Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON. */
+  ask(slot: number, number: number, method: string, params: string): void
+  /** The client is to come back for this call's answer: after so many milliseconds, if given. */
+  closeStream(slot: number, retry?: number | undefined | null): void
   /** Whether a handler may send more at once. */
   hasRoom(): boolean
-  /** Nothing more is read. */
+  /** Nothing more is taken. */
   pause(): void
   /** Requests that are not answered, and handlers that have not ended. */
   underWay(): number
@@ -85,8 +131,20 @@ export declare class NativeStream {
   unwritten(): number
   /** Gives up everything in flight: each call's cancellation is in the next batch. */
   cancelAll(): void
-  /** Ends the stream; the process need not live on for it. */
+  /** Ends it all; the process need not live on for it. */
   close(): void
   /** The other end of an in-memory stream, as a file descriptor that is the caller's from now on. */
   takePeer(): number | null
+}
+
+/** A piece of an answer. */
+export interface NativePart {
+  /** The number that the request was given. */
+  request: number
+  /** Comes with the first piece, as do headers: names and values in turn. */
+  status?: number
+  headers?: Array<string>
+  body?: Buffer
+  /** Whether more of this answer follows. */
+  more: boolean
 }

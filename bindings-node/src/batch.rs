@@ -1,16 +1,21 @@
 //! What JavaScript is to do next, written as one JSON text by whoever finds it, taken and parsed once.
 //!
 //! An entry is an array, told by its length:
-//! `[slot, handler, input, revision, requestId]` runs a handler, `[slot]` cancels one, `["text"]` is a line for the
-//! log, `[]` says that the peer will send no more.
+//! `[slot, handler, input, revision, requestId]` runs a handler, `[slot]` cancels one, `[slot, number, result, failure]`
+//! answers its question of that number, `["text"]` is a line for the log, `[]` says that the peer will send no more.
 
 use std::collections::{HashMap, VecDeque};
 
 use gudgeon::{
     driver::Work,
-    protocol::{Id, json},
+    error::Fault,
+    protocol::{
+        Id, Raw,
+        json::{self, ObjectWriter},
+    },
+    router::Failure,
     service::Run,
-    session::{CallId, server::CallContext},
+    session::{CallId, asking::AskId, server::CallContext},
 };
 
 use crate::handler;
@@ -36,6 +41,12 @@ impl Batches {
     }
 
     pub(crate) fn push(&mut self, work: Work) {
+        for (call, ask, outcome) in work.answers {
+            if self.calls.contains_key(&call.0) {
+                push_answer(self.entry(), call, ask, outcome);
+                self.close();
+            }
+        }
         for run in work.runs {
             self.push_run(run);
         }
@@ -121,6 +132,47 @@ impl Batches {
     }
 }
 
+fn push_answer(entry: &mut String, call: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
+    entry.push_str(&format!("{},{},", call.0, ask.0));
+    match outcome {
+        Ok(result) => {
+            entry.push_str(result.get());
+            entry.push_str(",null");
+        }
+        Err(failure) => {
+            entry.push_str("null,");
+            entry.push_str(&refusal(failure.into()));
+        }
+    }
+}
+
+/// Why a question got no answer.
+fn refusal(failure: Failure) -> String {
+    let mut told = ObjectWriter::with_capacity(96);
+    let data = match failure {
+        Failure::MissingCapability { message, data } => {
+            told.raw("kind", r#""missingCapability""#).member("message", &message);
+            data
+        }
+        Failure::NotSupported(message) => {
+            told.raw("kind", r#""notSupported""#).member("message", &message);
+            None
+        }
+        Failure::Protocol { code, message, data } => {
+            told.raw("kind", r#""protocol""#).member("code", &code).member("message", &message);
+            data
+        }
+        _ => {
+            told.raw("kind", r#""cancelled""#);
+            None
+        }
+    };
+    if let Some(data) = data {
+        told.raw("data", data.get());
+    }
+    told.finish()
+}
+
 /// Integers that JavaScript can't hold become texts.
 fn push_id(entry: &mut String, id: Option<&Id>) {
     match id.map(Id::as_json) {
@@ -134,7 +186,11 @@ fn push_id(entry: &mut String, id: Option<&Id>) {
 mod tests {
     use std::sync::Arc;
 
-    use gudgeon::{protocol::Revision, session::server::ClientIdentity};
+    use gudgeon::{
+        error::FaultKind,
+        protocol::Revision,
+        session::{asking::Answers, server::ClientIdentity},
+    };
 
     use super::*;
     use crate::handler::Dropped;
@@ -151,6 +207,9 @@ mod tests {
                 meta: None,
                 client: Arc::new(ClientIdentity::default()),
                 wants_progress: false,
+                answers: Answers::default(),
+                checks_headers: false,
+                http: None,
             },
             is_notification: false,
         }
@@ -176,6 +235,23 @@ mod tests {
         );
         assert!(batches.take().is_none());
         assert_eq!(batches.running(), 2);
+    }
+
+    #[test]
+    fn answers_are_told_while_somebody_waits_for_them() {
+        let mut batches = Batches::default();
+        batches.push(work(vec![run(0, "5")]));
+        let answer = |call, ask, outcome| (CallId(call), AskId(ask), outcome);
+        let answers = vec![
+            answer(0, 3, Ok(json::raw(r#"{"action":"decline"}"#.into()))),
+            answer(0, 4, Err(Fault::new(FaultKind::Handler, "not here"))),
+            answer(9, 5, Ok(json::raw("{}".into()))),
+        ];
+        batches.push(Work { answers, ..Work::default() });
+        assert_eq!(
+            batches.take().unwrap(),
+            r#"[[0,7,{"a":1},"2026-07-28",5],[0,3,{"action":"decline"},null],[0,4,null,{"kind":"notSupported","message":"not here"}]]"#
+        );
     }
 
     #[test]

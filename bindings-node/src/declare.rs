@@ -83,6 +83,7 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
         page_size: options.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: options.list_ttl_ms.and_then(duration).unwrap_or_default(),
         debug: options.debug,
+        request_state_keys: Vec::new(),
     };
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }

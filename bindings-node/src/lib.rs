@@ -6,12 +6,18 @@
 
 mod batch;
 mod client;
+mod conversations;
 mod declare;
 mod error;
 mod handler;
+mod http_options;
+mod listening;
+mod mounted;
 mod offered;
 mod reader;
 mod reply;
 mod schema;
 mod server;
+mod shared;
+mod shell;
 mod stream;

@@ -1,4 +1,4 @@
-//! What a server offers at the moment, and the streams that must hear of changes.
+//! What a server offers at the moment, and who must hear of changes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -9,7 +9,7 @@ use gudgeon::{
     session::server::ListKind,
 };
 
-use crate::{declare::Kind, stream::Shared};
+use crate::{declare::Kind, shared::Shared};
 
 #[derive(Debug)]
 pub(crate) struct Offered {
@@ -19,7 +19,7 @@ pub(crate) struct Offered {
 #[derive(Debug)]
 struct State {
     offers: Arc<Offers>,
-    streams: Vec<Weak<Shared>>,
+    served: Vec<Weak<Shared>>,
 }
 
 /// Does the same with whichever registry holds this kind.
@@ -78,23 +78,31 @@ macro_rules! write {
 
 impl Offered {
     pub(crate) fn new(offers: Offers) -> Self {
-        Self { state: Mutex::new(State { offers: Arc::new(offers), streams: Vec::new() }) }
+        Self { state: Mutex::new(State { offers: Arc::new(offers), served: Vec::new() }) }
     }
 
     pub(crate) fn offers(&self) -> Arc<Offers> {
         Arc::clone(&self.lock().offers)
     }
 
-    /// Opens a stream on what is offered now; changes reach it as long as it lives.
-    pub(crate) fn open(&self, make: impl FnOnce(Arc<Offers>) -> Arc<Shared>) -> Arc<Shared> {
+    /// Opens a server of what is offered now; changes reach it as long as it lives.
+    pub(crate) fn open<T>(
+        &self,
+        make: impl FnOnce(Arc<Offers>) -> (Arc<Shared>, T),
+    ) -> (Arc<Shared>, T) {
         let mut state = self.lock();
-        let stream = make(Arc::clone(&state.offers));
-        state.streams.retain(|it| it.strong_count() > 0);
-        state.streams.push(Arc::downgrade(&stream));
-        stream
+        let made = make(Arc::clone(&state.offers));
+        state.served.retain(|it| it.strong_count() > 0);
+        state.served.push(Arc::downgrade(&made.0));
+        made
     }
 
-    /// Changes what is offered, and tells every stream which list is another now.
+    /// Everything that is served at the moment.
+    pub(crate) fn served(&self) -> Vec<Arc<Shared>> {
+        self.lock().served.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Changes what is offered, and tells everybody which list is another now.
     pub(crate) fn change(
         &self,
         list: Option<ListKind>,
@@ -102,8 +110,8 @@ impl Offered {
     ) -> Result<(), Error> {
         let mut state = self.lock();
         change(Arc::make_mut(&mut state.offers))?;
-        for stream in state.streams.iter().filter_map(Weak::upgrade) {
-            stream.set_offers(Arc::clone(&state.offers), list);
+        for served in state.served.iter().filter_map(Weak::upgrade) {
+            served.set_offers(Arc::clone(&state.offers), list);
         }
         Ok(())
     }

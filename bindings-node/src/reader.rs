@@ -6,10 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gudgeon::{driver::StreamServer, framing::LineDecoder};
+use gudgeon::{
+    driver::{Backend, StreamServer},
+    framing::LineDecoder,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::stream::Shared;
+use crate::{shared::Shared, stream::Stream};
 
 const CHUNK: usize = 64 * 1024;
 /// How often a full stream is looked at again.
@@ -22,21 +25,26 @@ struct Ready {
 }
 
 /// Reads until the stream is stopped; after the end of the input it only watches the time.
-pub(crate) fn read(shared: &Shared, mut input: &File, mut kicked: &PipeReader, max_message: usize) {
+pub(crate) fn read(
+    shared: &Shared,
+    stream: &Stream,
+    mut input: &File,
+    mut kicked: &PipeReader,
+    max_message: usize,
+) {
+    let server = &stream.server;
     let mut decoder = LineDecoder::new(max_message);
     let mut chunk = vec![0; CHUNK];
     let mut is_open = true;
-    while !shared.is_stopped()
-        && let Some(server) = shared.server()
-    {
+    while !stream.is_stopped() {
         let was_open = is_open;
         let is_full = server.is_full();
-        let listens = is_open && !is_full && !shared.is_paused();
-        let timeout = until(&server).into_iter().chain(is_full.then_some(FULL)).min();
-        // A wait must not keep the output open.
-        drop(server);
+        let listens = is_open && !is_full && !stream.is_paused();
+        let timeout = until(server).into_iter().chain(is_full.then_some(FULL)).min();
         let ready = wait(listens.then_some(input), kicked, timeout);
-        let Some(server) = shared.server() else { return };
+        if stream.is_stopped() {
+            return;
+        }
         if ready.kicked {
             // What was written says only that something changed.
             let _ = kicked.read(&mut [0; 64]);
@@ -58,7 +66,7 @@ pub(crate) fn read(shared: &Shared, mut input: &File, mut kicked: &PipeReader, m
             shared.push(server.end_of_input(&mut decoder));
             shared.push_end();
         }
-        if until(&server).is_some_and(|it| it.is_zero()) {
+        if until(server).is_some_and(|it| it.is_zero()) {
             shared.push(server.tick());
         }
         server.try_flush();

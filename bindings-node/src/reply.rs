@@ -18,6 +18,7 @@ mod kind {
     /// A text that is handed over beside the lines: the payload is its index.
     pub(super) const TEXT_BESIDE: &str = "6";
     pub(super) const FAILURE: &str = "7";
+    pub(super) const QUESTIONS: &str = "8";
 }
 
 /// A handler's slot and what came of it.
@@ -44,6 +45,7 @@ fn outcome(kind: &str, payload: &str, texts: &mut [String]) -> Result<Reply, Fai
         kind::RESULT => Ok(Reply::Result(text())),
         kind::TEXT => Ok(Reply::Text(text())),
         kind::JSON => Ok(Reply::Json(text())),
+        kind::QUESTIONS => Ok(Reply::Questions(text())),
         kind::TEXT_BESIDE => {
             let index: Option<usize> = payload.parse().ok();
             let text = index.and_then(|it| texts.get_mut(it)).map(std::mem::take);
@@ -88,6 +90,7 @@ fn failure(payload: &str) -> Failure {
         "exposed" => Failure::Exposed(message),
         "declined" => Failure::Declined(message),
         "invalid" => Failure::Invalid(message),
+        "missingCapability" => Failure::MissingCapability { message, data: owned(it.data) },
         "cancelled" => Failure::Cancelled,
         _ => Failure::Exception { kind: it.class, message, traceback: it.traceback },
     }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gudgeon::{
+    driver::{Backend, Work},
     error::Error,
     protocol::{Inputs, Request, json},
     router::{self, Changes, Dispatch, Finish, Offers},
@@ -14,8 +15,12 @@ use crate::{
     declare::{self, Kind},
     error::{io, misuse},
     handler::{self, Dropped},
+    listening::NativeListening,
+    mounted::NativeMounted,
     offered::Offered,
-    stream::{NativeStream, Wake},
+    shared::Wake,
+    shell::NativeShell,
+    stream,
 };
 
 /// A process has one standard input.
@@ -124,8 +129,8 @@ impl NativeServer {
     /// Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does.
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
-        let request = Request::ReadResource { uri, inputs: Inputs::default() };
-        let Dispatch::Run(job) = router::dispatch(&self.offered.offers(), request) else {
+        let request = Request::ReadResource { uri, variables: None, inputs: Inputs::default() };
+        let Dispatch::Run(job) = router::dispatch(&self.offered.offers(), request, None) else {
             return None;
         };
         let Finish::Resource { mime_type, .. } = job.finish else { return None };
@@ -136,18 +141,58 @@ impl NativeServer {
 
     /// Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take.
     #[napi(catch_unwind, ts_args_type = "wake: () => void")]
-    pub fn serve_stdio(&self, wake: Wake) -> napi::Result<NativeStream> {
+    pub fn serve_stdio(&self, wake: Wake) -> napi::Result<NativeShell> {
         if STDIO_TAKEN.swap(true, Ordering::SeqCst) {
             return Err(misuse(Error::misuse("this process serves stdio already: one server can")));
         }
         let (input, output) = stdio::take()
             .map_err(|it| io("standard input and output can't be taken for the protocol", it))?;
-        NativeStream::open(&self.offered, input, output, self.max_message, wake)
+        stream::open(&self.offered, input, output, self.max_message, wake)
     }
 
-    /// Serves the other end of a new in-memory stream, which `NativeStream.takePeer` gives.
+    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives.
     #[napi(catch_unwind, ts_args_type = "wake: () => void")]
-    pub fn serve_memory(&self, wake: Wake) -> napi::Result<NativeStream> {
-        NativeStream::open_memory(&self.offered, self.max_message, wake)
+    pub fn serve_memory(&self, wake: Wake) -> napi::Result<NativeShell> {
+        stream::open_memory(&self.offered, self.max_message, wake)
+    }
+
+    /// An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take.
+    #[napi(catch_unwind, ts_args_type = "options: string, wake: () => void")]
+    pub fn serve_mounted(&self, options: String, wake: Wake<true>) -> napi::Result<NativeMounted> {
+        NativeMounted::open(&self.offered, &options, wake)
+    }
+
+    /// An endpoint that listens at a URL of its own, once it is started.
+    #[napi(catch_unwind, ts_args_type = "url: string, options: string, wake: () => void")]
+    pub fn serve_listening(
+        &self,
+        url: String,
+        options: String,
+        wake: Wake<true>,
+    ) -> napi::Result<NativeListening> {
+        NativeListening::open(&self.offered, &url, &options, self.max_message, wake)
+    }
+
+    /// A resource has changed: whoever has subscribed to it hears of it.
+    #[napi(catch_unwind)]
+    pub fn updated(&self, uri: String) {
+        self.tell_all(|it| it.updated(&uri));
+    }
+
+    /// What somebody was sent to a page for is finished.
+    #[napi(catch_unwind)]
+    pub fn page_done(&self, page: String) {
+        self.tell_all(|it| it.page_done(&page));
+    }
+}
+
+impl NativeServer {
+    fn tell_all(&self, tell: impl Fn(&dyn Backend)) {
+        for served in self.offered.served() {
+            served.tell(|backend| {
+                tell(backend);
+                Work::default()
+            });
+        }
     }
 }

@@ -84,10 +84,10 @@ function command(given: Command, place: string): Reached {
 function server(target: object, place: string): Reached {
   const core = coreOf(target, place);
   const name = `the server ${JSON.stringify(core.server.name)} in memory`;
-  const { stream, entered, closed } = serveMemory(core);
+  const { shell, entered, closed } = serveMemory(core);
   return {
     name,
-    open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(stream, name, settings, wake)),
+    open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(shell, name, settings, wake)),
     ready: entered,
     served: closed,
   };

@@ -1,9 +1,11 @@
+import type { Refusal } from "./asking.js";
 import { CallContext } from "./context.js";
 import type { ServerCore } from "./core.js";
 import { runInContext } from "./current.js";
 import { failureJson } from "./failures.js";
+import { toJson } from "./json.js";
 import { sleep, until } from "./maybe.js";
-import type { NativeStream } from "./native.js";
+import type { NativeShell } from "./native.js";
 import type { Plan } from "./plan.js";
 import { questionsIn } from "./questions.js";
 import { type OfferKind, ReplyKind, toReply } from "./reply.js";
@@ -18,19 +20,19 @@ const MANY = 1 << 20;
 /** Kinds of lines beyond those of `ReplyKind`. */
 const TEXT_BESIDE = 6;
 const FAILURE = 7;
+const QUESTIONS = 8;
 /** How long handlers have to end after they were told to. */
 const UNWIND_MS = 500;
 /** How long the peer has to read the last replies. */
 const DRAIN_MS = 1_000;
 
 type Run = readonly [slot: number, handler: number, input: Record<string, unknown>, revision: Revision, id: string | number | null];
-type Entry = Run | readonly [cancelled: number] | readonly [report: string] | readonly [];
+type Answer = readonly [slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null];
+type Entry = Run | Answer | readonly [cancelled: number] | readonly [report: string] | readonly [];
 
-/** One stream that is served: takes batches, runs handlers in place, and hands all replies of a turn back at once. */
+/** What is served, seen by handlers: takes batches, runs them in place, and hands all replies of a turn back at once. */
 export class Connection {
-  readonly stream: NativeStream;
-  /** Of a legacy session, which lives as long as its stream. */
-  readonly session = new Map<string, unknown>();
+  readonly shell: NativeShell;
   /** Resolves when the peer will send no more. */
   readonly ended: Promise<void>;
   readonly #running = new Map<number, CallContext>();
@@ -40,30 +42,35 @@ export class Connection {
   #isScheduled = false;
   #lines = "";
   #texts: string[] = [];
+  /** Of legacy sessions, by the numbers that facts give their conversations. */
+  readonly #sessions = new Map<number, Map<string, unknown>>();
+  readonly #collect: () => void;
 
-  constructor(core: ServerCore, open: (wake: () => void) => NativeStream) {
+  /** `collect` is called when there may be more to take than batches. */
+  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, collect = (): void => {}) {
     this.#core = core;
+    this.#collect = collect;
     this.ended = new Promise((resolve) => (this.#end = resolve));
-    this.stream = open(() => this.#drain());
+    this.shell = open(() => this.drain());
   }
 
   /** Handlers run from now on; what needs none was answered before. */
   start(): void {
     this.#isStarted = true;
-    this.#drain();
+    this.drain();
   }
 
   /** Finishes what is in flight, within the grace, and ends the stream. */
   async stop(graceMs: number): Promise<void> {
-    this.stream.pause();
-    await until(() => this.stream.underWay() === 0 && this.#lines === "", graceMs);
-    this.stream.cancelAll();
+    this.shell.pause();
+    await until(() => this.shell.underWay() === 0 && this.#lines === "", graceMs);
+    this.shell.cancelAll();
     this.#isStarted = true;
-    this.#drain();
+    this.drain();
     await until(() => this.#running.size === 0, UNWIND_MS);
     this.#flush();
-    await until(() => this.stream.unwritten() === 0, DRAIN_MS);
-    this.stream.close();
+    await until(() => this.shell.unwritten() === 0, DRAIN_MS);
+    this.shell.close();
   }
 
   /** Waits until the peer has read enough. */
@@ -76,16 +83,32 @@ export class Connection {
   }
 
   async #waitForRoom(): Promise<void> {
-    while (!this.stream.hasRoom()) await sleep(5);
+    while (!this.shell.hasRoom()) await sleep(5);
   }
 
-  #drain(): void {
-    if (!this.#isStarted) return;
-    const batch = this.stream.takeBatch();
+  /** What a legacy session keeps as long as it lives. */
+  session(conversation: number): Map<string, unknown> {
+    const known = this.#sessions.get(conversation);
+    if (known) return known;
+    for (const ended of this.shell.takeEndedConversations()) this.#sessions.delete(ended);
+    const session = new Map<string, unknown>();
+    this.#sessions.set(conversation, session);
+    return session;
+  }
+
+  /** Does what there is to do. */
+  drain(): void {
+    if (this.#isStarted) this.#runBatch();
+    this.#collect();
+  }
+
+  #runBatch(): void {
+    const batch = this.shell.takeBatch();
     if (batch === null) return;
     let hasPending = false;
     for (const entry of JSON.parse(batch) as Entry[]) {
       if (entry.length === 5) hasPending = this.#run(entry) || hasPending;
+      else if (entry.length === 4) this.#running.get(entry[0])?.answered(entry[1], entry[2], entry[3]);
       else if (entry.length === 0) this.#end();
       else if (typeof entry[0] === "string") console.error(entry[0]);
       else this.#cancel(entry[0]);
@@ -140,7 +163,7 @@ export class Connection {
   #answer(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
     if (plan.kind === "notification") return this.#put(slot, ReplyKind.nothing, "");
     const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
-    if (questions) throw ctx.cannotAsk(questions);
+    if (questions) return this.#put(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
     const [kind, payload] = toReply(plan.kind, value);
     if (kind === ReplyKind.text && (payload.length > LONG || payload.includes("\n"))) {
       this.#put(slot, TEXT_BESIDE, String(this.#texts.push(payload) - 1));
@@ -177,6 +200,7 @@ export class Connection {
   readonly #flushScheduled = (): void => {
     this.#isScheduled = false;
     this.#flush();
+    this.#collect();
   };
 
   #flush(): void {
@@ -184,7 +208,7 @@ export class Connection {
     const [lines, texts] = [this.#lines, this.#texts];
     this.#lines = "";
     if (texts.length > 0) this.#texts = [];
-    this.stream.reply(lines, texts.length > 0 ? texts : undefined);
+    this.shell.reply(lines, texts.length > 0 ? texts : undefined);
   }
 }
 
@@ -193,6 +217,7 @@ const DONE = Promise.resolve();
 /** What a resource's handler gave, as a client would read it. */
 export function resourceResult(uri: string, mimeType: string | null, value: unknown): ResourceResult {
   if (value instanceof ResourceResult) return value;
+  if (questionsIn(value)) throw new TypeError(`the resource ${uri} asks its client first: only a client can read it`);
   const [kind, payload] = toReply("resource" satisfies OfferKind, value);
   const type = mimeType ?? (kind === ReplyKind.json ? "application/json" : kind === ReplyKind.blob ? "application/octet-stream" : "text/plain");
   const held = kind === ReplyKind.blob ? { blob: new Uint8Array(Buffer.from(payload, "base64")) } : { text: payload };

@@ -1,10 +1,11 @@
-import { isObject } from "./content.js";
+import { Asking, type Refusal } from "./asking.js";
 import type { Connection } from "./connection.js";
-import { Cancelled, NotSupported } from "./errors.js";
+import { Cancelled, McpError, NotSupported } from "./errors.js";
 import { toJson } from "./json.js";
 import type { Plan } from "./plan.js";
-import { ask, type Asked } from "./questions.js";
+import { ask, type Asked, isQuestion, outcomeOf } from "./questions.js";
 import type { ResourceResult } from "./results.js";
+import { isPromise } from "./schema.js";
 import type {
   Context, Implementation, LogLevel, Maybe, Message, Meta, Outcome, Output, Principal, Question, Revision, Root,
   SampleOptions, SampleResult, Schema, ServerMembers,
@@ -13,6 +14,9 @@ import type {
 /** What the client said about itself and its request. */
 interface Facts {
   readonly stateless: boolean;
+  readonly conversation: number;
+  readonly sessionId?: string;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly meta?: Meta;
   readonly client?: Partial<Implementation>;
   readonly capabilities?: Meta;
@@ -26,7 +30,9 @@ export class CallContext implements Context {
   #abort: AbortController | undefined;
   #isCancelled = false;
   #facts: Facts | undefined;
+  #headers: Headers | undefined;
   #state: Map<unknown, unknown> | undefined;
+  #asking: Asking | undefined;
 
   constructor(
     private readonly connection: Connection,
@@ -55,11 +61,11 @@ export class CallContext implements Context {
 
   /** Only HTTP has them. */
   get headers(): Headers {
-    return new Headers();
+    return (this.#headers ??= new Headers(this.facts.headers as [string, string][] | undefined));
   }
 
   get sessionId(): string | undefined {
-    return undefined;
+    return this.facts.sessionId;
   }
 
   get principal(): Principal | undefined {
@@ -73,7 +79,7 @@ export class CallContext implements Context {
           "or keep the data in a store of your own, by ctx.principal.",
       );
     }
-    return this.connection.session;
+    return this.connection.session(this.facts.conversation);
   }
 
   get state(): Map<unknown, unknown> {
@@ -97,6 +103,7 @@ export class CallContext implements Context {
   cancel(): void {
     this.#isCancelled = true;
     this.#abort?.abort(cancellation());
+    this.#asking?.cancel(cancellation());
   }
 
   progress(progress: number, rest: { total?: number | undefined; message?: string | undefined } = {}): Promise<void> {
@@ -104,12 +111,12 @@ export class CallContext implements Context {
     if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total))) {
       throw new TypeError(`progress(${progress}, { total: ${total} }): both must be finite numbers`);
     }
-    return this.connection.room(this.connection.stream.progress(this.slot, progress, total, message));
+    return this.connection.room(this.connection.shell.progress(this.slot, progress, total, message));
   }
 
   log(level: LogLevel, data: unknown, rest: { logger?: string | undefined } = {}): Promise<void> {
     const json = toJson(data === undefined ? null : data, "what is logged");
-    return this.connection.room(this.connection.stream.log(this.slot, level, rest.logger, json));
+    return this.connection.room(this.connection.shell.log(this.slot, level, rest.logger, json));
   }
 
   debug(data: unknown): Promise<void> {
@@ -134,7 +141,8 @@ export class CallContext implements Context {
   }
 
   async tryElicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Outcome<Output<S>>> {
-    return { action: "accept", value: await this.elicit(message, schema, rest) };
+    const question = ask.elicit(message, schema, rest) as unknown as Asked<Output<S>>;
+    return outcomeOf(question, resultOf(await this.asking.put(question)));
   }
 
   async elicitUrl(message: string, url: string, rest?: Keyed): Promise<string> {
@@ -158,22 +166,31 @@ export class CallContext implements Context {
   async ask<const Q extends readonly Question<unknown>[]>(
     ...questions: Q
   ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }> {
-    if (questions.length === 0) return [] as never;
-    throw this.cannotAsk(questions as unknown as readonly Asked[]);
+    // They are numbered and sent now; all are answered before any is looked at.
+    const asked = questions.map(checked);
+    const results = await Promise.all(asked.map((question) => this.asking.put(question)));
+    const answers = [];
+    for (const [at, question] of asked.entries()) answers.push(await question.read(resultOf(results[at])));
+    return answers as never;
   }
 
-  answer<T>(_question: Question<T>): T | undefined {
-    return undefined;
+  answer<T>(question: Question<T>): T | undefined {
+    const asked = checked(question) as Asked<T>;
+    const known = this.asking.known(asked);
+    if (known === undefined) return undefined;
+    const answer = asked.read(known);
+    if (!isPromise(answer)) return answer as T;
+    throw new TypeError(`the answer to ${JSON.stringify(asked.message)} is checked by an async schema: use one that is not`);
   }
 
-  /** Why these questions can't reach the client. */
-  cannotAsk(questions: readonly Asked[]): NotSupported {
-    const missing = questions.map(({ kind }) => CAPABILITIES[kind]).find((it) => !isObject(this.client.capabilities[it]));
-    return new NotSupported(
-      missing === undefined
-        ? "this server can't put questions to its client: take what it would ask as arguments"
-        : `the client did not declare the capability "${missing}"`,
-    );
+  /** Questions that the handler returned, each under its key. */
+  requests(questions: readonly Asked[]): readonly object[] {
+    return questions.map((question) => ({ key: this.asking.keyOf(question), method: question.method, params: question.params }));
+  }
+
+  /** An answer of the client's has come. */
+  answered(number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null): void {
+    this.asking.answered(number, result, refusal);
   }
 
   /** Nothing is replayed here, so the function runs; its result has gone through JSON, as a journal would give it. */
@@ -186,21 +203,39 @@ export class CallContext implements Context {
     return this.connection.readResource(this, uri);
   }
 
-  /** Only HTTP streams can be closed before their answer. */
-  async closeStream(_rest?: { retryMs?: number | undefined }): Promise<void> {}
+  /** Only HTTP streams of sessions can be closed before their answer. */
+  async closeStream(rest: { retryMs?: number | undefined } = {}): Promise<void> {
+    const { retryMs } = rest;
+    if (retryMs !== undefined && !(retryMs >= 0 && Number.isFinite(retryMs))) {
+      throw new TypeError(`closeStream({ retryMs: ${retryMs} }): it must be a number of milliseconds`);
+    }
+    this.connection.shell.closeStream(this.slot, retryMs);
+  }
+
+  private get asking(): Asking {
+    return (this.#asking ??= new Asking(this.connection.shell, this.slot));
+  }
 
   private get facts(): Facts {
     return (this.#facts ??= this.readFacts());
   }
 
   private readFacts(): Facts {
-    const json = this.connection.stream.facts(this.slot);
+    const json = this.connection.shell.facts(this.slot);
     if (json !== null) return JSON.parse(json) as Facts;
     throw new Error("what the client said of itself is known until the call is over: read it before the handler returns");
   }
 }
 
-const CAPABILITIES = { elicit: "elicitation", elicitUrl: "elicitation", sample: "sampling", roots: "roots" } as const;
+function checked(question: unknown): Asked {
+  if (isQuestion(question)) return question;
+  throw new TypeError("ctx.ask and ctx.answer take questions, made by ask.elicit, ask.sample and their kin");
+}
+
+function resultOf(answer: Readonly<Record<string, unknown>> | McpError | undefined): Readonly<Record<string, unknown>> {
+  if (answer instanceof McpError) throw answer;
+  return answer ?? {};
+}
 
 function cancellation(): Cancelled {
   return new Cancelled("nobody waits for this call any more: the client gave it up, its time is over, or the server stops");

@@ -4,6 +4,7 @@ import { resourceResult } from "./connection.js";
 import { NotSupported, ResourceNotFound } from "./errors.js";
 import { toJson } from "./json.js";
 import { Lifespan } from "./lifespan.js";
+import { Mounted } from "./mounted.js";
 import { checked, native, type NativeServer } from "./native.js";
 import { mountPlan, type Plan, type Steps } from "./plan.js";
 import type { ResourceResult } from "./results.js";
@@ -126,6 +127,27 @@ export class ServerCore {
     } finally {
       await this.lifespan.leave();
     }
+  }
+
+  #mounted: Mounted | undefined;
+
+  /** What serves the requests of hosts; begun with the first. */
+  mountedOnce(): Mounted {
+    return (this.#mounted ??= new Mounted(this));
+  }
+
+  async closeMounted(): Promise<void> {
+    await this.#mounted?.close();
+  }
+
+  notifyUpdated(uri: string): void {
+    this.native.updated(uri);
+    for (const { into } of this.#links) into.notifyUpdated(uri);
+  }
+
+  notifyUrlDone(id: string): void {
+    this.native.pageDone(id);
+    for (const { into } of this.#links) into.notifyUrlDone(id);
   }
 
   change(kind: Kind, keys: readonly string[], change: Change): void {

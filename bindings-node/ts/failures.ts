@@ -1,3 +1,4 @@
+import { isObject } from "./content.js";
 import {
   Cancelled,
   Declined,
@@ -16,6 +17,7 @@ export type Failure =
   | { kind: "protocol"; code: number; message: string; data?: unknown }
   | { kind: "notFound"; uri: string; message?: string }
   | { kind: "exposed" | "declined" | "invalid"; message: string }
+  | { kind: "missingCapability"; message: string; data: unknown }
   | { kind: "cancelled" }
   | { kind: "exception"; type: string; message: string; traceback: string };
 
@@ -48,6 +50,9 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
   }
   if (thrown instanceof Declined || thrown instanceof Cancelled) return { kind: "declined", message: thrown.message };
   if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
+  if (thrown instanceof NotSupported && isObject(thrown.data) && "requiredCapabilities" in thrown.data) {
+    return { kind: "missingCapability", message: thrown.message, data: thrown.data };
+  }
   // It names what the other side lacks, and nothing of ours.
   if (thrown instanceof NotSupported && thrown.code === undefined) return { kind: "exposed", message: thrown.message };
   if (exposeErrors.some((made) => thrown instanceof made)) return { kind: "exposed", message: messageOf(thrown) };

@@ -2,7 +2,9 @@ import { createRequire } from "node:module";
 
 import type * as Addon from "../native.js";
 
-export type { NativeClient, NativeSchema, NativeServer, NativeStream } from "../native.js";
+export type {
+  NativeClient, NativeListening, NativeMounted, NativePart, NativeSchema, NativeServer, NativeShell,
+} from "../native.js";
 
 let addon: typeof Addon | undefined;
 

@@ -85,6 +85,7 @@ export function cachedCall(call: Steps["call"], milliseconds: number): Steps["ca
     const found = kept.get(key);
     if (found && found.until > performance.now()) return found.value;
     return then(call(input, ctx), (value) => {
+      if (isAsking(value)) return value;
       kept.delete(key);
       kept.set(key, { value, until: performance.now() + milliseconds });
       if (kept.size > CACHED) kept.delete(kept.keys().next().value as string);

@@ -3,9 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { brandClass } from "./brand.js";
 import type { CallContext } from "./context.js";
 import { coreOf, ServerCore, setCore, type Kind } from "./core.js";
-import { NotSupported, ProtocolError } from "./errors.js";
+import { ProtocolError } from "./errors.js";
+import { answerFetch } from "./fetch.js";
+import { httpOptions } from "./http-options.js";
+import { listen, runListening } from "./listening.js";
 import { then } from "./maybe.js";
 import { checked, native } from "./native.js";
+import { answerNode, failNode } from "./node-http.js";
 import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
 import { cachedCall, makePlan, promptCall, toolCall, type Steps } from "./plan.js";
 import { promptArguments } from "./prompt-arguments.js";
@@ -301,33 +305,64 @@ export class Server<L = undefined> implements ServerMembers<L> {
     return this;
   }
 
-  /** Nobody can have subscribed to a resource over stdio, so there is nobody to tell. */
+  /**
+   * Tells everybody who has subscribed to this resource that it has changed.
+   *
+   * Spec: Server Features › Resources › Subscriptions.
+   */
   notifyUpdated(uri: string): void {
     if (typeof uri !== "string") throw new TypeError("notifyUpdated(uri): the URI must be a text");
+    this.#core.notifyUpdated(uri);
   }
 
-  /** No page was sent to anybody, so there is nothing to tell. */
+  /** Tells the client that what `elicitUrl` sent somebody to is finished. */
   notifyUrlDone(elicitationId: string): void {
     if (typeof elicitationId !== "string") throw new TypeError("notifyUrlDone(id): the id must be a text");
+    this.#core.notifyUrlDone(elicitationId);
   }
 
   /**
-   * Serves over stdio; resolves when the client is gone or a signal came. What is written to stdout goes to stderr.
+   * Serves over stdio, or listens at a URL; resolves when the client is gone or a signal came, and then the process
+   * ends. Over stdio, what is written to stdout goes to stderr.
    *
-   * @param at - `"stdio"`, the default.
-   * @param options - `shutdownGraceMs`: milliseconds for calls in flight.
-   * @throws NotSupported for another address.
+   * @param at - `"stdio"`, the default; `"http://127.0.0.1:8000/mcp"`, which also serves WebSocket clients; `"https://…"`
+   *   with the option `tls`; `"tcp://127.0.0.1:8000"` or `"unix:/path/to/socket"`, with one message a line.
+   * @param options - Defaults are those of `http` in the server's own options. `shutdownGraceMs`: milliseconds that calls
+   *   in flight have when a signal came; default: 3,000 over stdio, else 10,000.
+   * @throws TypeError when the address or an option can't be meant; an Error when nothing can listen there.
    *
-   * Spec: Base Protocol › Transports › stdio.
+   * Spec: Base Protocol › Transports.
    */
   async run(at = "stdio", options: HttpOptions = {}): Promise<void> {
-    if (at !== "stdio") throw onlyStdio(`run(${JSON.stringify(at)})`);
+    const place = `run(${JSON.stringify(at)})`;
+    if (at !== "stdio") return runListening(this.#core, place, at, options);
+    httpOptions(place, options);
     await runStdio(this.#core, options.shutdownGraceMs);
   }
 
-  /** Listens at an address. Only stdio is served: it throws `NotSupported`. */
-  async listen(at: string, _options: HttpOptions = {}): Promise<Listening> {
-    throw onlyStdio(`listen(${JSON.stringify(at)})`);
+  /**
+   * Listens at a URL, as `run` does, beside whatever else the program does. The process lives as long as it listens.
+   *
+   * @param at - As in `run`; with port 0 the system chooses one.
+   * @param options - As in `run`.
+   * @throws TypeError when the address or an option can't be meant; an Error when nothing can listen there.
+   *
+   * @example
+   * ```ts
+   * import { Client, Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * app.tool("hello", {}, () => "hello");
+   *
+   * const listening = await app.listen("http://127.0.0.1:0/mcp");
+   * const client = await Client.connect(listening.url);
+   * console.log((await client.callTool("hello")).text); // hello
+   * await client.close();
+   * await listening.close();
+   * ```
+   */
+  async listen(at: string, options: HttpOptions = {}): Promise<Listening> {
+    return listen(this.#core, `listen(${JSON.stringify(at)})`, at, options);
   }
 
   /** Serves one peer over a wire of one's own; resolves when that wire has ended. */
@@ -335,19 +370,54 @@ export class Server<L = undefined> implements ServerMembers<L> {
     await serveTransport(this.#core, transport);
   }
 
-  /** Leaves the lifespan of a mounted server; twice is fine. */
+  /**
+   * Ends what `fetch` and `node` serve: nothing new is taken, calls in flight finish, and the lifespan is left. Twice is
+   * fine.
+   */
   async close(): Promise<void> {
-    await this.#core.lifespan.leave(true);
+    await this.#core.closeMounted();
   }
 
-  /** For fetch-style hosts. Without HTTP it rejects with `NotSupported`. */
-  readonly fetch = async (_request: Request, _extra?: { principal?: Principal | undefined }): Promise<Response> => {
-    throw onlyStdio("fetch");
-  };
+  /**
+   * Answers a request of a host that speaks `fetch`: Hono, Next, and others. It is bound, and may stand at any path. The
+   * lifespan is entered at the first request and left by `close()`.
+   *
+   * Requests for other hosts than `localhost`, and from other web pages, are refused unless the server's option `http`
+   * says more: `new Server("shelf", { http: { publicUrl: "https://example.org/mcp" } })`.
+   *
+   * @example
+   * ```ts
+   * import { Hono } from "hono";
+   * import { Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * const host = new Hono().all("/mcp", (context) => app.fetch(context.req.raw));
+   *
+   * const response = await host.request("http://localhost/mcp", { method: "PUT" });
+   * console.log(response.status); // 405
+   * await app.close();
+   * ```
+   */
+  readonly fetch = async (request: Request, _extra?: { principal?: Principal | undefined }): Promise<Response> =>
+    answerFetch(this.#core.mountedOnce(), request);
 
-  /** For `node:http`. Without HTTP it throws `NotSupported`. */
-  readonly node = (_request: IncomingMessage, _response: ServerResponse): void => {
-    throw onlyStdio("node");
+  /**
+   * Answers a request of `node:http`, Express or Fastify, as `fetch` does. It is bound, and may stand at any path. A body
+   * that the host has read and parsed is taken from `request.body`; under Fastify hand it over:
+   * `reply.hijack(); app.node(Object.assign(request.raw, { body: request.body }), reply.raw)`.
+   *
+   * @example
+   * ```ts
+   * import { createServer } from "node:http";
+   * import { Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * const host = createServer(app.node);
+   * host.close();
+   * ```
+   */
+  readonly node = (request: IncomingMessage, response: ServerResponse): void => {
+    answerNode(this.#core.mountedOnce(), request, response).catch((error: unknown) => failNode(response, error));
   };
 
   #register(
@@ -392,8 +462,4 @@ function placeOf(kind: string, name: unknown, options: unknown, handler: unknown
   if (typeof options !== "object" || options === null) throw new TypeError(`${place}: the options must be an object; where there are none write {}`);
   if (typeof handler !== "function") throw new TypeError(`${place}: the handler must be a function`);
   return place;
-}
-
-function onlyStdio(what: string): NotSupported {
-  return new NotSupported(`${what}: this version of gudgeon serves stdio only: call run() without an address`);
 }

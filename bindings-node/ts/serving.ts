@@ -2,13 +2,12 @@ import type { Socket } from "node:net";
 
 import { Connection } from "./connection.js";
 import type { ServerCore } from "./core.js";
-import type { NativeStream } from "./native.js";
+import type { NativeShell } from "./native.js";
+import { endProcess, Signals } from "./signals.js";
 import type { Transport } from "./types.js";
 
 /** How long calls in flight have to finish when the server stops. */
 const GRACE_MS = 3_000;
-/** What the program may still do after `run()` before the process ends. */
-const LINGER_MS = 500;
 
 /** Serves standard input and output until the client is gone or a signal comes; then the process ends. */
 export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<void> {
@@ -18,17 +17,16 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
   } finally {
     signals.release();
   }
-  // Timers and threads that live on must not keep a server without a client.
-  setTimeout(() => process.exit(), LINGER_MS).unref();
+  endProcess();
 }
 
 /** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
-export function serveMemory(core: ServerCore): { stream: NativeStream; entered: Promise<void>; closed: Promise<void> } {
+export function serveMemory(core: ServerCore): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
   const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
   const closed = serve(core, connection, NEVER, 0, enter);
-  return { stream: connection.stream, entered: Promise.race([entered, closed]), closed };
+  return { shell: connection.shell, entered: Promise.race([entered, closed]), closed };
 }
 
 /** Serves one peer over a wire of the user's own. */
@@ -38,7 +36,7 @@ export async function serveTransport(core: ServerCore, transport: Transport, gra
   // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
   served.catch(() => {});
   try {
-    await pump(connection.stream.takePeer() ?? -1, transport);
+    await pump(connection.shell.takePeer() ?? -1, transport);
   } finally {
     await served;
   }
@@ -92,28 +90,3 @@ async function sendFrom(socket: Socket, transport: Transport): Promise<void> {
     for (const line of lines) await transport.send(line);
   }
 }
-
-/** The first SIGINT or SIGTERM asks for an orderly end, the second ends at once. */
-class Signals {
-  readonly came: Promise<void>;
-  #stop!: () => void;
-  #count = 0;
-
-  constructor() {
-    this.came = new Promise((resolve) => (this.#stop = resolve));
-    for (const name of Object.keys(NUMBERS)) process.on(name, this.#hear);
-  }
-
-  release(): void {
-    // A second Ctrl-C counts until the process is gone.
-    if (this.#count > 0) return;
-    for (const name of Object.keys(NUMBERS)) process.off(name, this.#hear);
-  }
-
-  readonly #hear = (name: string): void => {
-    if (++this.#count > 1) process.exit(128 + (NUMBERS[name] ?? 0));
-    this.#stop();
-  };
-}
-
-const NUMBERS: Readonly<Record<string, number>> = { SIGINT: 2, SIGTERM: 15 };

@@ -28,7 +28,8 @@ use tokio::{runtime::Runtime, task::AbortHandle};
 use self::{questions::Questions, queue::Queue, settings::Settings};
 use crate::{
     error::{io as refused, misuse},
-    stream::{NativeStream, Wake},
+    shared::Wake,
+    shell::NativeShell,
 };
 
 /// The number of the request that connects.
@@ -83,10 +84,10 @@ impl NativeClient {
     #[napi(
         factory,
         catch_unwind,
-        ts_args_type = "stream: NativeStream, name: string, settings: string, wake: () => void"
+        ts_args_type = "stream: NativeShell, name: string, settings: string, wake: () => void"
     )]
     pub fn join_stream(
-        stream: &mut NativeStream,
+        stream: &mut NativeShell,
         name: String,
         settings: String,
         wake: Wake,

@@ -16,7 +16,7 @@ use gudgeon::{
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
-use crate::stream::Wake;
+use crate::shared::Wake;
 
 /// Text that is handed over at once; a batch holds one entry more than fits.
 const BATCH: usize = 1024 * 1024;

@@ -46,36 +46,51 @@ export interface ServerOptions<L = undefined> {
   parkTtlMs?: number | undefined;
   /** Milliseconds that a `requestState` is good for. */
   stateTtlMs?: number | undefined;
+  /** Threads that read, write and speak the protocol for each address that the server listens at. Default: 1. */
   ioThreads?: number | undefined;
+  /** What `fetch` and `node` go by, and the defaults of `run` and `listen`. */
+  http?: HttpOptions | undefined;
   auth?: unknown;
 }
 
-/** What `run` and `listen` take for an HTTP address. */
+/**
+ * How HTTP is served. Times are milliseconds, sizes bytes. What is about connections (`maxHeaders`, `headerTimeoutMs`,
+ * `idleTimeoutMs`, `tls`) is up to the host where `fetch` or `node` is called.
+ */
 export interface HttpOptions {
   /** What clients call it behind a proxy; decides Host, Origin and auth metadata. */
   publicUrl?: string | undefined;
+  /** Web pages that may call, such as `"https://example.org"`. Default: those of this machine. */
   allowedOrigins?: readonly string[] | undefined;
+  /** Hosts that requests may be for, such as `"example.org"`. Default: on a loopback address `localhost`; else all. */
   allowedHosts?: readonly string[] | undefined;
+  /** Web pages that may call and read the answers: `true` for all. Default: none. */
   cors?: boolean | readonly string[] | undefined;
-  /** The 2024-11-05 pair at `/sse`. */
+  /** The 2024-11-05 pair at `/sse`. Default: false. */
   legacySse?: boolean | undefined;
-  /** Bytes. */
+  /** Longer bodies are refused. Default: 4 MiB. */
   maxBody?: number | undefined;
+  /** Default: 10,000. */
   maxSessions?: number | undefined;
-  /** Of one session. */
+  /** Of one session. Default: 16. */
   maxStreams?: number | undefined;
+  /** Requests in flight; more are told to come back. Default: 1,000. */
   maxInFlight?: number | undefined;
-  /** Bytes. */
+  /** Longer heads of requests are refused. Default: 64 KiB. */
   maxHeaders?: number | undefined;
+  /** Default: 10,000. */
   headerTimeoutMs?: number | undefined;
+  /** A connection on which nothing moves is closed. Default: 60,000. */
   idleTimeoutMs?: number | undefined;
+  /** A session that is silent for so long ends. Default: 1,800,000. */
   sessionIdleMs?: number | undefined;
   /** Milliseconds between comments on a quiet stream. Default: 15,000. */
   keepAliveMs?: number | undefined;
-  /** Legacy streams can be resumed. */
+  /** Legacy streams can be resumed. Default: true. */
   eventStore?: boolean | undefined;
   /** Paths of PEM files: certificate chain and key. */
   tls?: { cert: string; key: string } | undefined;
+  /** Milliseconds for calls in flight when the server stops. Default: 10,000. */
   shutdownGraceMs?: number | undefined;
 }
 

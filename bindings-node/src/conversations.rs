@@ -1,0 +1,75 @@
+//! Which calls belong to the same conversation, so that what handlers keep for it can end with it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+use gudgeon::session::server::ClientIdentity;
+
+/// Conversations at which those that have ended are looked for first.
+const FEW: usize = 64;
+
+/// Numbers for conversations. Each has one client's identity, which lives as long as it does.
+#[derive(Debug, Default)]
+pub(crate) struct Conversations {
+    /// By where the identity is, which nothing else can be while it is known here.
+    known: HashMap<usize, (Weak<ClientIdentity>, u32)>,
+    last: u32,
+    ended: Vec<u32>,
+    look_at: usize,
+}
+
+impl Conversations {
+    pub(crate) fn number(&mut self, client: &Arc<ClientIdentity>) -> u32 {
+        let place = Arc::as_ptr(client).addr();
+        if let Some((_, number)) = self.known.get(&place) {
+            return *number;
+        }
+        if self.known.len() >= self.look_at.max(FEW) {
+            self.sweep();
+        }
+        self.last += 1;
+        self.known.insert(place, (Arc::downgrade(client), self.last));
+        self.last
+    }
+
+    /// Those that are known to have ended since this was asked last.
+    pub(crate) fn take_ended(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.ended)
+    }
+
+    fn sweep(&mut self) {
+        let ended = &mut self.ended;
+        self.known.retain(|_, (client, number)| {
+            let lives = client.strong_count() > 0;
+            if !lives {
+                ended.push(*number);
+            }
+            lives
+        });
+        self.look_at = self.known.len() * 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_keeps_its_number_and_is_forgotten_after_its_end() {
+        let mut conversations = Conversations::default();
+        let first = Arc::new(ClientIdentity::default());
+        assert_eq!(conversations.number(&first), 1);
+        assert_eq!(conversations.number(&first), 1);
+        let kept: Vec<_> = (1..FEW).map(|_| Arc::new(ClientIdentity::default())).collect();
+        for client in &kept {
+            conversations.number(client);
+        }
+        drop(first);
+        assert!(conversations.take_ended().is_empty());
+        conversations.number(&Arc::new(ClientIdentity::default()));
+        assert_eq!(conversations.take_ended(), [1]);
+        assert_eq!(conversations.known.len(), FEW);
+    }
+}

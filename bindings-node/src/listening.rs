@@ -1,0 +1,180 @@
+//! An endpoint that listens: threads of ours do its input, output and protocol; only handlers are JavaScript's.
+
+use std::{
+    fmt, io,
+    sync::{Arc, Mutex, OnceLock},
+    time::Instant,
+};
+
+use gudgeon::{
+    driver::{Backend, EndpointServer, Shell, Work},
+    error::Error,
+    transport::listen::{Address, ListenOptions, Listening, listen},
+};
+use napi::{Env, JsDeferred, bindgen_prelude::Object};
+use napi_derive::napi;
+use tokio::runtime::Runtime;
+
+use crate::{
+    error::{self, misuse},
+    http_options::{self, Listen},
+    offered::Offered,
+    shared::{Mover, Shared, Wake, lock},
+    shell::NativeShell,
+};
+
+/// What a promise is settled with, on the event loop.
+type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
+
+#[napi]
+pub struct NativeListening {
+    shared: Arc<Shared>,
+    listens: Arc<Listens>,
+    address: Address,
+    options: ListenOptions,
+}
+
+#[napi]
+impl NativeListening {
+    /// Its handlers' work; to be asked for once, because the endpoint ends with it.
+    #[napi(catch_unwind)]
+    pub fn shell(&self) -> NativeShell {
+        NativeShell::new(Arc::clone(&self.shared), None)
+    }
+
+    /// Begins to listen. Resolves with the URL, and with a warning where there is one.
+    #[napi(catch_unwind, ts_return_type = "Promise<Array<string>>")]
+    pub fn start<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
+        let (deferred, promise) = env.create_deferred::<Vec<String>, Settle<Vec<String>>>()?;
+        let (address, options) = (self.address.clone(), self.options.clone());
+        let (listens, shared) = (Arc::clone(&self.listens), Arc::clone(&self.shared));
+        self.spawn(async move {
+            match listen(&address, Arc::clone(&listens.server), shared, options).await {
+                Ok(listening) => {
+                    let told = [Some(listening.url()), listening.warning()];
+                    let told: Vec<_> = told.into_iter().flatten().map(str::to_owned).collect();
+                    // It is set once: JavaScript begins only once.
+                    let _ = listens.listening.set(listening);
+                    deferred.resolve(Box::new(|_| Ok(told)));
+                }
+                Err(error) => deferred.reject(failed(error)),
+            }
+        });
+        Ok(promise)
+    }
+
+    /// Takes nothing new, lets what is in flight finish within the grace, and closes; resolves then.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn stop<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
+        let (deferred, promise): (JsDeferred<(), Settle<()>>, _) = env.create_deferred()?;
+        let listens = Arc::clone(&self.listens);
+        self.spawn(async move {
+            if let Some(listening) = listens.listening.get() {
+                listening.shut_down().await;
+            }
+            deferred.resolve(Box::new(|_| Ok(())));
+        });
+        Ok(promise)
+    }
+}
+
+impl NativeListening {
+    pub(crate) fn open(
+        offered: &Offered,
+        url: &str,
+        options: &str,
+        max_message: usize,
+        wake: Wake<true>,
+    ) -> napi::Result<Self> {
+        let address: Address = url.parse().map_err(misuse)?;
+        let Listen { config, mut options, threads } = http_options::listening(&address, options)?;
+        options.max_message = max_message;
+        let runtime = runtime(threads)
+            .map_err(|it| error::io("no thread could be started to listen with", it))?;
+        let (shared, listens) = offered.open(|offers| {
+            let listens = Arc::new(Listens {
+                server: EndpointServer::new(offers, config),
+                listening: OnceLock::new(),
+                runtime: Mutex::new(Some(runtime)),
+            });
+            (Arc::new(Shared::new(Arc::clone(&listens) as Arc<dyn Mover>, wake)), listens)
+        });
+        Ok(Self { shared, listens, address, options })
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &*lock(&self.listens.runtime) {
+            runtime.spawn(task);
+        }
+    }
+}
+
+impl fmt::Debug for NativeListening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NativeListening").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// An endpoint with a runtime of its own, which keeps its time as well.
+#[derive(Debug)]
+struct Listens {
+    server: Arc<EndpointServer>,
+    listening: OnceLock<Listening>,
+    runtime: Mutex<Option<Runtime>>,
+}
+
+impl Shell for Shared {
+    fn run(&self, work: Work) {
+        self.push(work);
+    }
+}
+
+impl Mover for Listens {
+    fn backend(&self) -> &dyn Backend {
+        &*self.server
+    }
+
+    /// The server tells connections when there is something to write.
+    fn flush(&self) {}
+
+    /// What listens looks at the deadline itself.
+    fn started(&self) {}
+
+    fn wake_at(&self, _: Instant) {}
+
+    /// What a client has not read is bounded by cutting off whoever does not read.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Those that are slow to read were waited for when it stopped listening.
+    fn unwritten(&self) -> usize {
+        0
+    }
+
+    fn pause(&self) -> Work {
+        self.server.shut_down()
+    }
+
+    fn stop(&self) {
+        if let Some(runtime) = lock(&self.runtime).take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn runtime(threads: usize) -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .thread_name("gudgeon-io")
+        .enable_all()
+        .build()
+}
+
+/// Only what the caller wrote is the caller's mistake.
+fn failed(error: Error) -> napi::Error {
+    match error.kind {
+        gudgeon::error::ErrorKind::Misuse => misuse(error),
+        _ => napi::Error::from_reason(misuse(error).reason),
+    }
+}

@@ -1,0 +1,270 @@
+//! An endpoint that a host's event loop moves: its requests in, pieces of answers out, and its timer.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock, Weak},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use gudgeon::{
+    driver::{Backend, EndpointServer, Outbox, Work},
+    service::{ExchangeId, Part, Refused},
+};
+use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
+use napi::bindgen_prelude::{Buffer, Uint8ArraySlice};
+use napi_derive::napi;
+
+use crate::{
+    http_options,
+    offered::Offered,
+    shared::{Mover, Shared, Wake, lock, milliseconds_until},
+    shell::{NativeShell, integer},
+};
+
+/// A piece of an answer.
+#[napi(object)]
+pub struct NativePart {
+    /// The number that the request was given.
+    pub request: f64,
+    /// Comes with the first piece, as do headers: names and values in turn.
+    pub status: Option<u16>,
+    pub headers: Option<Vec<String>>,
+    pub body: Option<Buffer>,
+    /// Whether more of this answer follows.
+    pub more: bool,
+}
+
+#[napi]
+#[derive(Debug)]
+pub struct NativeMounted {
+    shared: Arc<Shared>,
+    server: Arc<EndpointServer>,
+    waiting: Arc<Waiting>,
+}
+
+#[napi]
+impl NativeMounted {
+    /// Its handlers' work; to be asked for once, because the endpoint ends with it.
+    #[napi(catch_unwind)]
+    pub fn shell(&self) -> NativeShell {
+        NativeShell::new(Arc::clone(&self.shared), None)
+    }
+
+    /// The longest body that is taken: bytes.
+    #[napi(catch_unwind)]
+    pub fn max_body(&self) -> f64 {
+        f64::from(u32::try_from(self.server.max_body()).unwrap_or(u32::MAX))
+    }
+
+    /// Takes a request, whole; the pieces of its answer bear the number that it is given here. In `headers` each line is
+    /// a name or a value. Returns what `gone` wants to know.
+    #[napi(catch_unwind)]
+    pub fn request(
+        &self,
+        number: f64,
+        method: String,
+        target: String,
+        headers: String,
+        body: Uint8ArraySlice<'_>,
+    ) -> f64 {
+        let outbox = HostOutbox { request: number, waiting: Arc::clone(&self.waiting) };
+        let head = head(&method, &target, &headers);
+        let body = Bytes::copy_from_slice(&body);
+        let (exchange, work) = self.server.request(head, body, Box::new(outbox));
+        self.shared.push(work);
+        #[allow(clippy::cast_precision_loss, reason = "nobody counts so far")]
+        let exchange = exchange.0 as f64;
+        exchange
+    }
+
+    /// The answer to a request whose body is longer than is taken.
+    #[napi(catch_unwind)]
+    pub fn refuse(&self, method: String, target: String, headers: String) -> NativePart {
+        let refused = self.server.refuse(&head(&method, &target, &headers), Refused::BodyTooLarge);
+        piece(0.0, refused)
+    }
+
+    /// Whoever waited for this answer has left.
+    #[napi(catch_unwind)]
+    pub fn gone(&self, exchange: f64) {
+        self.shared.push(self.server.gone(ExchangeId(integer(exchange))));
+    }
+
+    /// Pieces of answers, in order.
+    #[napi(catch_unwind)]
+    pub fn take_parts(&self) -> Vec<NativePart> {
+        let parts = std::mem::take(&mut *lock(&self.waiting.parts));
+        parts.into_iter().map(|(request, part)| piece(request, part)).collect()
+    }
+
+    /// In how many milliseconds `tick` is to be called, when that is sooner than was said before.
+    #[napi(catch_unwind)]
+    pub fn take_alarm(&self) -> Option<f64> {
+        lock(&self.waiting.alarm).take().map(milliseconds_until)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn tick(&self) {
+        self.shared.push(self.server.tick());
+    }
+}
+
+impl NativeMounted {
+    pub(crate) fn open(offered: &Offered, options: &str, wake: Wake<true>) -> napi::Result<Self> {
+        let config = http_options::mounted(options)?;
+        let waiting = Arc::new(Waiting::default());
+        let (shared, server) = offered.open(|offers| {
+            let server = EndpointServer::new(offers, config);
+            let mounted = Mounted { server: Arc::clone(&server), waiting: Arc::clone(&waiting) };
+            (Arc::new(Shared::new(Arc::new(mounted), wake)), server)
+        });
+        // It is set once, here.
+        let _ = waiting.shared.set(Arc::downgrade(&shared));
+        Ok(Self { shared, server, waiting })
+    }
+}
+
+/// What waits for the host's event loop.
+#[derive(Debug, Default)]
+struct Waiting {
+    parts: Mutex<Vec<(f64, Part)>>,
+    alarm: Mutex<Option<Instant>>,
+    shared: OnceLock<Weak<Shared>>,
+}
+
+impl Waiting {
+    fn wake(&self) {
+        if let Some(shared) = self.shared.get().and_then(Weak::upgrade) {
+            shared.wake();
+        }
+    }
+}
+
+struct HostOutbox {
+    request: f64,
+    waiting: Arc<Waiting>,
+}
+
+impl Outbox for HostOutbox {
+    fn deliver(&mut self, part: Part) {
+        let mut parts = lock(&self.waiting.parts);
+        parts.push((self.request, part));
+        let is_first = parts.len() == 1;
+        drop(parts);
+        if is_first {
+            self.waiting.wake();
+        }
+    }
+}
+
+struct Mounted {
+    server: Arc<EndpointServer>,
+    waiting: Arc<Waiting>,
+}
+
+impl Mover for Mounted {
+    fn backend(&self) -> &dyn Backend {
+        &*self.server
+    }
+
+    /// Pieces of answers announce themselves.
+    fn flush(&self) {}
+
+    /// The server says itself when that changes its deadline.
+    fn started(&self) {}
+
+    fn wake_at(&self, deadline: Instant) {
+        *lock(&self.waiting.alarm) = Some(deadline);
+        self.waiting.wake();
+    }
+
+    /// What a host has not sent is bounded by cutting off whoever does not read.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn unwritten(&self) -> usize {
+        lock(&self.waiting.parts).len()
+    }
+
+    fn pause(&self) -> Work {
+        self.server.shut_down()
+    }
+
+    fn stop(&self) {}
+}
+
+impl fmt::Debug for Mounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mounted").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+fn piece(request: f64, part: Part) -> NativePart {
+    let body = |bytes: Vec<u8>| (!bytes.is_empty()).then(|| bytes.into());
+    match part {
+        Part::Head { status, headers, body: bytes, more } => {
+            let mut lines = Vec::with_capacity(headers.len() * 2);
+            for (name, value) in &headers {
+                lines.push(name.as_str().to_owned());
+                // Bytes beyond ASCII are Latin-1, as everywhere in HTTP.
+                lines.push(value.as_bytes().iter().copied().map(char::from).collect());
+            }
+            let status = Some(status.as_u16());
+            NativePart { request, status, headers: Some(lines), body: body(bytes), more }
+        }
+        Part::Bytes(bytes) => {
+            NativePart { request, status: None, headers: None, body: body(bytes), more: true }
+        }
+        Part::End => NativePart { request, status: None, headers: None, body: None, more: false },
+    }
+}
+
+/// The head of a request that a host has checked already: what is still impossible is made harmless, not dropped.
+fn head(method: &str, target: &str, headers: &str) -> Parts {
+    let (mut head, ()) = http::Request::new(()).into_parts();
+    head.method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::TRACE);
+    head.uri = target.parse().unwrap_or_else(|_| Uri::from_static("/"));
+    let mut lines = headers.split('\n');
+    while let (Some(name), Some(value)) = (lines.next(), lines.next()) {
+        let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { continue };
+        let bytes: Vec<u8> = value.chars().map(|it| u8::try_from(it).unwrap_or(b'?')).collect();
+        let value = HeaderValue::from_bytes(&bytes).unwrap_or(HeaderValue::from_static("?"));
+        head.headers.append(name, value);
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_keeps_every_header_whatever_its_value() {
+        let head = head("POST", "/mcp?a=1", "Origin\nevil\u{1}\nX-A\nü\nX-A\n2");
+        assert_eq!(head.method, Method::POST);
+        assert_eq!((head.uri.path(), head.uri.query()), ("/mcp", Some("a=1")));
+        assert_eq!(head.headers["origin"], "?");
+        let all: Vec<_> = head.headers.get_all("x-a").iter().map(HeaderValue::as_bytes).collect();
+        assert_eq!(all, [&b"\xfc"[..], b"2"]);
+        assert_eq!(super::head("?!\n", "http://[", "").uri.path(), "/");
+    }
+
+    #[test]
+    fn pieces_tell_whether_more_follows() {
+        let first = Part::Head {
+            status: http::StatusCode::OK,
+            headers: [(http::header::CONTENT_TYPE, HeaderValue::from_static("a/b"))]
+                .into_iter()
+                .collect(),
+            body: Vec::new(),
+            more: true,
+        };
+        let first = piece(3.0, first);
+        assert_eq!((first.request, first.status, first.more), (3.0, Some(200), true));
+        assert_eq!(first.headers.unwrap(), ["content-type", "a/b"]);
+        assert!(first.body.is_none());
+        assert!(!piece(3.0, Part::End).more);
+    }
+}

@@ -1,0 +1,236 @@
+//! The seam between the protocol and the handlers in JavaScript: batches of what is to be done out, replies in.
+
+use std::{
+    os::{
+        fd::{IntoRawFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    sync::Arc,
+    time::Duration,
+};
+
+use gudgeon::{
+    driver::{Backend, Work},
+    error::Error,
+    protocol::{Era, LoggingLevel, Method, json, json::ObjectWriter},
+    session::{
+        asking::AskId,
+        server::{CallContext, Progress},
+    },
+};
+use napi_derive::napi;
+
+use crate::{
+    error::misuse,
+    shared::{Shared, lock},
+};
+
+#[napi]
+#[derive(Debug)]
+pub struct NativeShell {
+    shared: Arc<Shared>,
+    peer: Option<UnixStream>,
+}
+
+#[napi]
+impl NativeShell {
+    /// What to do next; null when there is nothing.
+    #[napi(catch_unwind)]
+    pub fn take_batch(&self) -> Option<String> {
+        self.shared.take_batch()
+    }
+
+    /// What handlers answered: a line each, `slot kind payload`, and the texts that lines refer to by index.
+    #[napi(catch_unwind)]
+    pub fn reply(&self, lines: String, texts: Option<Vec<String>>) {
+        self.shared.reply(&lines, texts.unwrap_or_default());
+    }
+
+    /// Whether there is room for more.
+    #[napi(catch_unwind)]
+    pub fn progress(
+        &self,
+        slot: f64,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> bool {
+        self.tell(slot, |backend, context| {
+            backend.progress(context.call, Progress { progress, total, message });
+            Work::default()
+        })
+    }
+
+    /// `data` is JSON. Whether there is room for more.
+    #[napi(catch_unwind)]
+    pub fn log(
+        &self,
+        slot: f64,
+        level: String,
+        logger: Option<String>,
+        data: String,
+    ) -> napi::Result<bool> {
+        let level = LoggingLevel::parse(&level).ok_or_else(|| {
+            let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
+            misuse(Error::misuse(format!("{level:?} is no log level: there are {known}")))
+        })?;
+        Ok(self.tell(slot, |backend, context| {
+            backend.log(context.call, level, logger, json::raw(data));
+            Work::default()
+        }))
+    }
+
+    /// The circumstances of a call that has not been answered yet, as JSON.
+    #[napi(catch_unwind)]
+    pub fn facts(&self, slot: f64) -> Option<String> {
+        let context = lock(&self.shared.batches).context(integer(slot))?.clone();
+        Some(facts(&context, lock(&self.shared.conversations).number(&context.client)))
+    }
+
+    /// Conversations that have ended, of those that facts told of.
+    #[napi(catch_unwind)]
+    pub fn take_ended_conversations(&self) -> Vec<u32> {
+        lock(&self.shared.conversations).take_ended()
+    }
+
+    /// The answer that came with a call to a question of its handler's, as JSON; `params` is JSON.
+    #[napi(catch_unwind)]
+    pub fn answer(&self, slot: f64, key: String, method: String, params: String) -> Option<String> {
+        let batches = lock(&self.shared.batches);
+        let answers = &batches.context(integer(slot))?.answers;
+        answers.get(&key, Method::parse(&method)?, &params).map(|it| it.get().to_owned())
+    }
+
+    /// Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
+    #[napi(catch_unwind)]
+    pub fn ask(&self, slot: f64, number: f64, method: String, params: String) {
+        if let Some(method) = Method::parse(&method) {
+            self.tell(slot, |backend, context| {
+                backend.ask(context.call, AskId(integer(number)), method, json::raw(params))
+            });
+        }
+    }
+
+    /// The client is to come back for this call's answer: after so many milliseconds, if given.
+    #[napi(catch_unwind)]
+    pub fn close_stream(&self, slot: f64, retry: Option<f64>) {
+        let retry = retry.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok());
+        self.tell(slot, |backend, context| {
+            backend.close_stream(context.call, retry);
+            Work::default()
+        });
+    }
+
+    /// Whether a handler may send more at once.
+    #[napi(catch_unwind)]
+    pub fn has_room(&self) -> bool {
+        self.shared.mover().is_none_or(|it| it.has_room())
+    }
+
+    /// Nothing more is taken.
+    #[napi(catch_unwind)]
+    pub fn pause(&self) {
+        if let Some(mover) = self.shared.mover() {
+            self.shared.push(mover.pause());
+            mover.flush();
+        }
+    }
+
+    /// Requests that are not answered, and handlers that have not ended.
+    #[napi(catch_unwind)]
+    pub fn under_way(&self) -> u32 {
+        let in_flight = self.shared.mover().map_or(0, |it| it.backend().in_flight());
+        let running = lock(&self.shared.batches).running();
+        u32::try_from(in_flight.max(running)).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes that the peer has not read yet.
+    #[napi(catch_unwind)]
+    pub fn unwritten(&self) -> f64 {
+        let bytes = self.shared.mover().map_or(0, |it| it.unwritten());
+        f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+
+    /// Gives up everything in flight: each call's cancellation is in the next batch.
+    #[napi(catch_unwind)]
+    pub fn cancel_all(&self) {
+        self.shared.tell(|backend| backend.close());
+    }
+
+    /// Ends it all; the process need not live on for it.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.shared.close();
+    }
+
+    /// The other end of an in-memory stream, as a file descriptor that is the caller's from now on.
+    #[napi(catch_unwind)]
+    pub fn take_peer(&mut self) -> Option<i32> {
+        self.take_peer_stream().map(|it| OwnedFd::from(it).into_raw_fd())
+    }
+}
+
+impl NativeShell {
+    pub(crate) fn new(shared: Arc<Shared>, peer: Option<UnixStream>) -> Self {
+        Self { shared, peer }
+    }
+
+    /// The other end of an in-memory stream, for a client in this process.
+    pub(crate) fn take_peer_stream(&mut self) -> Option<UnixStream> {
+        self.peer.take()
+    }
+
+    /// Does something on behalf of a call that somebody waits for; whether there is room for more.
+    fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, &CallContext) -> Work) -> bool {
+        let context = lock(&self.shared.batches).context(integer(slot)).cloned();
+        if let Some(context) = context.filter(|it| it.request_id.is_some()) {
+            self.shared.tell(|backend| tell(backend, &context));
+        }
+        self.has_room()
+    }
+}
+
+// Without an event loop, as when a worker thread has ended, nobody is left to answer.
+impl Drop for NativeShell {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+fn facts(context: &CallContext, conversation: u32) -> String {
+    let mut facts = ObjectWriter::with_capacity(256);
+    facts.member("stateless", &(context.revision.era() == Era::Modern));
+    facts.member("conversation", &conversation);
+    if let Some(meta) = &context.meta {
+        facts.raw("meta", meta.get());
+    }
+    if let Some(info) = &context.client.info {
+        facts.raw("client", info.get());
+    }
+    if let Some(capabilities) = &context.client.capabilities {
+        facts.raw("capabilities", capabilities.get());
+    }
+    if let Some(http) = &context.http {
+        if let Some(id) = &http.session_id {
+            facts.member("sessionId", &**id);
+        }
+        // Bytes beyond ASCII are Latin-1, as everywhere in HTTP.
+        let text = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect::<String>();
+        let headers: Vec<(&str, String)> = http
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), text(value.as_bytes())))
+            .collect();
+        facts.member("headers", &headers);
+    }
+    facts.finish()
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "slots and numbers are integers"
+)]
+pub(crate) fn integer(number: f64) -> u64 {
+    number as u64
+}

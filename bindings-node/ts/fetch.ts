@@ -1,0 +1,123 @@
+import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
+import type { NativePart } from "./native.js";
+
+const EMPTY = new Uint8Array();
+
+/** Answers a request of a host that speaks `fetch`. */
+export async function answerFetch(mounted: Mounted, request: Request): Promise<Response> {
+  await mounted.ready;
+  const head = headOf(request);
+  const body = await readBody(request, mounted.maxBody);
+  if (body === undefined) return new Response(...respond(mounted.refuse(head)));
+  return new Promise((resolve, reject) => {
+    const answer = new Answer(resolve);
+    const gone = mounted.request(head, body, (part) => answer.take(part));
+    answer.leave = gone;
+    const { signal } = request;
+    const abort = (): void => {
+      gone();
+      answer.cut();
+      reject(signal.reason);
+    };
+    if (signal.aborted) abort();
+    else if (!answer.isComplete) {
+      signal.addEventListener("abort", abort, { once: true });
+      answer.ended = () => signal.removeEventListener("abort", abort);
+    }
+  });
+}
+
+/** One response on its way: whole, or a stream that grows. */
+class Answer {
+  /** Tells the server that nobody reads any more. */
+  leave: () => void = () => {};
+  ended: () => void = () => {};
+  isComplete = false;
+  #stream: ReadableStreamDefaultController<Uint8Array> | undefined;
+
+  constructor(private readonly resolve: (response: Response) => void) {}
+
+  take(part: NativePart): void {
+    if (part.status !== undefined) this.resolve(part.more ? this.#begin(part) : new Response(...respond(part)));
+    else if (part.body) this.#write(part.body);
+    if (!part.more) this.#end();
+  }
+
+  /** The client is gone: nobody is left to be told of an error. */
+  cut(): void {
+    this.#finish((stream) => stream.close());
+  }
+
+  #begin(part: NativePart): Response {
+    const { body } = part;
+    const stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#stream = controller;
+          if (body) controller.enqueue(body);
+        },
+        cancel: () => {
+          this.#stream = undefined;
+          this.leave();
+          this.ended();
+        },
+      },
+      { highWaterMark: MAX_UNREAD, size: (chunk) => chunk?.byteLength ?? 0 },
+    );
+    return new Response(stream, respond(part)[1]);
+  }
+
+  #write(bytes: Uint8Array): void {
+    if ((this.#stream?.desiredSize ?? 1) > 0) return this.#stream?.enqueue(bytes);
+    this.leave();
+    this.#finish((stream) => stream.error(new Error(`the client leaves ${MAX_UNREAD} bytes unread`)));
+    this.ended();
+  }
+
+  #end(): void {
+    this.isComplete = true;
+    this.#finish((stream) => stream.close());
+    this.ended();
+  }
+
+  #finish(finish: (stream: ReadableStreamDefaultController<Uint8Array>) => void): void {
+    const stream = this.#stream;
+    this.#stream = undefined;
+    if (stream) finish(stream);
+  }
+}
+
+function headOf(request: Request): Head {
+  const { pathname, search, host } = new URL(request.url);
+  const headers: string[] = [];
+  for (const [name, value] of request.headers) headers.push(name, value);
+  // Not every host repeats what the URL says already.
+  if (!request.headers.has("host")) headers.push("host", host);
+  return { method: request.method, target: pathname + search, headers };
+}
+
+/** The whole body; undefined when it is longer than the limit. */
+async function readBody(request: Request, limit: number): Promise<Uint8Array | undefined> {
+  if (request.bodyUsed) throw new TypeError("app.fetch(request): its body was read before: give it request.clone()");
+  if (!request.body) return EMPTY;
+  const length = request.headers.get("content-length");
+  if (length !== null) return Number(length) > limit ? undefined : new Uint8Array(await request.arrayBuffer());
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    size += read.value.byteLength;
+    if (size > limit) {
+      await reader.cancel().catch(() => {});
+      return undefined;
+    }
+    chunks.push(read.value);
+  }
+  return Buffer.concat(chunks, size);
+}
+
+function respond({ status, headers = [], body }: NativePart): [Uint8Array<ArrayBuffer> | null, ResponseInit] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at < headers.length; at += 2) pairs.push([headers[at] ?? "", headers[at + 1] ?? ""]);
+  return [(body as Uint8Array<ArrayBuffer> | undefined) ?? null, { status: status ?? 500, headers: pairs }];
+}

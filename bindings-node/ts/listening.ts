@@ -1,0 +1,88 @@
+import { Connection } from "./connection.js";
+import type { ServerCore } from "./core.js";
+import { httpOptions } from "./http-options.js";
+import { checked, type NativeListening } from "./native.js";
+import { endProcess, Signals } from "./signals.js";
+import type { HttpOptions, Listening } from "./types.js";
+
+/** The longest time of a timer. */
+const LONG_MS = 2 ** 31 - 1;
+
+/** Listens at an address with threads of the native half; resolves when it does. */
+export async function listen(core: ServerCore, place: string, at: string, given: HttpOptions = {}): Promise<Listening> {
+  if (typeof at !== "string") throw new TypeError(`${place}: the address must be a text such as "http://127.0.0.1:8000/mcp"`);
+  const { http, ioThreads, auth } = core.options;
+  const options = httpOptions(place, { ...http, ...given }, { ioThreads, hasAuth: auth !== undefined });
+  const server = new ListeningServer(core, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
+  await server.start();
+  return server;
+}
+
+/** Listens until a signal comes; then the process ends. */
+export async function runListening(core: ServerCore, place: string, at: string, options?: HttpOptions): Promise<void> {
+  const signals = new Signals();
+  try {
+    const server = await listen(core, place, at, options);
+    await signals.came;
+    await server.close();
+  } finally {
+    signals.release();
+  }
+  endProcess();
+}
+
+let hasWarned = false;
+
+class ListeningServer implements Listening {
+  url = "";
+  readonly #native: NativeListening;
+  readonly #connection: Connection;
+  /** The process lives as long as it listens. */
+  #alive: NodeJS.Timeout | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    private readonly core: ServerCore,
+    open: (wake: () => void) => NativeListening,
+  ) {
+    let native: NativeListening | undefined;
+    this.#connection = new Connection(core, (wake) => (native = open(wake)).shell());
+    this.#native = native as unknown as NativeListening;
+  }
+
+  async start(): Promise<void> {
+    let hasEntered = false;
+    try {
+      await this.core.enter();
+      hasEntered = true;
+      this.#connection.start();
+      const [url = "", warning] = await this.#native.start();
+      this.url = url;
+      this.#alive = setInterval(() => {}, LONG_MS);
+      if (warning !== undefined && !hasWarned) {
+        hasWarned = true;
+        console.warn(warning);
+      }
+    } catch (error) {
+      this.#connection.shell.close();
+      if (hasEntered) await this.core.leave();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#native.stop();
+    // What is still in flight has had its time.
+    await this.#connection.stop(0);
+    clearInterval(this.#alive);
+    await this.core.leave();
+  }
+}

@@ -1,0 +1,108 @@
+import { Connection } from "./connection.js";
+import type { ServerCore } from "./core.js";
+import { httpOptions } from "./http-options.js";
+import { checked, type NativeMounted, type NativePart } from "./native.js";
+
+/** Bytes that a client may leave unread before it is cut off. */
+export const MAX_UNREAD = 4 * 1024 * 1024;
+/** How long calls in flight have to finish when the server is closed. */
+const GRACE_MS = 10_000;
+/** Longer times than this are no time to a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Gets the pieces of one answer, in order. */
+export type Deliver = (part: NativePart) => void;
+
+/** The head of a request. */
+export interface Head {
+  readonly method: string;
+  /** A path with its query, or a URL. */
+  readonly target: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+}
+
+/** A server's endpoint, moved by the event loop: requests of a host go in, pieces of their answers come out. */
+export class Mounted {
+  /** Resolves once the server's lifespan is entered. */
+  readonly ready: Promise<void>;
+  readonly maxBody: number;
+  readonly #native: NativeMounted;
+  readonly #connection: Connection;
+  readonly #waiting = new Map<number, Deliver>();
+  readonly #graceMs: number;
+  #numbers = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(private readonly core: ServerCore) {
+    const { http = {} } = core.options;
+    this.#graceMs = http.shutdownGraceMs ?? GRACE_MS;
+    const options = httpOptions("new Server({ http })", http);
+    let mounted: NativeMounted | undefined;
+    this.#connection = new Connection(
+      core,
+      (wake) => {
+        mounted = checked("new Server({ http })", () => core.native.serveMounted(options, wake));
+        return mounted.shell();
+      },
+      () => this.#collect(),
+    );
+    this.#native = mounted as unknown as NativeMounted;
+    this.maxBody = this.#native.maxBody();
+    this.ready = core.enter().then(() => this.#connection.start());
+    // Each request awaits it; the first failure must not count as nobody's.
+    this.ready.catch(() => {});
+  }
+
+  /** Takes a request, whole. Returns what is to be called when the client leaves before the end. */
+  request({ method, target, headers }: Head, body: Uint8Array, deliver: Deliver): () => void {
+    const number = ++this.#numbers;
+    this.#waiting.set(number, deliver);
+    const exchange = this.#native.request(number, method, target, headers.join("\n"), body);
+    this.#connection.drain();
+    return () => {
+      if (!this.#waiting.delete(number)) return;
+      this.#native.gone(exchange);
+      this.#connection.drain();
+    };
+  }
+
+  /** The answer to a request whose body is too long. */
+  refuse({ method, target, headers }: Head): NativePart {
+    return this.#native.refuse(method, target, headers.join("\n"));
+  }
+
+  /** Takes nothing new, lets what is in flight finish, and leaves the lifespan. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
+    const hasEntered = await this.ready.then(
+      () => true,
+      () => false,
+    );
+    await this.#connection.stop(hasEntered ? this.#graceMs : 0);
+    clearTimeout(this.#timer);
+    if (hasEntered) await this.core.leave();
+  }
+
+  /** Hands on what has come for anybody. */
+  #collect(): void {
+    for (const part of this.#native.takeParts()) {
+      const deliver = this.#waiting.get(part.request);
+      if (!part.more) this.#waiting.delete(part.request);
+      deliver?.(part);
+    }
+    const alarm = this.#native.takeAlarm();
+    if (alarm === null) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#tick(), Math.min(alarm, MAX_TIMER_MS)).unref();
+  }
+
+  #tick(): void {
+    this.#native.tick();
+    this.#connection.drain();
+  }
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
+import type { NativePart } from "./native.js";
+
+const NO_CONTENT = 204;
+
+/** What frameworks add to a request: its whole target where they changed `url`, and its body where they read it. */
+interface Framed extends IncomingMessage {
+  originalUrl?: string;
+  body?: unknown;
+}
+
+/** Answers a request of a host that speaks `node:http`. */
+export async function answerNode(mounted: Mounted, request: Framed, response: ServerResponse): Promise<void> {
+  // Whoever listens late hears nothing: both are listened to before anything is awaited.
+  const reading = readBody(request, mounted.maxBody);
+  await mounted.ready;
+  const head = headOf(request);
+  const body = await reading;
+  if (body === "too long") return write(response, mounted.refuse(head));
+  if (body === "gone" || response.destroyed) return;
+  let leave: (() => void) | undefined;
+  let hasLeft = false;
+  leave = mounted.request(head, body, (part) => {
+    if (response.writableLength > MAX_UNREAD) {
+      hasLeft = true;
+      leave?.();
+      response.destroy();
+    } else {
+      write(response, part);
+    }
+  });
+  if (hasLeft) leave();
+  else if (!response.writableEnded) response.once("close", leave);
+}
+
+/** The answer where there can be none: the lifespan failed, or the host left nothing to read. */
+export function failNode(response: ServerResponse, error: unknown): void {
+  console.error("a request could not be answered:", error);
+  if (response.headersSent) response.destroy();
+  else response.writeHead(500, { "content-type": "application/json" }).end('{"error":"the request could not be answered: the server\'s log says why"}');
+}
+
+function write(response: ServerResponse, { status, headers, body, more }: NativePart): void {
+  if (status !== undefined) {
+    if (!more && status !== NO_CONTENT) headers?.push("content-length", String(body?.byteLength ?? 0));
+    response.writeHead(status, headers);
+  }
+  if (!more) response.end(body);
+  else if (body) response.write(body);
+  else response.flushHeaders();
+}
+
+function headOf(request: Framed): Head {
+  return { method: request.method ?? "", target: request.originalUrl ?? request.url ?? "/", headers: request.rawHeaders };
+}
+
+/** The whole body, or why there is none. */
+function readBody(request: Framed, limit: number): Promise<Uint8Array | "too long" | "gone"> {
+  if (request.readableDidRead || request.readableEnded) return Promise.resolve(limited(parsedBody(request), limit));
+  if (Number(request.headers["content-length"] ?? 0) > limit) return Promise.resolve("too long");
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.byteLength;
+      // What comes after the limit is thrown away, so that the client can read why.
+      if (size > limit) resolve("too long");
+      else chunks.push(chunk);
+    });
+    request.once("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size)));
+    request.once("close", () => resolve("gone"));
+  });
+}
+
+/** The body that a framework has read. */
+function parsedBody({ method, body }: Framed): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  if (typeof body === "string") return Buffer.from(body);
+  if (body !== undefined) return Buffer.from(JSON.stringify(body));
+  if (method !== "POST") return Buffer.of();
+  throw new TypeError(
+    "app.node(request, response): the request's body was read before and is not in request.body. " +
+      "Mount the server ahead of what reads bodies, or put the body there: app.node(Object.assign(request.raw, { body: request.body }), reply.raw)",
+  );
+}
+
+function limited(body: Uint8Array, limit: number): Uint8Array | "too long" {
+  return body.byteLength > limit ? "too long" : body;
+}

@@ -1,0 +1,145 @@
+/** Handlers that ask their client: by real requests, and by returning the question. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { Client, NotSupported, ProtocolError, Server, ask, cancelled, declined } from "gudgeon";
+
+const LEGACY = ["2025-06-18", "2025-11-25"];
+const EVERY = [...LEGACY, "2026-07-28"];
+const boolean = { type: "boolean" };
+const string = { type: "string" };
+const guest = { type: "object", properties: { name: string, age: { type: "integer", default: 30 } }, required: ["name"] };
+
+const app = new Server("asks");
+app.tool("remove", {}, async (_, ctx) => ((await ctx.elicit("Delete it?", boolean)) ? "deleted" : "kept"));
+app.tool("attempt", {}, async (_, ctx) => JSON.stringify(await ctx.tryElicit("Delete it?", boolean)));
+app.tool("all", {}, async (_, ctx) => {
+  const [name, said, roots] = await ctx.ask(ask.elicit("Name?", string), ask.sample("Say hi.", { maxTokens: 5 }), ask.roots());
+  return [name, said.text, ...roots.map(({ uri }) => uri)].join(" ");
+});
+app.tool("visit", {}, (_, ctx) => ctx.elicitUrl("Sign in", "https://example.org/in"));
+app.tool("explicit", {}, (_, ctx) => {
+  const who = ask.elicit("Who?", guest);
+  const found = ctx.answer(who);
+  if (found === undefined) return who;
+  const colour = ask.elicit("Colour?", string, { key: "colour" });
+  const chosen = ctx.answer(colour);
+  return chosen === undefined ? colour : `${found.name} (${found.age}) likes ${chosen}`;
+});
+app.tool("many", {}, (_, ctx) => {
+  const both = [ask.elicit("A?", string), ask.elicit("B?", string)];
+  const answers = both.map((question) => ctx.answer(question));
+  return answers.includes(undefined) ? both : answers.join(" ");
+});
+app.tool("again", {}, (_, ctx) => {
+  const sure = ask.elicit("Sure?", boolean, { key: "sure" });
+  ctx.answer(sure);
+  return sure;
+});
+app.prompt("greet", {}, (_, ctx) => {
+  const who = ask.elicit("Whose?", string);
+  const name = ctx.answer(who);
+  return name === undefined ? who : `Greet ${name}.`;
+});
+app.resource("asks://name", { name: "name" }, (_, ctx) => {
+  const who = ask.elicit("Whose?", string);
+  return ctx.answer(who) ?? who;
+});
+
+const said = { "Delete it?": true, "Name?": "Ada", "Who?": { name: "Ada" }, "Colour?": "red", "A?": "a", "B?": "b" };
+
+async function using(revision, options, use) {
+  const able = { onElicit: ({ message }) => said[message] ?? "Ada", onSample: () => "hi", roots: ["file:///a"] };
+  const client = await Client.connect(app, { revision, ...able, ...options });
+  try {
+    await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+for (const revision of LEGACY) {
+  describe(`requests in ${revision}`, () => {
+    test("a handler waits for the answer", () =>
+      using(revision, {}, async (client) => {
+        assert.equal((await client.callTool("remove")).text, "deleted");
+        assert.equal((await client.callTool("attempt")).text, '{"action":"accept","value":true}');
+        assert.equal((await client.callTool("all")).text, "Ada hi file:///a");
+      }));
+
+    test("a no is thrown, or given back", async () => {
+      await using(revision, { onElicit: () => declined }, async (client) => {
+        await assert.rejects(client.callTool("remove"), /The user declined: Delete it\?/);
+        assert.equal((await client.callTool("attempt")).text, '{"action":"decline"}');
+      });
+      await using(revision, { onElicit: () => cancelled }, async (client) => {
+        assert.equal((await client.callTool("attempt")).text, '{"action":"cancel"}');
+      });
+    });
+
+    test("a client that declared nothing is not asked", async () => {
+      const client = await Client.connect(app, { revision });
+      for (const name of ["remove", "explicit"]) {
+        await assert.rejects(client.callTool(name), /the client did not declare elicitation, so it can't be asked/);
+      }
+      await client.close();
+    });
+  });
+}
+
+for (const revision of EVERY) {
+  describe(`returned questions in ${revision}`, () => {
+    test("they are asked, and the handler runs again", () =>
+      using(revision, {}, async (client) => {
+        assert.equal((await client.callTool("explicit")).text, "Ada (30) likes red");
+        assert.equal((await client.callTool("many")).text, "a b");
+        assert.equal((await client.readResource("asks://name")).text, "Ada");
+        assert.match(JSON.stringify(await client.getPrompt("greet")), /Greet Ada/);
+      }));
+
+    test("one that is answered and returned again is named", () =>
+      using(revision, { onElicit: () => true }, (client) => assert.rejects(client.callTool("again"), /sure is answered already/)));
+  });
+}
+
+test("pages have an id where the revision has them", async () => {
+  const seen = [];
+  await using("2025-11-25", { onElicit: (request) => (seen.push(request), {}) }, async (client) => {
+    const { text } = await client.callTool("visit");
+    assert.equal(seen[0].id, text);
+    assert(text.length > 16);
+  });
+  await using("2025-06-18", {}, (client) => assert.rejects(client.callTool("visit"), /did not declare elicitation\.url/));
+});
+
+test("the modern era names what a client would have to declare", async () => {
+  const client = await Client.connect(app);
+  for (const name of ["remove", "explicit"]) {
+    await assert.rejects(client.callTool(name), (error) => {
+      assert(error instanceof ProtocolError);
+      assert.deepEqual([error.code, error.data], [-32021, { requiredCapabilities: { elicitation: {} } }]);
+      return true;
+    });
+  }
+  await client.close();
+});
+
+test("a handler that waits is told the explicit form in the modern era", async () => {
+  const server = new Server("asks");
+  server.tool("asks", {}, (_, ctx) =>
+    ctx.elicit("Sure?", boolean).catch((error) => (error instanceof NotSupported ? error.message : "another error")));
+  const client = await Client.connect(server, { onElicit: () => true });
+  assert.match((await client.callTool("asks")).text, /return it from the handler/);
+  await client.close();
+});
+
+test("what waits is told when the call is over", async () => {
+  const server = new Server("waits");
+  let ended;
+  const came = new Promise((resolve) => (ended = resolve));
+  server.tool("waits", { timeoutMs: 100 }, (_, ctx) => ctx.elicit("Sure?", boolean).catch(ended));
+  const client = await Client.connect(server, { revision: "2025-11-25", onElicit: () => new Promise(() => {}) });
+  await assert.rejects(client.callTool("waits"), /took longer/);
+  assert.equal((await came).kind, "cancelled");
+  await client.close();
+});

@@ -1,0 +1,255 @@
+// What every mount does; the protocol itself is tested against all of them in tests/http.
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { test } from "node:test";
+
+import { Server } from "gudgeon";
+
+import { withServer } from "./child.mjs";
+import { call, eventsIn, eventually, modern, readUntil, session } from "./http.mjs";
+import { MOUNTS, withMount } from "./mounts.mjs";
+
+const NUMBER = { type: "object", properties: { n: { type: "number" } } };
+
+for (const mount of Object.keys(MOUNTS)) {
+  test(`${mount}: both eras, with and without a trailing slash where the host routes it`, async () => {
+    const app = new Server("t");
+    app.tool("twice", { input: NUMBER }, ({ n }) => n * 2);
+    app.tool("later", { input: NUMBER }, async ({ n }) => (await new Promise((resolve) => setTimeout(resolve, 5)), n));
+    await withMount(mount, app, async (url) => {
+      const all = await Promise.all(Array.from({ length: 30 }, (_, n) => [call(url, "twice", { n }), call(url, "later", { n })]).flat());
+      assert.deepEqual(all.map((it) => Number(it.content[0].text)), Array.from({ length: 30 }, (_, n) => [n * 2, n]).flat());
+      if (mount !== "fastify") assert.equal((await call(`${url}/`, "twice", { n: 4 })).content[0].text, "8");
+      const legacy = await session(url);
+      assert.equal((await (await legacy.request("tools/call", { name: "twice", arguments: { n: 5 } })).json()).result.content[0].text, "10");
+      assert.equal((await legacy.end()).status, 204);
+      assert.equal((await legacy.request("ping")).status, 404);
+    });
+  });
+
+  test(`${mount}: streams flow as they are written, and a subscription ends with its result when the server closes`, async () => {
+    const app = new Server("t");
+    let goOn;
+    app.tool("steps", {}, async (_, ctx) => {
+      await ctx.progress(1);
+      await new Promise((resolve) => (goOn = resolve));
+      return "done";
+    });
+    app.resource("t://a", {}, () => "a");
+    await withMount(mount, app, async (url) => {
+      const response = await modern(url, "tools/call", { name: "steps", _meta: { progressToken: "p" } });
+      const { reader } = await readUntil(response, (it) => it.includes('"progress":1'));
+      goOn();
+      let rest = "";
+      for (let read = await reader.read(); !read.done; read = await reader.read()) rest += new TextDecoder().decode(read.value);
+      assert.equal(eventsIn(rest).at(-1).result.content[0].text, "done");
+      const listen = await modern(url, "subscriptions/listen", { notifications: { resourceSubscriptions: ["t://a"] } });
+      const begun = await readUntil(listen, (it) => it.includes("acknowledged"));
+      app.notifyUpdated("t://a");
+      assert.match(new TextDecoder().decode((await begun.reader.read()).value), /resources\/updated/);
+      const closed = app.close();
+      assert.match(new TextDecoder().decode((await begun.reader.read()).value), /"result"/);
+      assert.ok((await begun.reader.read()).done);
+      await closed;
+      assert.equal((await modern(url, "tools/list")).status, 503);
+    });
+  });
+
+  test(`${mount}: a client that leaves aborts the handler's signal, before the answer and in it`, async () => {
+    const app = new Server("t");
+    let began = 0;
+    let aborted = 0;
+    app.tool("wait", {}, async (_, ctx) => {
+      await ctx.progress(1);
+      began++;
+      return new Promise((resolve) => ctx.signal.addEventListener("abort", () => (aborted++, resolve(0))));
+    });
+    await withMount(mount, app, async (url) => {
+      for (const [at, params] of [{}, { _meta: { progressToken: "p" } }].entries()) {
+        const leaving = new AbortController();
+        const waiting = modern(url, "tools/call", { name: "wait", ...params }, { signal: leaving.signal });
+        waiting.then((it) => it.text()).catch(() => {});
+        assert.ok(await eventually(() => began === at + 1));
+        if (at === 1) await waiting;
+        leaving.abort();
+        assert.ok(await eventually(() => aborted === at + 1), `left ${at}`);
+      }
+    });
+  });
+
+  test(`${mount}: who may call, and what is too long, is decided as on loopback, and the server's option http says more`, async () => {
+    const app = new Server("t", { http: { maxBody: 500, allowedHosts: ["mine.example"], cors: ["https://page.example"] } });
+    app.tool("echo", { input: { type: "object" } }, () => "ok");
+    await withMount(mount, app, async (url) => {
+      assert.equal((await modern(url, "tools/list", {}, { headers: { origin: "https://evil.example" } })).status, 403);
+      const page = await modern(url, "tools/list", {}, { headers: { origin: "https://page.example" } });
+      assert.deepEqual([page.status, page.headers.get("access-control-allow-origin")], [200, "https://page.example"]);
+      const foreign = await withHost(url, "evil.example");
+      assert.equal(foreign.status, 421);
+      assert.match(foreign.body, /allowedHosts.*publicUrl/);
+      assert.notEqual((await withHost(url, "mine.example")).status, 421);
+      const long = await modern(url, "tools/call", { name: "echo", arguments: { text: "x".repeat(2_000) } });
+      assert.equal(long.status, 413);
+      assert.match(await long.text(), /max_?body/i);
+      const chunked = await modern(url, "tools/call", { name: "echo" }, { body: chunks("x".repeat(2_000)), duplex: "half" }).catch((error) => error);
+      assert.ok([413, 400].includes(chunked.status), String(chunked.status ?? chunked));
+      assert.equal((await call(url, "echo")).content[0].text, "ok");
+    });
+  });
+}
+
+for (const mount of ["hono", "node:http", "express"]) {
+  test(`${mount}: the pair of 2024-11-05 at any path that ends in /sse`, async () => {
+    const app = new Server("t", { http: { legacySse: true } });
+    app.tool("hello", {}, () => "hello");
+    await withMount(mount, app, async (url) => {
+      const stream = await fetch(`${url}/sse`, { headers: { accept: "text/event-stream" } });
+      const { text, reader } = await readUntil(stream, (it) => it.includes("\n\n"));
+      const path = /event: ?endpoint\ndata: ?(\S+)/.exec(text)[1];
+      assert.ok(path.startsWith(`${new URL(url).pathname}/sse?session_id=`), path);
+      const post = (message) =>
+        fetch(new URL(path, url), { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", ...message }) });
+      const params = { protocolVersion: "2024-11-05", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+      assert.equal((await post({ id: 1, method: "initialize", params })).status, 202);
+      await post({ method: "notifications/initialized" });
+      await post({ id: 2, method: "tools/call", params: { name: "hello" } });
+      let all = "";
+      while (!all.includes('"id":2')) all += new TextDecoder().decode((await reader.read()).value);
+      assert.match(all, /"text":"hello"/);
+      await reader.cancel();
+    });
+  });
+
+  test(`${mount}: a client that does not read is cut off, and holds nobody else up`, async () => {
+    const app = new Server("t");
+    let aborted = false;
+    const chunk = "x".repeat(64 * 1024);
+    app.tool("flood", {}, async (_, ctx) => {
+      ctx.signal.addEventListener("abort", () => (aborted = true));
+      for (let step = 1; step < 2_000 && !aborted; step++) {
+        await ctx.progress(step, { message: chunk });
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return "unread";
+    });
+    app.tool("hello", {}, () => "hello");
+    await withMount(mount, app, async (url) => {
+      const { hostname, port, pathname } = new URL(url);
+      const lazy = request({ hostname, port, path: pathname, method: "POST", headers: {
+        "content-type": "application/json", accept: "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call", "mcp-name": "flood",
+      } });
+      lazy.on("error", () => {});
+      lazy.on("response", (response) => response.on("error", () => {}).pause());
+      lazy.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "flood", _meta: {
+        progressToken: 1, "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { name: "t", version: "1" }, "io.modelcontextprotocol/clientCapabilities": {},
+      } } }));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.equal((await call(url, "hello")).content[0].text, "hello");
+      assert.ok(await eventually(() => aborted, 10_000));
+      lazy.destroy();
+    });
+  });
+}
+
+test("the lifespan is entered at the first request, once, and left at close(), twice is fine", async () => {
+  const events = [];
+  const app = new Server("t", { lifespan: async () => (events.push("enter"), { value: 7, close: () => void events.push("leave") }) });
+  app.tool("value", {}, (_, ctx) => ctx.lifespan);
+  await withMount("node:http", app, async (url) => {
+    assert.deepEqual(events, []);
+    const all = await Promise.all([call(url, "value"), call(url, "value")]);
+    assert.deepEqual(all.map((it) => it.content[0].text), ["7", "7"]);
+    assert.deepEqual(events, ["enter"]);
+    await Promise.all([app.close(), app.close()]);
+    assert.deepEqual(events, ["enter", "leave"]);
+  });
+  assert.deepEqual(events, ["enter", "leave"]);
+});
+
+test("a lifespan that fails answers 500, and the log says why", async () => {
+  const source = `
+    import { createServer } from "node:http";
+    const app = new Server("t", { lifespan: () => { throw new Error("no database"); } });
+    const host = createServer(app.node).listen(0, "127.0.0.1", async () => {
+      const response = await fetch("http://127.0.0.1:" + host.address().port, { method: "POST" });
+      console.error(response.status, await response.text());
+      host.close();
+    });`;
+  await withServer(source, async (child) => {
+    assert.deepEqual(await child.exited, { code: 0, signal: null });
+    assert.match(child.stderr, /no database/);
+    assert.match(child.stderr, /500 .*log says why/);
+  });
+});
+
+test("a process whose host has closed ends: the mount keeps nothing alive", async () => {
+  const source = `
+    import { createServer } from "node:http";
+    const app = new Server("t");
+    app.tool("wait", { timeoutMs: 60_000 }, () => new Promise(() => {}));
+    const host = createServer(app.node).listen(0, "127.0.0.1", async () => {
+      const url = "http://127.0.0.1:" + host.address().port;
+      await (await fetch(url, { method: "PUT" })).text();
+      host.close();
+      host.closeAllConnections();
+    });`;
+  await withServer(source, async (child) => assert.deepEqual(await child.exited, { code: 0, signal: null }));
+});
+
+test("calls in flight are answered when the host closes", async () => {
+  const app = new Server("t");
+  let began = 0;
+  let goOn;
+  const go = new Promise((resolve) => (goOn = resolve));
+  app.tool("wait", {}, () => (began++, go.then(() => "waited")));
+  await withMount("node:http", app, async (url) => {
+    const calls = Array.from({ length: 50 }, () => call(url, "wait"));
+    assert.ok(await eventually(() => began === 50));
+    setTimeout(goOn, 50);
+    await app.close();
+    assert.ok((await Promise.all(calls)).every((it) => it.content[0].text === "waited"));
+  });
+});
+
+test("what the host gives wrongly is refused with the mend", async () => {
+  const app = new Server("t");
+  const used = new Request("http://localhost/mcp", { method: "POST", body: "{}" });
+  await used.text();
+  await assert.rejects(app.fetch(used), { name: "TypeError", message: /request\.clone\(\)/ });
+  const wrong = new Server("t", { http: { maxBody: -1 } });
+  await assert.rejects(wrong.fetch(new Request("http://localhost/")), { name: "TypeError", message: /new Server\(\{ http \}\): maxBody/ });
+  await app.close();
+});
+
+test("fetch answers a request that was never on a wire", async () => {
+  const app = new Server("t");
+  app.tool("host", {}, (_, ctx) => ctx.headers.get("host"));
+  const fetching = (url, init) => app.fetch(new Request(url, init));
+  assert.equal((await call("http://localhost:3000/anywhere", "host", {}, { fetching })).content[0].text, "localhost:3000");
+  assert.equal((await modern("http://example.org/mcp", "tools/list", {}, { fetching })).status, 421);
+  await app.close();
+});
+
+/** With a Host header of one's own, which `fetch` does not let one choose. */
+function withHost(url, host) {
+  const { hostname, port, pathname } = new URL(url);
+  return new Promise((resolve, reject) => {
+    request({ hostname, port, path: pathname, method: "POST", headers: { host, "content-type": "application/json" } }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (text) => (body += text)).on("end", () => resolve({ status: response.statusCode, body }));
+    })
+      .on("error", reject)
+      .end("{}");
+  });
+}
+
+function chunks(text) {
+  return new ReadableStream({
+    start(controller) {
+      for (let at = 0; at < text.length; at += 300) controller.enqueue(new TextEncoder().encode(text.slice(at, at + 300)));
+      controller.close();
+    },
+  });
+}

@@ -1,0 +1,45 @@
+/** Hosts that a server can be mounted in, each on a port of its own. */
+import { createServer } from "node:http";
+
+import { createAdaptorServer } from "@hono/node-server";
+import express from "express";
+import fastify from "fastify";
+import { Hono } from "hono";
+
+// Express logs errors of requests otherwise.
+process.env.NODE_ENV = "test";
+
+/** Each gives the URL of the endpoint, and how to stop. */
+export const MOUNTS = {
+  hono: (app) => listening(createAdaptorServer({ fetch: new Hono().all("/in/mcp/*", (context) => app.fetch(context.req.raw)).fetch }), "/in/mcp"),
+  "node:http": (app) => listening(createServer(app.node), "/mcp"),
+  express: (app) => listening(createServer(express().use("/deep/mcp", app.node)), "/deep/mcp"),
+  "express with express.json()": (app) => listening(createServer(express().use(express.json()).use("/mcp", app.node)), "/mcp"),
+  async fastify(app) {
+    const host = fastify();
+    host.all("/mcp", (request, reply) => {
+      reply.hijack();
+      app.node(Object.assign(request.raw, { body: request.body }), reply.raw);
+    });
+    await host.ready();
+    await host.listen({ port: 0, host: "127.0.0.1" });
+    return { url: `http://127.0.0.1:${host.server.address().port}/mcp`, server: host.server };
+  },
+};
+
+async function listening(server, path) {
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${server.address().port}${path}`, server };
+}
+
+/** Runs a test against a mounted server, which is closed in any case. */
+export async function withMount(mount, app, test) {
+  const { url, server } = await MOUNTS[mount](app);
+  try {
+    await test(url, server);
+  } finally {
+    await app.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
