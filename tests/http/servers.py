@@ -57,8 +57,8 @@ class Server:
         self.stderr, self.stdout = [], []
         self._ready = threading.Event()
         self._threads = [
-            threading.Thread(target=self._read, args=(self.process.stderr, self.stderr)),
-            threading.Thread(target=self._read, args=(self.process.stdout, self.stdout)),
+            threading.Thread(target=self._read, args=(self.process.stderr, self.stderr), daemon=True),
+            threading.Thread(target=self._read, args=(self.process.stdout, self.stdout), daemon=True),
         ]
         for thread in self._threads:
             thread.start()
