@@ -83,5 +83,5 @@ fn at_run_time_it_is_an_error() {
 #[tokio::test]
 async fn a_target_that_cannot_be_served() {
     let error = Server::new("s").run("ftp://here").await.unwrap_err();
-    assert!(error.to_string().contains("use \"stdio\""), "{error}");
+    assert!(error.to_string().contains("http://127.0.0.1:8000/mcp"), "{error}");
 }

@@ -45,7 +45,6 @@ pub struct EndpointServer {
     state: Mutex<State>,
     next: AtomicU64,
     max_body: usize,
-    max_in_flight: usize,
     /// A deadline came nearer.
     rescheduled: Notify,
     /// Calls have ended.
@@ -62,7 +61,7 @@ struct State {
 
 impl EndpointServer {
     pub fn new(offers: Arc<Offers>, config: EndpointConfig) -> Arc<Self> {
-        let (max_body, max_in_flight) = (config.max_body, config.max_in_flight);
+        let max_body = config.max_body;
         let state = State {
             endpoint: Endpoint::new(offers, config, &start()),
             exchanges: HashMap::new(),
@@ -73,7 +72,6 @@ impl EndpointServer {
             state: Mutex::new(state),
             next: AtomicU64::new(0),
             max_body,
-            max_in_flight,
             rescheduled: Notify::new(),
             ended: Notify::new(),
         })
@@ -158,21 +156,21 @@ impl EndpointServer {
         self.rescheduled.notified().await;
     }
 
-    /// Waits while too much is in flight.
+    /// Waits while too much is unanswered.
     pub async fn has_room(&self) {
-        self.in_flight_below(self.max_in_flight).await;
+        self.until(|it| !it.is_full()).await;
     }
 
     /// Waits while anything is in flight.
     pub async fn is_idle(&self) {
-        self.in_flight_below(1).await;
+        self.until(|it| it.in_flight() == 0).await;
     }
 
-    async fn in_flight_below(&self, limit: usize) {
+    async fn until(&self, is_so: impl Fn(&Endpoint) -> bool) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             ended.as_mut().enable();
-            if self.in_flight() < limit {
+            if is_so(&self.lock().endpoint) {
                 return;
             }
             ended.await;

@@ -8,6 +8,7 @@ mod context;
 mod error;
 mod forms;
 mod handler;
+mod http;
 pub mod kind;
 mod prompt;
 mod registry;
@@ -30,6 +31,7 @@ pub use self::{
     context::Context,
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler, form},
+    http::{HttpOptions, HttpService},
     prompt::Prompt,
     registry::{List, Offering, Registry},
     resource::Resource,
@@ -47,6 +49,15 @@ use crate::{
     protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
     router::{Offers, ServerFacts},
     schema::Schema,
+    transport::listen::{self, Address},
+};
+pub use crate::{
+    service::Cors,
+    transport::{
+        Transport,
+        http::server::{AnswerBody, GivenUp},
+        listen::Listening,
+    },
 };
 
 /// Entries on one page of a list, unless the user says otherwise.
@@ -83,6 +94,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Server {
     hub: Arc<Hub>,
     limits: Limits,
+    http: HttpOptions,
     at_shutdown: Vec<Box<dyn FnOnce() -> BoxFuture<()> + Send>>,
 }
 
@@ -102,6 +114,7 @@ impl Server {
         Self {
             hub: Arc::new(Hub::new(offers)),
             limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
+            http: HttpOptions::default(),
             at_shutdown: Vec::new(),
         }
     }
@@ -184,6 +197,12 @@ impl Server {
         self
     }
 
+    /// How the server behaves over HTTP.
+    pub fn http(mut self, options: HttpOptions) -> Self {
+        self.http = options;
+        self
+    }
+
     /// Offers a tool. [`Server::add`] takes one with more to say about it.
     ///
     /// # Panics
@@ -263,7 +282,7 @@ impl Server {
         self.registered(added)
     }
 
-    /// Runs when [`Server::run_stdio`] ends, after the last call; hooks run in the order in which they were given.
+    /// Runs when [`Server::run`] ends, after the last call; hooks run in the order in which they were given.
     pub fn on_shutdown<F, Done>(mut self, hook: F) -> Self
     where
         F: FnOnce() -> Done + Send + 'static,
@@ -293,17 +312,83 @@ impl Server {
         served
     }
 
-    /// Serves at a target: `"stdio"`.
+    /// Serves until the process is told to end, by SIGTERM or Ctrl-C: at an address, as [`Server::listen`] does, or over
+    /// standard input and output (`"stdio"`).
+    ///
+    /// Then nothing new is taken, subscriptions end with their result, and calls in flight get
+    /// [`HttpOptions::shutdown_grace`] to finish.
+    ///
+    /// ```no_run
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), gudgeon::error::Error> {
+    /// # let server = gudgeon::Server::new("shelf");
+    /// server.run("http://127.0.0.1:8000/mcp").await
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// When the target is another, and as [`Server::run_stdio`] does.
-    pub async fn run(self, target: &str) -> Result<(), Error> {
-        match target {
-            "stdio" => self.run_stdio().await,
-            _ => Err(Error::misuse(format!(
-                "{target:?} is nothing that can be served: use \"stdio\", or give streams of your own to serve()"
-            ))),
+    /// When nothing can be served there, and as [`Server::run_stdio`] does.
+    pub async fn run(self, at: &str) -> Result<(), Error> {
+        if at == "stdio" {
+            return self.run_stdio().await;
         }
+        let served = serve::listening(self.listen(at).await?).await;
+        for hook in self.at_shutdown {
+            hook().await;
+        }
+        served
+    }
+
+    /// Listens at an address, and serves whoever connects until the result is dropped or shut down:
+    /// `http://host:port/path` and `https://…` (with [`HttpOptions::tls`]), where `ws://…` is served as well,
+    /// `tcp://host:port` and `unix:/path`. Port 0 lets the system choose. Must be called inside a tokio runtime.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Server, client::Target};
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), gudgeon::error::Error> {
+    /// let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let listening = server.listen("http://127.0.0.1:0/mcp").await?;
+    /// let client = Client::connect(Target::url(listening.url())?).await?;
+    /// assert_eq!(client.list_tools().await?.len(), 1);
+    /// client.close().await;
+    /// listening.shut_down().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When nothing can listen there, or an option can't be used.
+    pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
+        let at: Address = if at == "stdio" {
+            return Err(Error::misuse("\"stdio\" has nothing to listen at: run() serves it"));
+        } else {
+            at.parse()?
+        };
+        let (server, shell) = http::endpoint(&self.hub, self.http.endpoint(at.endpoint_config()));
+        listen::listen(&at, server, shell, self.http.listen(self.limits.line)).await
+    }
+
+    /// The server as a [`tower_service::Service`], to be mounted in axum at any path, or served by hyper. Must be called
+    /// inside a tokio runtime.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// # use tower_service::Service as _;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut service = Server::new("shelf").into_service();
+    /// let request = http::Request::get("http://127.0.0.1/mcp")
+    ///     .header("host", "127.0.0.1")
+    ///     .header("accept", "text/event-stream")
+    ///     .body(String::new())?;
+    /// let response = service.call(request).await?;
+    /// assert_eq!(response.status(), 400, "GET belongs to a session");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_service(self) -> HttpService {
+        HttpService::new(&self.hub, &self.http)
     }
 
     /// Serves one client over any pair of streams, one message a line, until the reader ends. May be called again, also
@@ -333,6 +418,48 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         serve::streams(Arc::clone(&self.hub), self.limits, reader, writer)
+    }
+
+    /// Serves one client over a wire of your own, until the wire ends. May be called again, also at the same time, for
+    /// the next client.
+    ///
+    /// ```
+    /// # use std::{io, sync::Arc};
+    /// # use gudgeon::{Server, server::Transport};
+    /// # use tokio::sync::{Mutex, mpsc};
+    /// struct Wire {
+    ///     input: Mutex<mpsc::Receiver<Vec<u8>>>,
+    ///     output: mpsc::Sender<Vec<u8>>,
+    /// }
+    ///
+    /// impl Transport for Wire {
+    ///     async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+    ///         Ok(self.input.lock().await.recv().await)
+    ///     }
+    ///
+    ///     async fn send(&self, message: Vec<u8>) -> io::Result<()> {
+    ///         self.output.send(message).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    ///     }
+    ///
+    ///     async fn close(&self) {}
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let (requests, input) = mpsc::channel(8);
+    /// let (output, mut answers) = mpsc::channel(8);
+    /// let wire = Wire { input: Mutex::new(input), output };
+    /// tokio::spawn(Server::new("shelf").serve_transport(wire));
+    ///
+    /// requests.send(b"{}".to_vec()).await.unwrap();
+    /// assert!(answers.recv().await.unwrap().starts_with(br#"{"jsonrpc":"2.0","id":null,"error""#));
+    /// # }
+    /// ```
+    pub fn serve_transport<T: Transport>(
+        &self,
+        transport: T,
+    ) -> impl Future<Output = ()> + Send + use<T> {
+        serve::transport(Arc::clone(&self.hub), self.limits, transport)
     }
 
     fn facts(self, change: impl FnOnce(&mut ServerFacts)) -> Self {

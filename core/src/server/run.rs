@@ -21,7 +21,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    driver::Work,
+    driver::{Shell, Work},
     router::Failure,
     service::{Run, abandoned},
     session::CallId,
@@ -88,7 +88,7 @@ impl Runner {
     }
 
     pub(super) fn schedule(&self) {
-        if let Some(deadline) = self.connection.deadline() {
+        if let Some(deadline) = self.connection.alarm() {
             let mut next = lock(&self.next_deadline);
             if next.is_none_or(|it| deadline < it) {
                 *next = Some(deadline);
@@ -100,7 +100,7 @@ impl Runner {
     /// Ticks whenever a deadline has come; never returns.
     pub(super) async fn keep_time(self: Arc<Self>) {
         loop {
-            let deadline = self.connection.deadline();
+            let deadline = self.connection.alarm();
             *lock(&self.next_deadline) = deadline;
             let Some(deadline) = deadline else {
                 self.rescheduled.notified().await;
@@ -205,6 +205,12 @@ impl Runner {
     }
 }
 
+impl Shell for Arc<Runner> {
+    fn run(&self, work: Work) {
+        self.perform(work);
+    }
+}
+
 /// A handler's future that can't take its caller down, and tells how long it kept the thread.
 struct Running {
     future: BoxFuture<Outcome>,
@@ -229,7 +235,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 }
 
 /// For whoever runs the server: with or without a subscriber of `tracing`.
-fn report(text: &str) {
+pub(super) fn report(text: &str) {
     tracing::error!("{text}");
     // A closed standard error is no reason to stop serving.
     let _ = writeln!(std::io::stderr(), "{text}");

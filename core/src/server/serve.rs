@@ -1,4 +1,4 @@
-//! Serving: over the process's own standard streams, and over any pair of tokio's.
+//! Serving: over the process's own standard streams, over any pair of tokio's, and until the process is told to end.
 
 use std::{
     fs::File,
@@ -11,25 +11,34 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite},
+    io::{AsyncRead, AsyncWrite},
     sync::oneshot,
-    task::JoinSet,
+    task::{AbortHandle, JoinSet},
 };
 
 use super::{
-    connection::{Connection, TaskConnection},
+    connection::Connection,
+    http::endpoint,
     registry::Hub,
-    run::Runner,
+    run::{Runner, report},
 };
 use crate::{
-    driver::StreamServer,
+    driver::{Backend, EndpointServer, Shell, StreamServer},
     error::{Error, ErrorKind},
     framing::LineDecoder,
-    service::Service,
-    transport::stdio,
+    service::EndpointConfig,
+    transport::{
+        Transport,
+        lane::Connected,
+        lines::Lines,
+        listen::{Listening, keep_time},
+        stdio,
+    },
 };
 
 const CHUNK: usize = 64 * 1024;
+/// Unanswered requests of one client at which reading pauses.
+const MAX_IN_FLIGHT: usize = 10_000;
 /// How long a peer has to take what is queued when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -87,6 +96,21 @@ pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
     Ok(())
 }
 
+/// Until the process is told to; a second time means at once.
+pub(super) async fn listening(listening: Listening) -> Result<(), Error> {
+    let unheard = |it: std::io::Error| {
+        Error::new(ErrorKind::Connect, format!("signals can't be heard: {it}")).caused_by(it)
+    };
+    if let Some(warning) = listening.warning() {
+        report(warning);
+    }
+    told_to_end().await.map_err(unheard)?;
+    tokio::select! {
+        () = listening.shut_down() => Ok(()),
+        told = told_to_end() => told.map_err(unheard),
+    }
+}
+
 /// The reader's thread: frames in, quick handlers run in place, one write a batch.
 fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: usize) {
     let runtime = runner.runtime().clone();
@@ -110,42 +134,84 @@ fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: us
 }
 
 /// Until the reader ends.
-pub(super) async fn streams<R, W>(hub: Arc<Hub>, limits: Limits, mut reader: R, writer: W)
+pub(super) async fn streams<R, W>(hub: Arc<Hub>, limits: Limits, reader: R, writer: W)
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let connection = hub.attach(|offers| {
-        Arc::new(TaskConnection::new(Service::new(offers, &crate::driver::start())))
+    let one = One::open(&hub);
+    let lines = Lines { limit: limits.line, patience: |_| Duration::MAX };
+    lines.serve(one.connected(), reader, writer, one.last(limits.grace)).await;
+}
+
+/// Until the transport ends.
+pub(super) async fn transport(hub: Arc<Hub>, limits: Limits, transport: impl Transport) {
+    let one = One::open(&hub);
+    let connected = one.connected();
+    let lane = connected.lane();
+    let mut writing = std::pin::pin!(async {
+        let mut frames = Vec::new();
+        while lane.take(&mut frames).await {
+            for frame in frames.drain(..) {
+                let bytes = frame.len();
+                if transport.send(frame).await.is_err() {
+                    return;
+                }
+                lane.wrote(bytes);
+            }
+        }
     });
-    let runner = Runner::new(Arc::clone(&connection) as Arc<dyn Connection>);
-    let _stopped_when_dropped = Stop(Arc::clone(&runner));
-    let mut timer = JoinSet::new();
-    timer.spawn(Arc::clone(&runner).keep_time());
-    let mut writing = JoinSet::new();
-    writing.spawn({
-        let connection = Arc::clone(&connection);
-        async move { connection.write(writer).await }
-    });
-    let mut decoder = LineDecoder::new(limits.line);
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        let count = tokio::select! {
-            read = reader.read(&mut chunk) => match read {
-                Ok(0) | Err(_) => break,
-                Ok(count) => count,
-            },
-            _ = writing.join_next() => break,
-        };
-        runner.perform(connection.feed(&mut decoder, &chunk[..count]));
-        runner.settle();
-        connection.has_room().await;
+    let reading = async {
+        while let Ok(Some(frame)) = transport.receive().await {
+            match frame.len() > limits.line {
+                true => connected.too_long(limits.line),
+                false => connected.message(&frame),
+            }
+            connected.has_room().await;
+        }
+        one.last(limits.grace).await;
+    };
+    let is_broken = tokio::select! {
+        () = reading => false,
+        () = &mut writing => true,
+    };
+    drop(connected);
+    if !is_broken {
+        let _ = tokio::time::timeout(LAST_WORDS, writing).await;
     }
-    runner.perform(connection.end_of_input(&mut decoder));
-    runner.settle();
-    runner.wind_down(limits.grace).await;
-    connection.end();
-    let _ = tokio::time::timeout(LAST_WORDS, writing.join_next()).await;
+    transport.close().await;
+}
+
+/// An endpoint that one client is connected to. What still runs is stopped when it is dropped.
+struct One {
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+    timer: AbortHandle,
+}
+
+impl One {
+    fn open(hub: &Hub) -> Self {
+        let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
+        let (server, shell) = endpoint(hub, config);
+        let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
+        Self { server, shell, timer: timer.abort_handle() }
+    }
+
+    fn connected(&self) -> Connected {
+        Connected::open(Arc::clone(&self.server), Arc::clone(&self.shell))
+    }
+
+    /// Lets what is in flight finish.
+    async fn last(&self, grace: Duration) {
+        let _ = tokio::time::timeout(grace, self.server.is_idle()).await;
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.timer.abort();
+        self.shell.run(self.server.close());
+    }
 }
 
 /// Stops what still runs when serving is given up, as by dropping its future.

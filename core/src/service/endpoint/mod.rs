@@ -243,6 +243,11 @@ impl Endpoint {
         self.calls.in_flight()
     }
 
+    /// Whether so much is unanswered, by count or by bytes, that no more messages should be read.
+    pub fn is_full(&self) -> bool {
+        self.in_flight() >= self.config.max_in_flight || self.calls.is_full()
+    }
+
     /// The longest body that is read: bytes.
     pub fn max_body(&self) -> usize {
         self.config.max_body

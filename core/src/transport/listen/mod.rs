@@ -143,12 +143,14 @@ impl Listening {
         self.stage.send_replace(Stage::Closing);
         self.shell.run(self.server.shut_down());
         let _ = timeout(self.grace, self.server.is_idle()).await;
+        // Whatever is left ends without an answer.
         self.shell.run(self.server.close());
         let _ = timeout(LAST_WORDS, open.recv()).await;
         self.stop();
     }
 
     fn stop(&self) {
+        self.shell.run(self.server.close());
         self.stage.send_replace(Stage::Closed);
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();

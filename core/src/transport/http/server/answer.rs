@@ -163,7 +163,7 @@ impl Drop for Awaited {
 
 /// The body of an answer: JSON, or a stream of events.
 #[must_use = "it is the answer"]
-pub(crate) struct AnswerBody {
+pub struct AnswerBody {
     first: Bytes,
     rest: Option<Box<Awaited>>,
 }
@@ -238,7 +238,7 @@ impl fmt::Debug for AnswerBody {
 
 /// The client left too much of the answer unread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct GivenUp;
+pub struct GivenUp;
 
 impl fmt::Display for GivenUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,8 +17,9 @@ use tokio::{
     sync::watch::Receiver,
 };
 
+pub use self::answer::{AnswerBody, GivenUp};
 use self::{
-    answer::{AnswerBody, Awaited, Mailbox},
+    answer::{Awaited, Mailbox},
     watch::{Watch, Watched},
 };
 use super::io::HyperIo;
@@ -114,7 +115,7 @@ async fn exchange(
 }
 
 /// Answers one request, whoever reads and writes it.
-async fn answer<B: Body>(
+pub(crate) async fn answer<B: Body>(
     server: &Arc<EndpointServer>,
     shell: &Arc<dyn Shell>,
     watch: Option<&Arc<Watch>>,

@@ -17,7 +17,7 @@ use crate::transport::patience::Patience;
 
 /// What one connection is doing.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     patience: Patience,
     state: Mutex<State>,
     cut: Notify,
