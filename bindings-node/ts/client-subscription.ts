@@ -89,7 +89,7 @@ export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposa
 
   async #open(): Promise<void> {
     const { revision, capabilities } = this.server;
-    if (revision >= "2026-07-28") {
+    if (revision === "2026-07-28") {
       throw new NotSupported("subscriptions/listen of 2026-07-28 is not part of this version", {
         hint: 'a client with { revision: "2025-11-25" } can subscribe, where the server speaks that, too',
         phase: "subscribe",

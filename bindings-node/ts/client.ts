@@ -6,7 +6,6 @@ import { Subscription } from "./client-subscription.js";
 import { headersOf, reach, type Reached } from "./client-target.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
 import { isObject } from "./content.js";
-import { NotSupported } from "./errors.js";
 import { toJson } from "./json.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
 import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
@@ -299,8 +298,6 @@ function failureOf({ served }: Reached): () => Promise<unknown> {
 function settingsOf(options: ClientOptions, place: string): string {
   const { revision = "auto", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;
   const asked = revision === "auto" ? undefined : typeof revision === "string" ? [revision] : revision;
-  const dialect = asked?.find((one) => one === "0.7" || one === "bare");
-  if (dialect !== undefined) throw new NotSupported(`${place}, revision: this version of gudgeon does not speak the dialect "${dialect}"`);
   const settings = {
     revisions: asked,
     timeoutMs: milliseconds("timeoutMs", timeoutMs),

@@ -33,7 +33,7 @@ type Change =
   | { readonly how: "enable" | "disable"; readonly tags: readonly string[] };
 
 /** Options of things that this version has not. */
-const ABSENT = ["dialects", "store"] as const;
+const ABSENT = ["store"] as const;
 
 /** What a server consists of, behind its public face; ESM and CommonJS copies of that face may share it. */
 export class ServerCore {
@@ -49,13 +49,13 @@ export class ServerCore {
     readonly server: ServerMembers<unknown>,
     readonly options: ServerOptions<unknown>,
   ) {
-    const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, listTtlMs, maxMessage } = options;
+    const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
     for (const name of ABSENT) {
       const given = options[name];
       if (given !== undefined && given.length > 0) throw new NotSupported(`Server({ ${name} }): this version of gudgeon has no ${name}`);
     }
     const declaration = {
-      name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, listTtlMs, maxMessage,
+      name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
     };
     const place = `new Server(${JSON.stringify(server.name)})`;
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));

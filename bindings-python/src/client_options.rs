@@ -122,7 +122,11 @@ impl Options {
             .headers(self.headers.iter().cloned())
             .validate(self.validate);
         if let Some(names) = &self.revisions {
-            builder = builder.revisions(revisions(names)?);
+            let dialect = names.first().filter(|_| names.len() == 1).and_then(|it| it.parse().ok());
+            builder = match dialect {
+                Some(dialect) => builder.dialect(dialect),
+                None => builder.revisions(revisions(names)?),
+            };
         }
         if let Some(info) = &self.client_info {
             builder = builder.client_info(info.clone());

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 
-import { Client, ConnectFailed, ConnectionLost, McpError, NotSupported, UrlElicitationRequired } from "gudgeon";
+import { Client, ConnectFailed, ConnectionLost, McpError, UrlElicitationRequired } from "gudgeon";
 import { eras } from "gudgeon/testing";
 
 import { fake, own } from "./fake-server.mjs";
@@ -371,8 +371,4 @@ test("a script ends by itself when the server has died, or could not be started"
     clearTimeout(timer);
     assert.deepEqual([code, signal], [0, null]);
   }
-});
-
-test("what this version does not do is said at once", async () => {
-  await assert.rejects(Client.connect(own(ADD), { revision: "0.7" }), NotSupported);
 });

@@ -5,7 +5,6 @@ import pytest
 
 from gudgeon import Client, Command, Retry, SyncClient
 from gudgeon._client_targets import place_of
-from gudgeon.errors import NotSupported
 
 
 def argv(target):
@@ -71,7 +70,7 @@ def test_what_can_not_be_meant_is_refused_at_once_with_the_mend(target, error, m
         ({"timeout": "1"}, ValueError),
         ({"revision": "2024-01-01"}, ValueError),
         ({"revision": []}, ValueError),
-        ({"revision": "bare"}, NotSupported),
+        ({"revision": ["bare", "2025-11-25"]}, ValueError),
         ({"retry": "always"}, ValueError),
         ({"on_log": 3}, TypeError),
         ({"max_rounds": 0}, ValueError),

@@ -28,6 +28,7 @@ export interface ServerOptions<L = undefined> {
   exposeErrors?: readonly ErrorClass[] | undefined;
   /** Shows stack traces to the client. Default: false. */
   debug?: boolean | undefined;
+  /** Older descriptions of the protocol that are understood, too. Default: none. */
   dialects?: readonly ("0.7" | "bare")[] | undefined;
   /** Default: all. */
   revisions?: readonly Revision[] | undefined;

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .errors import NotSupported
 
+DIALECTS = ("0.7", "bare")
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 TIMEOUT = 60.0  # seconds without an answer and without progress
 _CALLBACKS = {
@@ -161,16 +161,17 @@ def _check_seconds(name: str, value: Any) -> None:
 def _revisions(wanted: Any) -> list[str] | None:
     if wanted == "auto":
         return None
+    if wanted in DIALECTS:
+        return [wanted]
     names = [wanted] if isinstance(wanted, str) else list(wanted)
     if not names:
         raise ValueError('revision= names none: leave it out, or name one such as "2025-11-25"')
     for name in names:
-        if name in ("0.7", "bare"):
-            raise NotSupported(
-                f"this version does not speak the dialect {name!r}", hint=f"it speaks {', '.join(REVISIONS)}"
-            )
         if name not in REVISIONS:
-            raise ValueError(f'revision= is "auto" or one or more of {", ".join(REVISIONS)}, not {name!r}')
+            raise ValueError(
+                f'revision= is "auto", one or more of {", ".join(REVISIONS)}, or one of {" and ".join(DIALECTS)} '
+                f"by itself, not {name!r}"
+            )
     return names
 
 

@@ -33,7 +33,7 @@ class Subscribing:
     def open(self) -> Steps:
         """Asks the server for what is wanted."""
         core = self._core
-        if core.said("revision") >= "2026-07-28":
+        if core.said("revision") == "2026-07-28":
             raise NotSupported(
                 "subscriptions/listen of 2026-07-28 is not part of this version",
                 hint="a client with revision='2025-11-25' can subscribe, where the server speaks that, too",

@@ -83,6 +83,7 @@ def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "page_size",
         "debug",
         "revisions",
+        "dialects",
         "max_message",
         "threads",
     )

@@ -81,7 +81,7 @@ class _Facts:
     @property
     def session(self) -> MutableMapping[str, Any]:
         """A mapping that lives as long as the session. From 2026-07-28 there is none, and it raises NotSupported."""
-        if self._call.revision >= "2026-07-28":
+        if self._call.revision == "2026-07-28":
             raise NotSupported(
                 "the modern era has no sessions, so there is no ctx.session",
                 hint="hand the client a handle to give back as an argument, or keep a store of your own by principal",

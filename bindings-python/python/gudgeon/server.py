@@ -36,6 +36,7 @@ class Server:
         expose_errors: Exception classes whose text the model may read, beside `ToolError`. Default none.
         debug: Whether clients see tracebacks. Default False.
         revisions: Those that are spoken. Default all five.
+        dialects: Older descriptions of the protocol that are understood, too: "0.7", "bare". Default none.
         schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps
             it.
         list_ttl: Seconds that a client may keep a list (2026-07-28). Default: it asks again.
