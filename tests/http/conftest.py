@@ -14,21 +14,24 @@ def pytest_generate_tests(metafunc):
     if "kind" in metafunc.fixturenames:
         if metafunc.definition.get_closest_marker("native"):
             kinds = [kind for kind in kinds if kind in servers.NATIVE]
-        if metafunc.definition.get_closest_marker("options"):
-            kinds = [kind for kind in kinds if kind in servers.WITH_OPTIONS]
         metafunc.parametrize("kind", kinds, scope="session", ids=str)
+
+
+def pytest_collection_modifyitems(config, items):
+    """What needs no server of a kind runs with the first kind only, where kinds run one by one."""
+    chosen = config.getoption("--servers")
+    if chosen and next(iter(servers.KINDS)) not in chosen.split(","):
+        items[:] = [item for item in items if "kind" in item.fixturenames]
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "native: about connections, so only for servers that hold them themselves")
-    config.addinivalue_line("markers", "options: needs options that a mount may not take")
 
 
 @pytest.fixture(scope="session")
 def _running(kind):
     # A short keep-alive makes quiet streams speak within a test's patience.
-    options = {"keep_alive": 0.3, "legacy_sse": True} if kind in servers.WITH_OPTIONS else {}
-    with servers.Server(kind, **options) as server:
+    with servers.Server(kind, keep_alive=0.3, legacy_sse=True) as server:
         yield server
 
 

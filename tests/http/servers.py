@@ -25,8 +25,6 @@ KINDS = {
     "node-http": ["node", "--mount", "node"],
     "tower": ["rust", "--mount", "tower"],
 }
-# `app.fetch` and `app.node` are what a host calls, and take none.
-WITH_OPTIONS = tuple(kind for kind in KINDS if kind not in ("fetch", "node-http"))
 READY = re.compile(r"(https?)://(\[[^\]]+\]|[^\s:/]+):(\d+)(/\S*)?")
 # What a server that was taken by surprise says.
 SURPRISE = re.compile(

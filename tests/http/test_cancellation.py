@@ -19,7 +19,6 @@ def cancelled(server):
     return lambda: cancelled_so_far(server) - before
 
 
-@pytest.mark.options
 def test_closing_a_modern_stream_cancels_its_call(server, cancelled):
     # "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
     with server.connect() as connection:

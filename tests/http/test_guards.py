@@ -110,7 +110,6 @@ def test_without_an_origin_a_request_passes(server, era):
     assert ask(server, era=era).status == 200
 
 
-@pytest.mark.options
 def test_what_the_options_let_in(start):
     server = start(allowed_origins=["https://App.Example"], allowed_hosts=["mcp.example", "other.example:9000"])
     for host in ("mcp.example", "MCP.example", "mcp.example:443", "other.example:9000"):
@@ -122,7 +121,6 @@ def test_what_the_options_let_in(start):
     forbidden(ask(server, Host="other.example:9001"), 421, "allowed_hosts")
 
 
-@pytest.mark.options
 def test_the_public_url_lets_its_host_and_origin_in(start):
     server = start(public_url="https://mcp.example/shelf/mcp")
     assert ask(server, Host="mcp.example").status == 200
@@ -167,7 +165,6 @@ def test_without_cors_no_header_of_it_is_sent(server, era):
         assert not [name for name, _ in answer.fields if name.startswith("access-control")]
 
 
-@pytest.mark.options
 def test_with_cors_a_preflight_is_answered(start):
     server = start(cors=[APP])
     answer = ask(server, "OPTIONS", Origin=APP, **PREFLIGHT)
@@ -180,7 +177,6 @@ def test_with_cors_a_preflight_is_answered(start):
     forbidden(ask(server, "OPTIONS", Origin=EVIL, **PREFLIGHT), 403, "allowed_origins")
 
 
-@pytest.mark.options
 def test_with_cors_answers_can_be_read_by_the_page(start, era):
     server = start(cors=[APP])
     for answer in (ask(server, era=era, Origin=APP), ask(server, "PUT", Origin=APP), ask(server, "GET", Origin=APP)):
@@ -191,7 +187,6 @@ def test_with_cors_answers_can_be_read_by_the_page(start, era):
     forbidden(ask(server, era=era, Origin=EVIL), 403, "allowed_origins")
 
 
-@pytest.mark.options
 def test_a_stream_can_be_read_by_the_page(start):
     server = start(cors=[APP])
     answer = speak.call_modern(
@@ -201,7 +196,6 @@ def test_a_stream_can_be_read_by_the_page(start):
     assert answer.header("access-control-allow-origin") == APP
 
 
-@pytest.mark.options
 def test_cors_for_everybody(start):
     server = start(cors=True)
     answer = ask(server, Origin=EVIL)

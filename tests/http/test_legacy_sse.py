@@ -1,11 +1,8 @@
 """The pair of endpoints of 2024-11-05: a stream that names where to post, and what is posted there."""
 
-import pytest
 import speak
 from servers import eventually
 from speak import message, notification, refused
-
-pytestmark = pytest.mark.options
 
 
 class Pair:

@@ -2,12 +2,9 @@
 
 import time
 
-import pytest
 import speak
 from servers import eventually
 from speak import Session, refused
-
-pytestmark = pytest.mark.options
 
 
 def too_much(answer, *settings):

@@ -117,7 +117,6 @@ def comments_of(connection, count):
         assert event.comment is not None and event.data is None, event
 
 
-@pytest.mark.options
 def test_a_call_that_takes_long_becomes_a_stream_with_comments(server):
     # "servers are encouraged to periodically emit an SSE comment line"
     with server.connect() as connection:
@@ -129,13 +128,11 @@ def test_a_call_that_takes_long_becomes_a_stream_with_comments(server):
         assert connection.event() is None
 
 
-@pytest.mark.options
 def test_a_call_that_takes_long_stays_json_for_who_takes_only_that(server):
     answer = call_modern(server, "test_slow", {"ms": 800}, headers={"Accept": "application/json"})
     assert answer.type == "application/json" and speak.text_of(answer.json())
 
 
-@pytest.mark.options
 def test_a_listen_stream_and_a_get_stream_are_kept_alive(server):
     with speak.listen(server, {"toolsListChanged": True}) as stream:
         assert stream.message()["method"] == "notifications/subscriptions/acknowledged"

@@ -3,7 +3,6 @@
 import re
 import time
 
-import pytest
 import speak
 from speak import Session, message, refused
 
@@ -64,7 +63,6 @@ def test_deleting_a_session_ends_its_calls(server):
     assert speak.cancelled_so_far(server) == before + 1
 
 
-@pytest.mark.options
 def test_an_idle_session_ends_and_one_at_work_does_not(start):
     server = start(session_idle=0.6, keep_alive=0.2)
     with Session(server) as idle, Session(server) as calling, Session(server) as listening, Session(server) as busy:

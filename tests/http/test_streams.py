@@ -230,7 +230,6 @@ def test_an_event_id_of_another_session_is_worth_nothing(server):
                 refused(head, 400)
 
 
-@pytest.mark.options
 def test_without_an_event_store_there_are_no_event_ids(start):
     server = start(event_store=False)
     with Session(server) as session:
