@@ -18,10 +18,14 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What needs no server of a kind runs with the first kind only, where kinds run one by one."""
+    """Leaves out what is for none of the chosen kinds; what needs no kind runs with the first one."""
     chosen = config.getoption("--servers")
-    if chosen and next(iter(servers.KINDS)) not in chosen.split(","):
-        items[:] = [item for item in items if "kind" in item.fixturenames]
+    needs_none = not chosen or next(iter(servers.KINDS)) in chosen.split(",")
+    items[:] = [it for it in items if is_of_a_kind(it) or (needs_none and "kind" not in it.fixturenames)]
+
+
+def is_of_a_kind(item):
+    return "kind" in item.fixturenames and item.callspec.params.get("kind") in servers.KINDS
 
 
 def pytest_configure(config):
