@@ -4,11 +4,11 @@
 use std::future;
 
 use gudgeon::{
-    Audio, Context, Image, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError,
+    Audio, Context, Image, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
     error::Error,
     protocol::{
-        ContentBlock, Dialect, LoggingLevel, Resource as Link, ResourceContents,
-        TextResourceContents, json::to_raw,
+        ContentBlock, CreateMessageRequestParams, Dialect, LoggingLevel, Resource as Link,
+        ResourceContents, SamplingMessage, TextResourceContents, json::to_raw,
     },
 };
 use schemars::JsonSchema;
@@ -51,6 +51,11 @@ struct Count {
 struct Say {
     level: String,
     text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Dream {
+    prompt: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -114,6 +119,38 @@ async fn say(Say { level, text }: Say, context: Context) -> Result<&'static str,
     Ok("said")
 }
 
+async fn confirm(context: Context) -> Result<&'static str, ToolError> {
+    Ok(if context.elicit("Sure?").await? { "yes" } else { "no" })
+}
+
+async fn dream(Dream { prompt }: Dream, context: Context) -> Result<String, ToolError> {
+    let request = CreateMessageRequestParams {
+        messages: vec![SamplingMessage::user(prompt)],
+        max_tokens: 100,
+        ..CreateMessageRequestParams::default()
+    };
+    let said = context.sample(request).await?;
+    match said.content.blocks() {
+        [ContentBlock::Text(said), ..] => Ok(said.text.clone()),
+        _ => Err(ToolError::new("the model said nothing")),
+    }
+}
+
+async fn places(context: Context) -> Result<String, ToolError> {
+    let roots = context.roots().await?;
+    Ok(roots.into_iter().map(|it| it.uri).collect::<Vec<_>>().join(", "))
+}
+
+async fn interview(context: Context) -> Result<String, ToolError> {
+    let name = ask::elicit::<String>("Who?").key("name");
+    let Some(found) = context.answer(&name)? else { return Err(name.into()) };
+    let colour = ask::elicit::<String>("Colour?").key("colour");
+    match context.answer(&colour)? {
+        Some(colour) => Ok(format!("{found} likes {colour}")),
+        None => Err(colour.into()),
+    }
+}
+
 async fn item(Id { id }: Id) -> Result<Json<Value>, ToolError> {
     match id {
         404 => Err(ResourceNotFound::new("fixture://items/404").into()),
@@ -149,6 +186,10 @@ fn with_tools(server: Server) -> Server {
         .add(Tool::new("count", count).description("Count.").output(false))
         .add(Tool::new("say", say).description("Log.").output(false))
         .add(Tool::new("wait", future::pending::<()>).description("Wait."))
+        .add(Tool::new("confirm", confirm).description("Ask first.").output(false))
+        .add(Tool::new("dream", dream).description("Ask the model.").output(false))
+        .add(Tool::new("places", places).description("Ask for the roots.").output(false))
+        .add(Tool::new("interview", interview).description("Ask twice.").output(false))
         .add(Tool::new("hidden", || async {}).description("Hidden.").enabled(false))
 }
 

@@ -15,13 +15,14 @@ use std::{
 };
 
 use conformance::spec;
-use fixture::{Act, Told};
+use fixture::{Act, Then, Told};
 use gudgeon::{
-    protocol::{Dialect, LoggingLevel, json::to_raw},
+    protocol::{Dialect, LoggingLevel, Method, json::to_raw},
+    router::{Failure, Reply},
     service::{Effect, Input, Output, Run, Service},
-    session::server::Progress,
+    session::{asking::AskId, server::Progress},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn every_transcript_holds() {
@@ -50,16 +51,21 @@ fn every_transcript_holds() {
 fn replay(transcript: &str) -> String {
     let mut server = Server::new(dialects(transcript));
     let mut actual = String::new();
+    let mut state = String::new();
     let mut lines = transcript.lines().peekable();
     while let Some(line) = lines.next() {
         actual += line;
         actual.push('\n');
         let Some(frame) = line.strip_prefix("> ") else { continue };
+        let frame = frame.replace("<state>", &state);
         let mut expected = Vec::new();
         while let Some(line) = lines.next_if(|it| it.starts_with("< ")) {
             expected.push(&line[2..]);
         }
         for (index, sent) in server.exchange(frame.as_bytes()).into_iter().enumerate() {
+            if let Some((_, rest)) = sent.split_once(r#""requestState":""#) {
+                rest.split('"').next().unwrap().clone_into(&mut state);
+            }
             let same = expected.get(index).filter(|it| matches(it, &sent));
             actual += "< ";
             actual += same.map_or(sent.as_str(), |it| it);
@@ -102,6 +108,8 @@ fn every_frame_fits_its_revisions_schema() {
 
 struct Server {
     service: Service,
+    /// What a handler makes of the answer that it waits for.
+    waiting: Option<Then>,
 }
 
 impl Server {
@@ -111,6 +119,7 @@ impl Server {
                 Arc::new(fixture::offers_in(dialects)),
                 &gudgeon::testing::start(Instant::now()),
             ),
+            waiting: None,
         }
     }
 
@@ -121,6 +130,13 @@ impl Server {
             match output {
                 Output::Send(frame) => sent.push(String::from_utf8(frame).unwrap()),
                 Output::Effect(Effect::Run(run)) => self.run(&run),
+                Output::Effect(Effect::Answered { call, outcome, .. }) => {
+                    let then = self.waiting.take().unwrap();
+                    let reply = outcome
+                        .map_err(Failure::from)
+                        .and_then(|it| then(&serde_json::from_str(it.get()).unwrap()));
+                    self.service.handle(Instant::now(), Input::Done(call, reply));
+                }
                 Output::Effect(_) => (),
             }
         }
@@ -145,6 +161,11 @@ impl Server {
                     logger: Some("fixture".into()),
                     data: to_raw(&data),
                 },
+                Told::Ask { method, params, then } => {
+                    self.waiting = Some(then);
+                    Input::Ask { call, ask: AskId(0), method, params: to_raw(&params) }
+                }
+                Told::Interview { questions } => Input::Done(call, interview(run, &questions)),
             };
             self.service.handle(now, input);
         }
@@ -154,7 +175,25 @@ impl Server {
     }
 }
 
-/// Equal as JSON; `"<any>"` stands for any string.
+/// The first question that has no answer yet, or the answers.
+fn interview(run: &Run, questions: &[(&str, Value); 2]) -> Result<Reply, Failure> {
+    let mut answers = Vec::new();
+    for (key, params) in questions {
+        let found = run.context.answers.get(key, Method::Elicit, &params.to_string());
+        let Some(found) = found else {
+            let question = json!({"key": key, "method": "elicitation/create", "params": params});
+            return Ok(Reply::Questions(json!([question]).to_string()));
+        };
+        let found: Value = serde_json::from_str(found.get()).unwrap();
+        match found["content"]["value"].as_str() {
+            Some(answer) => answers.push(answer.to_owned()),
+            None => return Err(Failure::Declined(params["message"].as_str().unwrap().into())),
+        }
+    }
+    Ok(Reply::Text(answers.join(" likes ")))
+}
+
+/// Equal as JSON; `"<any>"` and `"<state>"` stand for any string.
 fn matches(expected: &str, actual: &str) -> bool {
     match (serde_json::from_str(expected), serde_json::from_str(actual)) {
         (Ok(expected), Ok(actual)) => equal(&expected, &actual),
@@ -164,7 +203,7 @@ fn matches(expected: &str, actual: &str) -> bool {
 
 fn equal(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
-        (Value::String(any), Value::String(_)) if any == "<any>" => true,
+        (Value::String(any), Value::String(_)) if any == "<any>" || any == "<state>" => true,
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
                 && left.iter().zip(right).all(|(left, right)| equal(left, right))

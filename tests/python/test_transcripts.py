@@ -11,14 +11,14 @@ FILES = sorted(HERE.rglob("*.txt"))
 
 
 def equal(expected: Any, actual: Any) -> bool:
-    """As JSON: 1 is neither true nor 1.0. The text `<any>` stands for any text."""
+    """As JSON: 1 is neither true nor 1.0. The texts `<any>` and `<state>` stand for any text."""
     if type(expected) is not type(actual):
         return False
     if isinstance(expected, dict):
         return expected.keys() == actual.keys() and all(equal(expected[key], actual[key]) for key in expected)
     if isinstance(expected, list):
         return len(expected) == len(actual) and all(map(equal, expected, actual))
-    return expected == actual or expected == "<any>"
+    return expected == actual or expected in ("<any>", "<state>")
 
 
 def dialects(lines: list[str]) -> list[str]:
@@ -30,12 +30,15 @@ def dialects(lines: list[str]) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda it: str(it.relative_to(HERE)))
 def test_transcript(server: str, path: Path) -> None:
     lines = path.read_text("utf-8").splitlines()
+    state = ""
     with Peer(server, *dialects(lines)) as peer:
         for number, line in enumerate(lines, 1):
             if line.startswith("> "):
-                peer.send(line[2:].encode())
+                peer.send(line[2:].replace("<state>", state).encode())
             elif line.startswith("< "):
                 actual = peer.receive()
+                if isinstance(actual, dict) and isinstance(actual.get("result"), dict):
+                    state = actual["result"].get("requestState", state)
                 where = f"line {number}, expected\n{line[2:]}\ngot\n{json.dumps(actual, ensure_ascii=False)}"
                 assert equal(json.loads(line[2:]), actual), where
         assert peer.end() == []

@@ -1,7 +1,7 @@
 /** The fixture server of the transcripts in TypeScript's API. `server.mjs 4096` serves with that `maxMessage`,
  * `server.mjs --dialects 0.7,bare` in these, too. */
 import {
-  ProtocolError, ResourceNotFound, Server, ToolError, audio, embed, image, other, resourceLink,
+  ProtocolError, ResourceNotFound, Server, ToolError, ask, audio, embed, image, other, resourceLink,
 } from "gudgeon";
 
 const [first, names] = process.argv.slice(2);
@@ -47,6 +47,17 @@ app.tool("say", { description: "Log.", input: object({ level: string, text: stri
   return "said";
 });
 app.tool("wait", { description: "Wait." }, (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", resolve)));
+app.tool("confirm", { description: "Ask first." }, async (_, ctx) => ((await ctx.elicit("Sure?", { type: "boolean" })) ? "yes" : "no"));
+app.tool("dream", { description: "Ask the model.", input: object({ prompt: string }) }, async ({ prompt }, ctx) => {
+  const { text } = await ctx.sample(prompt, { maxTokens: 100 });
+  return text;
+});
+app.tool("places", { description: "Ask for the roots." }, async (_, ctx) => (await ctx.roots()).map(({ uri }) => uri).join(", "));
+app.tool("interview", { description: "Ask twice." }, (_, ctx) => {
+  const [name, colour] = [ask.elicit("Who?", string, { key: "name" }), ask.elicit("Colour?", string, { key: "colour" })];
+  const open = [name, colour].find((question) => ctx.answer(question) === undefined);
+  return open ?? `${ctx.answer(name)} likes ${ctx.answer(colour)}`;
+});
 app.tool("hidden", { description: "Hidden.", enabled: false }, () => {});
 
 app.resource("fixture://about", { name: "about", description: "About the fixture.", mimeType: "text/plain" }, () => "About.");

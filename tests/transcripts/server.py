@@ -17,6 +17,7 @@ from gudgeon import (
     Server,
     SyncContext,
     ToolError,
+    ask,
 )
 
 options: Any = {}
@@ -106,6 +107,34 @@ async def say(level: str, text: str, ctx: Context):
 async def wait():
     """Wait."""
     await asyncio.Event().wait()
+
+
+@app.tool
+async def confirm(ctx: Context):
+    """Ask first."""
+    return "yes" if await ctx.elicit("Sure?", bool) else "no"
+
+
+@app.tool
+def dream(prompt: str, ctx: SyncContext):
+    """Ask the model."""
+    return ctx.sample(prompt, max_tokens=100).text
+
+
+@app.tool
+async def places(ctx: Context):
+    """Ask for the roots."""
+    return ", ".join(root.uri for root in await ctx.roots())
+
+
+@app.tool
+def interview(ctx: SyncContext):
+    """Ask twice."""
+    name, colour = ask.elicit("Who?", str, key="name"), ask.elicit("Colour?", str, key="colour")
+    for question in (name, colour):
+        if ctx.answer(question) is None:
+            return question
+    return f"{ctx.answer(name)} likes {ctx.answer(colour)}"
 
 
 @app.tool(enabled=False)

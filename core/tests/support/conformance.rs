@@ -59,7 +59,7 @@ impl Conversation {
         }
         if let Some(method) = message["method"].as_str() {
             let revision = self.spoken.unwrap_or(Revision::LATEST_LEGACY);
-            return spec::check(revision, notification(method), message);
+            return spec::check(revision, said(method), message);
         }
         let id = message.get("id").unwrap_or(&Value::Null);
         let known = self.requests.get(&id.to_string()).cloned();
@@ -83,7 +83,11 @@ impl Conversation {
             return spec::check(revision, definition, message);
         }
         let (_, method) = known.ok_or_else(|| format!("an answer to nothing: {message}"))?;
-        spec::check(revision, result(&method), &message["result"])
+        let definition = match message["result"]["resultType"] == "input_required" {
+            true => "InputRequiredResult",
+            false => result(&method),
+        };
+        spec::check(revision, definition, &message["result"])
     }
 }
 
@@ -104,8 +108,11 @@ fn result(method: &str) -> &'static str {
     }
 }
 
-fn notification(method: &str) -> &'static str {
+fn said(method: &str) -> &'static str {
     match method {
+        "elicitation/create" => "ElicitRequest",
+        "sampling/createMessage" => "CreateMessageRequest",
+        "roots/list" => "ListRootsRequest",
         "notifications/progress" => "ProgressNotification",
         "notifications/message" => "LoggingMessageNotification",
         "notifications/tools/list_changed" => "ToolListChangedNotification",

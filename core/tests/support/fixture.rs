@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     protocol::{
-        Dialect, Implementation, Prompt, PromptArgument, Resource, ResourceTemplate, Revision,
-        Tool, json::to_raw,
+        Dialect, Implementation, Method, Prompt, PromptArgument, Resource, ResourceTemplate,
+        Revision, Tool, json::to_raw,
     },
     router::{
         Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts, TemplateOffer,
@@ -19,10 +19,30 @@ use serde_json::{Value, json};
 /// What a handler of the fixture does with its input; `None`: it never answers.
 pub(crate) type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
 
+/// What a handler makes of the answer that it waits for.
+pub(crate) type Then = fn(&Value) -> Result<Reply, Failure>;
+
 /// What a handler tells while it runs.
 pub(crate) enum Told {
-    Progress { progress: f64, total: f64, message: String },
-    Log { level: String, data: Value },
+    Progress {
+        progress: f64,
+        total: f64,
+        message: String,
+    },
+    Log {
+        level: String,
+        data: Value,
+    },
+    /// It asks the client and waits: the answer makes its reply.
+    Ask {
+        method: Method,
+        params: Value,
+        then: Then,
+    },
+    /// Questions by key and form, of which it returns the first that has no answer.
+    Interview {
+        questions: [(&'static str, Value); 2],
+    },
 }
 
 pub(crate) fn offers() -> Offers {
@@ -75,7 +95,7 @@ fn add_tools(offers: &mut Offers) {
         let required: Vec<_> = properties.as_object().unwrap().keys().cloned().collect();
         json!({"type": "object", "properties": properties, "required": required})
     };
-    let tools: [(&str, &str, Value, Option<Value>, Act); 12] = [
+    let tools: [(&str, &str, Value, Option<Value>, Act); 16] = [
         (
             "add",
             "Add two numbers.",
@@ -93,6 +113,10 @@ fn add_tools(offers: &mut Offers) {
         ("count", "Count.", object(json!({"steps": integer})), None, act::count),
         ("say", "Log.", object(json!({"level": text, "text": text})), None, act::say),
         ("wait", "Wait.", none(), None, act::wait),
+        ("confirm", "Ask first.", none(), None, act::confirm),
+        ("dream", "Ask the model.", object(json!({"prompt": text})), None, act::dream),
+        ("places", "Ask for the roots.", none(), None, act::places),
+        ("interview", "Ask twice.", none(), None, act::interview),
         ("hidden", "Hidden.", none(), None, act::wait),
     ];
     for (name, description, input, output, act) in tools {
@@ -133,7 +157,7 @@ fn handler(act: Act) -> Handler {
 mod act {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     use gudgeon::{
-        protocol::json::to_raw,
+        protocol::{Method, json::to_raw},
         router::{Failure, Reply},
     };
     use serde_json::{Value, json};
@@ -204,6 +228,48 @@ mod act {
 
     pub(super) fn wait(_: &Value, _: &mut Vec<Told>) -> Answer {
         None
+    }
+
+    pub(super) fn confirm(_: &Value, told: &mut Vec<Told>) -> Answer {
+        let params = form("Sure?", "boolean");
+        let then = |result: &Value| match result["action"] == "accept" {
+            true => Ok(Reply::Text(
+                if result["content"]["value"] == true { "yes" } else { "no" }.into(),
+            )),
+            false => Err(Failure::Declined("Sure?".into())),
+        };
+        told.push(Told::Ask { method: Method::Elicit, params, then });
+        None
+    }
+
+    pub(super) fn dream(input: &Value, told: &mut Vec<Told>) -> Answer {
+        let said = json!({"role": "user", "content": {"type": "text", "text": input["prompt"]}});
+        let params = json!({"messages": [said], "maxTokens": 100});
+        let then = |result: &Value| Ok(Reply::Text(text(&result["content"], "text")));
+        told.push(Told::Ask { method: Method::CreateMessage, params, then });
+        None
+    }
+
+    pub(super) fn places(_: &Value, told: &mut Vec<Told>) -> Answer {
+        let then = |result: &Value| {
+            let roots: Vec<_> =
+                result["roots"].as_array().unwrap().iter().map(|it| text(it, "uri")).collect();
+            Ok(Reply::Text(roots.join(", ")))
+        };
+        told.push(Told::Ask { method: Method::ListRoots, params: json!({}), then });
+        None
+    }
+
+    pub(super) fn interview(_: &Value, told: &mut Vec<Told>) -> Answer {
+        let questions = [("name", form("Who?", "string")), ("colour", form("Colour?", "string"))];
+        told.push(Told::Interview { questions });
+        None
+    }
+
+    fn form(message: &str, of: &str) -> Value {
+        let schema =
+            json!({"type": "object", "properties": {"value": {"type": of}}, "required": ["value"]});
+        json!({"mode": "form", "message": message, "requestedSchema": schema})
     }
 
     pub(super) fn about(_: &Value, _: &mut Vec<Told>) -> Answer {
