@@ -73,7 +73,7 @@ pub fn is_own(name: &str, params: &Params<'_>) -> bool {
 
 /// Whether a request that says nothing else of itself may be meant in this dialect: it has these names, too.
 pub(super) fn may_be_own(name: &str) -> bool {
-    matches!(Method::parse(name), Some(ListTools | ListResources | ListPrompts))
+    matches!(Method::parse(name), Some(ListTools | ListResources | ListPrompts | Ping))
 }
 
 /// Reads a request; one of a vendor's goes through.

@@ -73,8 +73,12 @@ pub fn lift_result(method: Method, uri: Option<&str>, result: &str) -> Result<Ra
     Ok(to_raw(&lifted))
 }
 
-/// The result that an error stands for: a tool that failed says so in its result.
+/// The result that an error stands for: a tool that failed says so in its result, and a server that has no ping is there
+/// all the same.
 pub fn lift_error(method: Method, error: &ErrorObject) -> Option<Raw> {
+    if method == Method::Ping && error.code == code::METHOD_NOT_FOUND {
+        return Some(json::raw("{}".into()));
+    }
     let is_result = method == Method::CallTool
         && matches!(error.code, code::DIALECT_TOOL_ARGUMENTS | code::DIALECT_TOOL_FAILED);
     let text = json!({"type": "text", "text": error.message});
@@ -263,6 +267,7 @@ mod tests {
         let failed = |code| lift_error(Method::CallTool, &ErrorObject::new(code, "no"));
         assert!(failed(4003).is_some_and(|it| it.get().contains(r#""isError":true"#)));
         assert!(failed(4002).is_some() && failed(4001).is_none() && failed(1002).is_none());
+        assert!(lift_error(Method::Ping, &ErrorObject::new(-32601, "no ping")).is_some());
         assert!(lift_error(Method::ReadResource, &ErrorObject::new(4003, "no")).is_none());
     }
 }
