@@ -23,7 +23,9 @@ def equal(expected: Any, actual: Any) -> bool:
 
 def dialects(lines: list[str]) -> list[str]:
     """A line `dialects: …` names those that the server speaks."""
-    return next((["--dialects", line.removeprefix("dialects: ")] for line in lines if line.startswith("dialects: ")), [])
+    return next(
+        (["--dialects", line.removeprefix("dialects: ")] for line in lines if line.startswith("dialects: ")), []
+    )
 
 
 @pytest.mark.parametrize("server", ["python", "rust"])
