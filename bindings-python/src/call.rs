@@ -1,12 +1,14 @@
 //! What a handler is given of its call, and the slot that its answer goes into.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use gudgeon::{
-    driver::Backend,
     protocol::{LoggingLevel, Method, Raw},
     router::Failure,
     session::{
@@ -176,10 +178,37 @@ impl Call {
         Ok(pending)
     }
 
-    /// A dictionary that lives as long as this stream of frames.
+    /// A dictionary that lives as long as the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
-        self.stream.session.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
+        self.stream.sessions.of(py, &self.context.client)
+    }
+
+    /// The id of the session over HTTP.
+    #[getter]
+    fn session_id(&self) -> Option<&str> {
+        self.context.http.as_ref()?.session_id.as_deref()
+    }
+
+    /// The headers of the HTTP request: name and value, in the order in which they came.
+    #[getter]
+    fn headers(&self) -> Vec<(&str, String)> {
+        let headers = self.context.http.iter().flat_map(|it| &it.headers);
+        let text = |value: &[u8]| String::from_utf8(value.to_vec());
+        let latin = |value: &[u8]| value.iter().copied().map(char::from).collect();
+        headers
+            .map(|(name, value)| {
+                let value = value.as_bytes();
+                (name.as_str(), text(value).unwrap_or_else(|_| latin(value)))
+            })
+            .collect()
+    }
+
+    /// Lets the client come back for the answer, after so long (seconds) if given.
+    #[pyo3(signature = (retry = None))]
+    fn close_stream(&self, py: Python<'_>, retry: Option<f64>) {
+        let retry = retry.and_then(|it| Duration::try_from_secs_f64(it).ok());
+        py.detach(|| self.stream.server.close_stream(self.context.call, retry));
     }
 
     /// Whether the peer reads fast enough for more to be sent.

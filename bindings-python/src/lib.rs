@@ -11,14 +11,20 @@ mod client_mailbox;
 mod client_options;
 mod client_runtime;
 mod convert;
+mod endpoint;
 mod error;
 mod handler;
 mod hooks;
+mod http_options;
 mod lane;
+mod listening;
+mod mail;
 mod pool;
 mod registration;
 mod server;
 mod serving;
+mod session_values;
+mod source;
 mod stream;
 mod waker;
 
@@ -31,6 +37,7 @@ mod _native {
         client::NativeClient,
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
+        endpoint::{Connection, Endpoint, Exchange},
         handler::Registered,
         server::{NativeServer, Read, expand, variables},
         serving::{Serving, shut_down, take_stdio},

@@ -1,25 +1,24 @@
-//! The threads of a stream: one leads, which is to read and to run quick handlers in place; the others run what may
-//! stall. A monitor hands the lead on when a handler stalls.
+//! The threads of a stream: one leads, which is to read (or to wait for calls) and to run quick handlers in place; the
+//! others run what may stall. A monitor hands the lead on when a handler stalls.
 //!
 //! No lock of ours is held while a thread waits for the interpreter.
 
 use std::{
+    cell::Cell,
     io,
     os::fd::AsFd,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, PoisonError, atomic::Ordering},
     time::{Duration, Instant},
 };
 
-use gudgeon::{
-    driver::{Backend, Work},
-    framing::LineDecoder,
-};
+use gudgeon::{driver::Work, framing::LineDecoder};
 use pyo3::{ffi, prelude::*, types::PyBytes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     call::Call,
     convert, hooks,
+    source::{Frames, Source},
     stream::{Job, Pool, Stream, lock},
 };
 
@@ -37,7 +36,8 @@ const FLUSH_BYTES: usize = 256 * 1024;
 const ROOM_TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
-    static LEADS: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+    /// The epoch in which this thread leads.
+    static LEADS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// What the leader does next.
@@ -63,7 +63,7 @@ impl Stream {
         self.pool().stopped = true;
         self.pool_changed.notify_all();
         self.monitor.notify_all();
-        self.leader.wake();
+        self.wake_leader();
     }
 
     /// Waits until all threads are gone; whether they are.
@@ -132,7 +132,7 @@ impl Stream {
                 let (again, waited) = self
                     .pool_changed
                     .wait_timeout(pool, IDLE)
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    .unwrap_or_else(PoisonError::into_inner);
                 pool = again;
                 pool.idle -= 1;
                 if waited.timed_out() && pool.handed.is_empty() && !pool.lead_is_vacant {
@@ -158,11 +158,30 @@ impl Stream {
 
     fn lead(self: &Arc<Self>, epoch: u64) {
         LEADS.set(Some(epoch));
-        self.lead_until_lost(epoch);
+        match &*self.server {
+            Source::Frames(frames) => self.lead_reading(frames, epoch),
+            Source::Peers { .. } => self.lead_waiting(epoch),
+        }
         LEADS.set(None);
     }
 
-    fn lead_until_lost(self: &Arc<Self>, epoch: u64) {
+    /// Others bring the calls: until the lead is lost.
+    fn lead_waiting(self: &Arc<Self>, epoch: u64) {
+        while self.run_inline(epoch) {
+            let mut pool = self.pool();
+            while pool.inline.is_empty() && !pool.stopped {
+                pool.leader_sleeps = true;
+                pool = self.job_came.wait(pool).unwrap_or_else(PoisonError::into_inner);
+                pool.leader_sleeps = false;
+            }
+            if pool.stopped {
+                return;
+            }
+        }
+    }
+
+    /// The leader reads the calls: until the lead is lost.
+    fn lead_reading(self: &Arc<Self>, frames: &Frames, epoch: u64) {
         let mut chunk = vec![0; CHUNK];
         loop {
             if !self.run_inline(epoch) {
@@ -174,7 +193,7 @@ impl Stream {
                 self.end();
             }
             let reads = !self.has_ended() && !self.server.is_full();
-            let readable = self.wait(reads);
+            let readable = self.wait(frames, reads);
             self.leader.clear();
             if self.pool().stopped {
                 return;
@@ -185,7 +204,7 @@ impl Stream {
             }
             if readable
                 && !self.has_ended()
-                && let Some(work) = self.read(&mut chunk)
+                && let Some(work) = self.read(frames, &mut chunk)
             {
                 self.distribute(work, true);
             }
@@ -193,7 +212,7 @@ impl Stream {
     }
 
     /// Sleeps until there is something to read, to tick or to run; whether there is something to read.
-    fn wait(&self, reads: bool) -> bool {
+    fn wait(&self, frames: &Frames, reads: bool) -> bool {
         let mut left =
             self.server.deadline().map(|it| it.saturating_duration_since(Instant::now()));
         if !reads && !self.has_ended() {
@@ -205,25 +224,25 @@ impl Stream {
             tv_nsec: it.subsec_nanos().into(),
         });
         let mut fds =
-            [PollFd::new(&self.leader, PollFlags::IN), PollFd::new(&self.input, PollFlags::IN)];
+            [PollFd::new(&self.leader, PollFlags::IN), PollFd::new(&frames.input, PollFlags::IN)];
         let fds = if reads { &mut fds[..] } else { &mut fds[..1] };
         // An interruption is for the main thread to look at.
         poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0)
             && fds.get(1).is_some_and(|it| !it.revents().is_empty())
     }
 
-    fn read(&self, chunk: &mut [u8]) -> Option<Work> {
-        let mut decoder = lock(&self.decoder);
-        match rustix::io::read(self.input.as_fd(), &mut *chunk) {
-            Ok(0) => Some(self.read_end(&mut decoder)),
-            Ok(count) => Some(self.server.feed(&mut decoder, &chunk[..count])),
+    fn read(&self, frames: &Frames, chunk: &mut [u8]) -> Option<Work> {
+        let mut decoder = lock(&frames.decoder);
+        match rustix::io::read(frames.input.as_fd(), &mut *chunk) {
+            Ok(0) => Some(self.read_end(frames, &mut decoder)),
+            Ok(count) => Some(frames.server.feed(&mut decoder, &chunk[..count])),
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => None,
-            Err(_) => Some(self.read_end(&mut decoder)),
+            Err(_) => Some(self.read_end(frames, &mut decoder)),
         }
     }
 
-    fn read_end(&self, decoder: &mut LineDecoder) -> Work {
-        let work = self.server.end_of_input(decoder);
+    fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work {
+        let work = frames.server.end_of_input(decoder);
         self.end();
         work
     }
@@ -327,11 +346,11 @@ impl Stream {
             pool = if quiet > MONITOR_PATIENCE {
                 quiet = 0;
                 pool.monitor_sleeps = true;
-                self.monitor.wait(pool).unwrap_or_else(std::sync::PoisonError::into_inner)
+                self.monitor.wait(pool).unwrap_or_else(PoisonError::into_inner)
             } else {
                 self.monitor
                     .wait_timeout(pool, MONITOR_TICK)
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    .unwrap_or_else(PoisonError::into_inner)
                     .0
             };
         }

@@ -48,6 +48,7 @@ pub(crate) struct Facts {
     debug: bool,
     pub(crate) max_message: Option<usize>,
     pub(crate) threads: Option<usize>,
+    pub(crate) io_threads: Option<usize>,
 }
 
 /// Entries on one page of a list, unless the user says otherwise.
@@ -81,8 +82,8 @@ pub(crate) fn facts(text: &[u8]) -> Result<(ServerFacts, Facts), Error> {
         dialects: facts.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
         page_size: facts.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: Duration::from_millis(facts.list_ttl_ms.unwrap_or(0)),
-        request_state_keys: Vec::new(),
         debug: facts.debug,
+        request_state_keys: Vec::new(),
     };
     Ok((server, facts))
 }

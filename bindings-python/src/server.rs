@@ -6,22 +6,28 @@ use std::{
 };
 
 use gudgeon::{
-    driver::Backend,
+    driver::EndpointServer,
     error::Error,
     protocol::{Inputs, Request, Response},
     router::{Dispatch, Failure, Finish, Offers, dispatch, uri_template::UriTemplate},
+    service::EndpointConfig,
     session::server::ListKind,
+    transport::listen::{Address, ListenOptions},
 };
 use pyo3::prelude::*;
 
 use crate::{
     convert,
+    endpoint::Endpoint,
     error::raise,
     handler::{PyHandler, Registered},
     hooks,
+    http_options::HttpOptions,
+    listening::{Listener, refused},
     registration::{self, Kind},
     serving::Serving,
-    stream::{Limits, Stream},
+    source::Source,
+    stream::{Limits, Stream, lock},
 };
 
 /// The offers of one server. A change makes the next snapshot and tells every stream.
@@ -35,7 +41,7 @@ pub(crate) struct NativeServer {
 #[derive(Debug)]
 struct Shared {
     offers: Arc<Offers>,
-    streams: Vec<Weak<Stream>>,
+    sources: Vec<Weak<Source>>,
     has_async: bool,
 }
 
@@ -46,13 +52,9 @@ impl NativeServer {
     fn new(py: Python<'_>, facts: &[u8]) -> PyResult<Self> {
         hooks::hooks(py)?;
         let (server, facts) = registration::facts(facts).map_err(|it| raise(&it))?;
-        let limits = Limits::new(facts.max_message, facts.threads);
+        let limits = Limits::new(facts.max_message, facts.threads, facts.io_threads);
         let offers = Arc::new(Offers::new(server));
-        let shared = Mutex::new(Shared {
-            offers,
-            streams: Vec::new(),
-            has_async: false,
-        });
+        let shared = Mutex::new(Shared { offers, sources: Vec::new(), has_async: false });
         Ok(Self { shared, limits })
     }
 
@@ -77,9 +79,7 @@ impl NativeServer {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
         let given = Arc::clone(&handler);
-        self.change(py, Some(kind.list()), is_async, |offers| {
-            kind.add(offers, spec, given)
-        })?;
+        self.change(py, Some(kind.list()), is_async, |offers| kind.add(offers, spec, given))?;
         Ok(Registered(handler))
     }
 
@@ -94,9 +94,7 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| {
-            it.add_completion(target, argument, given)
-        })?;
+        self.change(py, None, is_async, |it| it.add_completion(target, argument, given))?;
         Ok(Registered(handler))
     }
 
@@ -136,15 +134,10 @@ impl NativeServer {
     /// `changes`: new values by their JSON names; null takes a member away.
     fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| {
-            kind.update(it, key, changes)
-        })
+        self.change(py, Some(kind.list()), false, |it| kind.update(it, key, changes))
     }
 
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "that is how they come from Python"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn set_enabled(
         &self,
         py: Python<'_>,
@@ -154,9 +147,7 @@ impl NativeServer {
         enabled: bool,
     ) -> PyResult<()> {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| {
-            kind.set_enabled(it, &keys, &tags, enabled)
-        })
+        self.change(py, Some(kind.list()), false, |it| kind.set_enabled(it, &keys, &tags, enabled))
     }
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
@@ -179,9 +170,7 @@ impl NativeServer {
             variables: None,
             inputs: Inputs::default(),
         };
-        let Dispatch::Run(job) = dispatch(&offers, request, None) else {
-            return None;
-        };
+        let Dispatch::Run(job) = dispatch(&offers, request, None) else { return None };
         let handler = job.handler.downcast::<PyHandler>().ok()?;
         let (invoke, is_async) = handler.target(py);
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
@@ -198,29 +187,68 @@ impl NativeServer {
         context: Py<PyAny>,
     ) -> PyResult<Serving> {
         if fd_in < 0 || fd_out < 0 {
-            return Err(pyo3::exceptions::PyValueError::new_err(
-                "no file descriptor is negative",
-            ));
+            return Err(pyo3::exceptions::PyValueError::new_err("no file descriptor is negative"));
         }
         // SAFETY: they are borrowed for as long as it takes to duplicate them; a closed one is an error of `fcntl`.
         #[expect(unsafe_code, reason = "descriptors come from Python as numbers")]
-        let (input, output) = unsafe {
-            (
-                BorrowedFd::borrow_raw(fd_in),
-                BorrowedFd::borrow_raw(fd_out),
-            )
-        };
+        let (input, output) =
+            unsafe { (BorrowedFd::borrow_raw(fd_in), BorrowedFd::borrow_raw(fd_out)) };
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
         let offers = Arc::clone(&self.lock().offers);
-        let stream = Stream::open(offers, input, output.into(), app, context, self.limits)?;
-        let mut shared = self.lock();
-        shared.streams.retain(|it| it.strong_count() > 0);
-        shared.streams.push(Arc::downgrade(&stream));
-        let missed = Arc::clone(&shared.offers);
-        drop(shared);
-        stream.server.set_offers(missed, Vec::new());
+        let source = Source::frames(offers, input, output.into(), self.limits.line);
+        let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
+        self.keep_informed(&stream.server);
         py.detach(|| Serving::start(stream))
+    }
+
+    /// Listens at an address, and serves whoever connects. `options`: those of HTTP, as JSON. `shares_port`: other
+    /// processes listen there too.
+    #[pyo3(signature = (at, options, app, context, *, shares_port = false))]
+    fn listen(
+        &self,
+        py: Python<'_>,
+        at: &str,
+        options: &[u8],
+        app: Py<PyAny>,
+        context: Py<PyAny>,
+        shares_port: bool,
+    ) -> PyResult<Serving> {
+        let at: Address = at.parse().map_err(|it| raise(&it))?;
+        let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
+        let offers = Arc::clone(&self.lock().offers);
+        let server = EndpointServer::new(offers, options.endpoint(at.endpoint_config()));
+        let source = Source::Peers { server: Arc::clone(&server), mail: None };
+        let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
+        self.keep_informed(&stream.server);
+        py.detach(|| {
+            let options = ListenOptions { shares_port, ..options.listen(self.limits.line) };
+            let threads = self.limits.io_threads;
+            let listener = Listener::start(&at, server, &stream, options, threads);
+            *lock(&stream.listener) = Some(listener.map_err(|it| refused(&it))?);
+            Serving::start(stream)
+        })
+    }
+
+    /// An endpoint whose bytes an event loop moves, at any path. `options`: those of HTTP, as JSON.
+    fn endpoint(&self, options: &[u8]) -> PyResult<Endpoint> {
+        let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
+        let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
+        let config = options.endpoint(anywhere);
+        let offers = Arc::clone(&self.lock().offers);
+        let endpoint = Endpoint::new(EndpointServer::new(offers, config))?;
+        self.keep_informed(endpoint.source());
+        Ok(endpoint)
+    }
+
+    /// Tells subscribers that this resource has changed.
+    fn updated(&self, py: Python<'_>, uri: &str) {
+        self.tell(py, |source| source.updated(uri));
+    }
+
+    /// Tells clients that what this id sent somebody to is finished.
+    fn page_done(&self, py: Python<'_>, page: &str) {
+        self.tell(py, |source| source.page_done(page));
     }
 }
 
@@ -231,10 +259,7 @@ pub(crate) struct Read(Finish);
 
 #[pymethods]
 impl Read {
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "that is how it comes from Python"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "that is how it comes from Python")]
     fn contents(&self, reply: Bound<'_, PyAny>) -> PyResult<String> {
         let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
         match self.0.response(convert::reply(&reply)?) {
@@ -278,19 +303,36 @@ impl NativeServer {
         change(Arc::make_mut(&mut shared.offers)).map_err(|it| raise(&it))?;
         shared.has_async |= is_async;
         let offers = Arc::clone(&shared.offers);
-        let streams: Vec<_> = shared.streams.iter().filter_map(Weak::upgrade).collect();
         drop(shared);
-        if !streams.is_empty() {
+        self.tell(py, |it| it.set_offers(Arc::clone(&offers), list.into_iter().collect()));
+        Ok(())
+    }
+
+    /// Tells everybody who is served.
+    fn tell(&self, py: Python<'_>, tell: impl Fn(&Source) + Send + Sync) {
+        let sources: Vec<_> = self.lock().sources.iter().filter_map(Weak::upgrade).collect();
+        if !sources.is_empty() {
             py.detach(|| {
-                for stream in streams {
-                    stream
-                        .server
-                        .set_offers(Arc::clone(&offers), list.into_iter().collect());
-                    stream.server.try_flush();
+                for source in sources {
+                    tell(&source);
+                    source.try_flush();
                 }
             });
         }
-        Ok(())
+    }
+
+    /// From now on it hears of changes, and of those since it was made.
+    pub(crate) fn keep_informed(&self, source: &Arc<Source>) {
+        let mut shared = self.lock();
+        shared.sources.retain(|it| it.strong_count() > 0);
+        shared.sources.push(Arc::downgrade(source));
+        let missed = Arc::clone(&shared.offers);
+        drop(shared);
+        source.set_offers(missed, Vec::new());
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

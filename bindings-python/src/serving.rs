@@ -6,13 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gudgeon::driver::Backend;
 use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::AsFd;
 
 use crate::{
     error::raise,
+    http_options::seconds,
+    source::Source,
     stream::{Stream, lock},
 };
 
@@ -56,6 +57,24 @@ impl Serving {
     #[getter]
     fn in_flight(&self) -> usize {
         self.stream.server.in_flight()
+    }
+
+    /// Where it listens.
+    #[getter]
+    fn url(&self) -> Option<String> {
+        lock(&self.stream.listener).as_ref().map(|it| it.url().to_owned())
+    }
+
+    /// What whoever runs the server should know of its address.
+    #[getter]
+    fn warning(&self) -> Option<String> {
+        lock(&self.stream.listener).as_ref().and_then(|it| it.warning().map(ToOwned::to_owned))
+    }
+
+    /// The longest message that is taken, in bytes.
+    #[getter]
+    fn max_message(&self) -> usize {
+        self.stream.limits.line
     }
 
     /// Readable when one of the three above may have changed; `clear` it before looking.
@@ -123,17 +142,20 @@ impl Serving {
         self.stream.lane.tasks(py)
     }
 
-    /// Reads nothing more; what is in flight goes on.
+    /// Takes nothing more; what is in flight goes on.
     fn end(&self) {
-        self.stream.end();
+        self.stream.wind_down();
     }
 
     /// Gives up all that is in flight: handlers are cancelled, nothing is answered any more.
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| {
             self.stream.end();
-            let work = self.stream.server.close();
-            self.stream.distribute(work, false);
+            // Peers that come by way of an event loop may go on by way of the next.
+            if !matches!(&*self.stream.server, Source::Peers { mail: Some(_), .. }) {
+                let work = self.stream.server.close();
+                self.stream.distribute(work, false);
+            }
         });
     }
 
@@ -142,6 +164,10 @@ impl Serving {
         py.detach(|| {
             self.stream.end();
             let deadline = Instant::now() + seconds(timeout);
+            let listener = lock(&self.stream.listener).take();
+            if let Some(listener) = listener {
+                listener.stop();
+            }
             self.stream.server.try_flush();
             while self.stream.server.unwritten() > 0 && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
@@ -173,12 +199,12 @@ pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
             stream.end();
             let work = stream.server.close();
             stream.distribute(work, false);
+            let listener = lock(&stream.listener).take();
+            if let Some(listener) = listener {
+                listener.stop();
+            }
             stream.stop_threads();
         }
         open.iter().all(|it| it.join_threads(deadline.saturating_duration_since(Instant::now())))
     })
-}
-
-fn seconds(timeout: f64) -> Duration {
-    Duration::try_from_secs_f64(timeout.max(0.0)).unwrap_or(Duration::from_secs(3600))
 }

@@ -1,11 +1,8 @@
-//! One stream of frames being served: what is under way, and where each handler runs.
+//! One source of calls being served: what is under way, and where each handler runs.
 
 use std::{
     collections::{HashMap, VecDeque},
-    fmt,
-    fs::File,
-    io,
-    os::fd::OwnedFd,
+    fmt, io,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -13,15 +10,18 @@ use std::{
 };
 
 use gudgeon::{
-    driver::{Backend, StreamServer, Work},
-    framing::{DEFAULT_LINE_LIMIT, LineDecoder},
-    router::{Failure, Offers, Reply},
+    driver::{Shell, Work},
+    framing::DEFAULT_LINE_LIMIT,
+    router::{Failure, Reply},
     service::Run,
     session::{CallId, server::CallContext},
 };
-use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
+use pyo3::prelude::*;
 
-use crate::{asking::Waiting, handler::PyHandler, hooks, lane::Lane, waker::Waker};
+use crate::{
+    asking::Waiting, handler::PyHandler, hooks, lane::Lane, listening::Listener,
+    session_values::SessionValues, source::Source, waker::Waker,
+};
 
 /// Workers for slow `def` handlers, unless the user says otherwise.
 const THREADS: usize = 32;
@@ -30,32 +30,35 @@ const THREADS: usize = 32;
 pub(crate) struct Limits {
     pub(crate) line: usize,
     pub(crate) threads: usize,
+    pub(crate) io_threads: usize,
 }
 
 /// Shared by the pool's threads, the event loop's lane and whatever handlers hold.
 pub(crate) struct Stream {
-    pub(crate) server: Arc<StreamServer>,
+    pub(crate) server: Arc<Source>,
     /// The Python server whose handlers these are.
     pub(crate) app: Py<PyAny>,
     /// The `contextvars.Context` that every call gets a copy of.
     pub(crate) context: Py<PyAny>,
     pub(crate) limits: Limits,
-    pub(crate) input: OwnedFd,
-    pub(crate) decoder: Mutex<LineDecoder>,
     pub(crate) pool: Mutex<Pool>,
     /// Followers wait here, and who waits for threads to end.
     pub(crate) pool_changed: Condvar,
     pub(crate) monitor: Condvar,
-    /// Wakes the leader out of its poll.
+    /// Wakes the leader out of its poll, where it reads.
     pub(crate) leader: Waker,
+    /// Wakes the leader where there is nothing to read.
+    pub(crate) job_came: Condvar,
     /// Wakes who waits for this stream to end, or for its wish of an event loop.
     pub(crate) status: Waker,
     pub(crate) lane: Lane,
     pub(crate) ended: AtomicBool,
     flights: Mutex<HashMap<CallId, Flight>>,
+    /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
-    /// What handlers keep for the length of a session.
-    pub(crate) session: PyOnceLock<Py<PyDict>>,
+    pub(crate) sessions: SessionValues,
+    /// What brings the calls, where that is ours.
+    pub(crate) listener: Mutex<Option<Listener>>,
 }
 
 /// Threads and the jobs they share.
@@ -75,6 +78,8 @@ pub(crate) struct Pool {
     pub(crate) threads: usize,
     pub(crate) idle: usize,
     pub(crate) monitor_sleeps: bool,
+    /// The leader waits for a job.
+    pub(crate) leader_sleeps: bool,
     pub(crate) stopped: bool,
 }
 
@@ -96,40 +101,43 @@ struct Flight {
 }
 
 impl Limits {
-    pub(crate) fn new(line: Option<usize>, threads: Option<usize>) -> Self {
+    pub(crate) fn new(
+        line: Option<usize>,
+        threads: Option<usize>,
+        io_threads: Option<usize>,
+    ) -> Self {
         Self {
             line: line.unwrap_or(DEFAULT_LINE_LIMIT),
             threads: threads.unwrap_or(THREADS).max(1),
+            io_threads: io_threads.unwrap_or(1).max(1),
         }
     }
 }
 
 impl Stream {
     pub(crate) fn open(
-        offers: Arc<Offers>,
-        input: OwnedFd,
-        output: File,
+        server: Arc<Source>,
         app: Py<PyAny>,
         context: Py<PyAny>,
         limits: Limits,
     ) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
-            server: StreamServer::new(offers, output),
+            server,
             app,
             context,
             limits,
-            input,
-            decoder: Mutex::new(LineDecoder::new(limits.line)),
             pool: Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() }),
             pool_changed: Condvar::new(),
             monitor: Condvar::new(),
             leader: Waker::new()?,
+            job_came: Condvar::new(),
             status: Waker::new()?,
             lane: Lane::new()?,
             ended: AtomicBool::new(false),
             flights: Mutex::default(),
             waiting: Waiting::default(),
-            session: PyOnceLock::new(),
+            sessions: SessionValues::default(),
+            listener: Mutex::default(),
         }))
     }
 
@@ -137,11 +145,27 @@ impl Stream {
         lock(&self.pool)
     }
 
+    /// Asks for the end in good order, which may take a while where others bring the calls.
+    pub(crate) fn wind_down(self: &Arc<Self>) {
+        match &*lock(&self.listener) {
+            Some(listener) => listener.end(self),
+            None => self.end(),
+        }
+    }
+
     /// Nothing more is read.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
-        self.leader.wake();
+        self.wake_leader();
         self.status.wake();
+    }
+
+    /// There is something to do for the leader that it does not know of.
+    pub(crate) fn wake_leader(&self) {
+        match &*self.server {
+            Source::Frames(_) => self.leader.wake(),
+            Source::Peers { .. } => self.job_came.notify_all(),
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -164,6 +188,11 @@ impl Stream {
         }
         if !work.reports.is_empty() {
             Python::attach(|py| hooks::report(py, &work.reports));
+        }
+        if work.wake.is_some()
+            && let Source::Peers { mail: Some(mail), .. } = &*self.server
+        {
+            mail.sound_alarm();
         }
     }
 
@@ -189,8 +218,14 @@ impl Stream {
                 pool.inline.push_back(job);
             }
         }
-        if !from_leader {
-            self.leader.wake();
+        match &*self.server {
+            Source::Frames(_) if !from_leader => self.leader.wake(),
+            Source::Peers { .. } if pool.leader_sleeps && !pool.inline.is_empty() => {
+                // Whoever else comes before it is awake need not wake it again.
+                pool.leader_sleeps = false;
+                self.job_came.notify_one();
+            }
+            _ => (),
         }
     }
 
@@ -219,6 +254,16 @@ impl Stream {
         if self.has_ended() {
             self.status.wake();
         }
+    }
+}
+
+/// What moves the bytes of peers, on threads of its own, hands calls to a stream.
+#[derive(Debug)]
+pub(crate) struct Feed(pub(crate) Arc<Stream>);
+
+impl Shell for Feed {
+    fn run(&self, work: Work) {
+        self.0.distribute(work, false);
     }
 }
 

@@ -25,9 +25,13 @@ class Lifespan:
         self._users += 1
         if self._users > 1:
             return
-        manager = self._prepared()
-        if manager is not None:
-            self.value = manager.__enter__()
+        try:
+            manager = self._prepared()
+            if manager is not None:
+                self.value = manager.__enter__()
+        except BaseException:
+            self.forget()
+            raise
         for mounted in self._mounted():
             mounted.enter()
 
@@ -43,11 +47,15 @@ class Lifespan:
         self._users += 1
         if self._users > 1:
             return
-        manager = self._prepared()
-        if hasattr(manager, "__aenter__"):
-            self.value = await manager.__aenter__()
-        elif manager is not None:
-            self.value = manager.__enter__()
+        try:
+            manager = self._prepared()
+            if hasattr(manager, "__aenter__"):
+                self.value = await manager.__aenter__()
+            elif manager is not None:
+                self.value = manager.__enter__()
+        except BaseException:
+            self.forget()
+            raise
         for mounted in self._mounted():
             await mounted.aenter()
 
@@ -65,6 +73,11 @@ class Lifespan:
         if self._users:
             self._users = 1
             await self.aexit()
+
+    def forget(self) -> None:
+        """One user less; what the last would have to leave can't be left any more."""
+        if self._left():
+            self._manager = self.value = None
 
     def _left(self) -> bool:
         self._users = max(0, self._users - 1)

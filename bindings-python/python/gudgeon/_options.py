@@ -50,7 +50,7 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         value = options.get(name)
         if value is not None and not (isinstance(value, (int, float)) and value >= 0):
             raise ValueError(f"{place}: {name}= is a number of seconds, not {value!r}")
-    for name in ("concurrency", "page_size", "threads", "max_message"):
+    for name in ("concurrency", "page_size", "threads", "io_threads", "max_message"):
         value = options.get(name)
         if value is not None and not (isinstance(value, int) and value > 0):
             raise ValueError(f"{place}: {name}= is a whole number above 0, not {value!r}")
@@ -86,6 +86,7 @@ def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "dialects",
         "max_message",
         "threads",
+        "io_threads",
     )
     out = {camel(key): options[key] for key in said if options.get(key) is not None}
     if options.get("list_ttl") is not None:

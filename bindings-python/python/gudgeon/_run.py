@@ -1,4 +1,4 @@
-"""`app.run()`: a process that serves standard input and output, from its signals to its exit."""
+"""`app.run()`: a process that serves, from its signals to its exit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from ._serving import serve_blocking
+from ._serving import on_descriptors, serve_blocking
 
 
 def run_stdio(app: Any) -> None:
@@ -19,16 +19,28 @@ def run_stdio(app: Any) -> None:
     if reconfigure is not None:
         reconfigure(line_buffering=True)
     with Signals() as signals:
-        serve_blocking(app, fd_in, fd_out, signals=signals)
+        serve_blocking(app, on_descriptors(fd_in, fd_out), signals=signals)
     os.close(fd_in)
     os.close(fd_out)
     _leave_in_the_end()
 
 
-class Signals:
-    """SIGTERM and Ctrl-C ask for the end; the second one forces it."""
+def run_at(app: Any, start: Any, opened: Any, *, is_worker: bool = False) -> None:
+    """Serves peers that connect; returns when a signal came and what was in flight is answered."""
+    with Signals(passes_interrupts=is_worker) as signals:
+        serve_blocking(app, start, grace=0.0, signals=signals, opened=opened)
+    _leave_in_the_end()
 
-    def __init__(self) -> None:
+
+class Signals:
+    """SIGTERM and Ctrl-C ask for the end; the second one forces it.
+
+    Args:
+        passes_interrupts: Ctrl-C is left to somebody else, who was told as well.
+    """
+
+    def __init__(self, *, passes_interrupts: bool = False) -> None:
+        self._passes_interrupts = passes_interrupts
         self._asked = False
         self._before: dict[int, Any] = {}
         self._pipe: tuple[int, int] | None = None
@@ -45,7 +57,8 @@ class Signals:
         # A signal may reach any thread; the byte in the pipe wakes the one that waits.
         self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._handle)
+            passes = self._passes_interrupts and number == signal.SIGINT
+            self._before[number] = signal.signal(number, signal.SIG_IGN if passes else self._handle)
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -1,28 +1,37 @@
-"""Serving one stream: until its input ends; then the calls in flight get some time, then the rest is cancelled."""
+"""Serving one source of calls until it ends; then the calls in flight get some time, then the rest is cancelled."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 GRACE = 3.0  # seconds for calls in flight when the input has ended
 CLEANUP = 1.0  # seconds for cancelled handlers to clean up
 
+Start = Callable[[Any, Any], Any]
 
-def serve_blocking(app: Any, fd_in: int, fd_out: int, *, signals: Any = None, opened: Any = None) -> None:
-    """Serves on this thread's time: an event loop is made where a handler needs one, also when it comes later."""
+
+def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
+    """Serves on this thread's time: an event loop is made where a handler needs one, also when it comes later.
+
+    Args:
+        start: `(app, context)` → what serves.
+        grace: Seconds for calls in flight when it has ended.
+    """
     if app._native.has_async or app._lifespan.is_async:
-        _run_loop(_serve(app, fd_in, fd_out, signals, opened))
+        _run_loop(serve(app, start, grace=grace, signals=signals, opened=opened))
         return
     app._lifespan.enter()
     try:
-        serving = app._native.serve(fd_in, fd_out, app, copy_context())
+        serving = start(app, copy_context())
         try:
             if opened is not None:
                 opened(serving)
-            if not _wait(serving, signals):
-                _run_loop(_on_loop(serving, signals))
+            if not _wait(serving, grace, signals):
+                _run_loop(_on_loop(serving, grace, signals))
         finally:
             serving.cancel()
             serving.stop(CLEANUP)
@@ -36,7 +45,7 @@ def _run_loop(coroutine: Any) -> None:
     asyncio.run(coroutine)
 
 
-def _wait(serving: Any, signals: Any) -> bool:
+def _wait(serving: Any, grace: float, signals: Any) -> bool:
     """Waits for the end and for the calls in flight; False when an event loop is wanted instead."""
     deadline = None
     other = None if signals is None else signals.fileno()
@@ -45,7 +54,7 @@ def _wait(serving: Any, signals: Any) -> bool:
             return False
         if serving.ended:
             now = time.monotonic()
-            deadline = deadline or now + GRACE
+            deadline = deadline or now + grace
             if not serving.in_flight or now >= deadline:
                 return True
         serving.wait(None if deadline is None else deadline - time.monotonic(), other)
@@ -61,20 +70,26 @@ async def serve_stdio(app: Any) -> None:
 
     fd_in, fd_out = take_stdio()
     try:
-        await _serve(app, fd_in, fd_out)
+        await serve(app, on_descriptors(fd_in, fd_out))
     finally:
         os.close(fd_in)
         os.close(fd_out)
 
 
-async def _serve(app: Any, fd_in: int, fd_out: int, signals: Any = None, opened: Any = None) -> None:
+def on_descriptors(fd_in: int, fd_out: int) -> Start:
+    """Starts to serve one stream of frames; the descriptors are duplicated."""
+    return lambda app, context: app._native.serve(fd_in, fd_out, app, context)
+
+
+async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
+    """Serves on the running loop; what is given is as for `serve_blocking`."""
     await app._lifespan.aenter()
     try:
-        serving = app._native.serve(fd_in, fd_out, app, copy_context())
+        serving = start(app, copy_context())
         try:
             if opened is not None:
                 opened(serving)
-            await _on_loop(serving, signals)
+            await _on_loop(serving, grace, signals)
         finally:
             serving.cancel()
             # The rest is written by a thread of its own; a handler that does not come back is not waited for.
@@ -83,11 +98,9 @@ async def _serve(app: Any, fd_in: int, fd_out: int, signals: Any = None, opened:
         await app._lifespan.aexit()
 
 
-async def _on_loop(serving: Any, signals: Any = None) -> None:
-    """Runs `async def` handlers on this loop until the stream is over."""
+async def _on_loop(serving: Any, grace: float, signals: Any = None) -> None:
+    """Runs `async def` handlers on this loop until it is over."""
     import asyncio
-    import sys
-    from functools import partial
 
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
@@ -107,22 +120,43 @@ async def _on_loop(serving: Any, signals: Any = None) -> None:
             pass
         changed.clear()
 
-    eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
-    task: Any = asyncio.Task  # `eager_start` came with Python 3.12
-    spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
     loop.add_reader(serving.fileno(), on_status)
-    loop.add_reader(serving.lane_fileno(), serving.drain)
     if signals is not None:
         loop.add_reader(signals.fileno(), on_signal)
-    serving.attach(spawn, partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle))
+    lane = Lane(serving, loop)
     try:
         while not serving.ended:
             await wait(None)
-        deadline = loop.time() + GRACE
+        deadline = loop.time() + grace
         while serving.in_flight and loop.time() < deadline:
             await wait(deadline - loop.time())
     finally:
         loop.remove_reader(serving.fileno())
+        await lane.close()
+        if signals is not None:
+            loop.remove_reader(signals.fileno())
+
+
+class Lane:
+    """The way of `async def` handlers to an event loop."""
+
+    def __init__(self, serving: Any, loop: Any) -> None:
+        import asyncio
+        import sys
+
+        self._serving = serving
+        self._loop = loop
+        eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
+        task: Any = asyncio.Task  # `eager_start` came with Python 3.12
+        spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
+        loop.add_reader(serving.lane_fileno(), serving.drain)
+        serving.attach(spawn, partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle))
+
+    async def close(self) -> None:
+        """Cancels the handlers that still run, and gives them time to clean up."""
+        import asyncio
+
+        serving = self._serving
         serving.drain()
         tasks = serving.tasks()
         serving.cancel()
@@ -130,9 +164,7 @@ async def _on_loop(serving: Any, signals: Any = None) -> None:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=CLEANUP)
-        loop.remove_reader(serving.lane_fileno())
-        if signals is not None:
-            loop.remove_reader(signals.fileno())
+        self._loop.remove_reader(serving.lane_fileno())
         serving.flush()
         serving.detach()
 
@@ -150,7 +182,7 @@ class Served:
         import asyncio
 
         opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._runner = asyncio.ensure_future(_serve(self._app, fd, fd, None, opened.set_result))
+        self._runner = asyncio.ensure_future(serve(self._app, on_descriptors(fd, fd), opened=opened.set_result))
         await asyncio.wait([opened, self._runner], return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
             await self._runner
@@ -176,7 +208,7 @@ class Served:
 
         def run() -> None:
             try:
-                serve_blocking(self._app, fd, fd, opened=opened)
+                serve_blocking(self._app, on_descriptors(fd, fd), opened=opened)
             except BaseException as error:
                 failed.append(error)
             finally:

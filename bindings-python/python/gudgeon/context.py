@@ -44,9 +44,9 @@ class _Facts:
         return self._call.request_id
 
     @property
-    def session_id(self) -> None:
-        """The legacy HTTP session's id; None over stdio and in memory."""
-        return None
+    def session_id(self) -> Any:
+        """The legacy HTTP session's id; None from 2026-07-28 on, over stdio and in memory."""
+        return self._call.session_id
 
     @property
     def revision(self) -> Any:
@@ -55,8 +55,11 @@ class _Facts:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The HTTP request's headers; empty over stdio and in memory."""
-        return {}
+        """The HTTP request's headers, by their names in any case; empty over stdio and in memory.
+
+        What came several times is joined by commas.
+        """
+        return self._once("headers", self._read_headers)  # type: ignore[no-any-return]
 
     @property
     def principal(self) -> None:
@@ -108,6 +111,11 @@ class _Facts:
         """
         return answer_to(question, self._call)
 
+    def _read_headers(self) -> Mapping[str, str]:
+        from ._headers import Headers
+
+        return Headers(self._call.headers)
+
     def _read_client(self) -> Any:
         from .types import ClientInfo
 
@@ -122,8 +130,12 @@ class _Facts:
             data = {"message": data, **extra}
         self._call.log(level, logger, encode(data))
 
-    def _no_stream(self) -> NotSupported:
-        return NotSupported("close_stream is for legacy HTTP: this connection has no stream to close")
+    def _close_stream(self, retry: float | None) -> None:
+        if self._call.session_id is None:
+            raise NotSupported("close_stream is for legacy HTTP: this connection has no stream to close")
+        if retry is not None and not retry >= 0:
+            raise ValueError(f"close_stream: retry= is a number of seconds, not {retry!r}")
+        self._call.close_stream(retry)
 
 
 class Context(_Facts):
@@ -287,10 +299,16 @@ class Context(_Facts):
         return Asking("read_resource", run)
 
     def close_stream(self, *, retry: float | None = None) -> Any:
-        """Legacy HTTP: lets the client poll after `retry` seconds. Elsewhere it raises NotSupported."""
+        """Legacy HTTP: ends the stream, and lets the client come back for the answer after `retry` seconds.
+
+        Raises:
+            NotSupported: The call came in another way.
+
+        Spec: Base Protocol › Transports › Streamable HTTP (2025-11-25), "Sending Messages to the Server".
+        """
 
         async def run() -> Any:
-            raise self._no_stream()
+            self._close_stream(retry)
 
         return Asking("close_stream", run)
 
@@ -388,8 +406,8 @@ class SyncContext(_Facts):
         return _contents(read, invoke(raw, self._call))
 
     def close_stream(self, *, retry: float | None = None) -> None:
-        """Legacy HTTP: lets the client poll; the answer waits in the event store."""
-        raise self._no_stream()
+        """Legacy HTTP: ends the stream, and lets the client come back for the answer; as in `Context.close_stream`."""
+        self._close_stream(retry)
 
     def _one(self, question: Any) -> Any:
         return ask_now([question], self._call)[0]

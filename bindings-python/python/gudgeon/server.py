@@ -16,7 +16,6 @@ from ._plan import UNSET, Plan, make_plan
 from ._plan_depends import Overrides
 from ._registration import Registration
 from ._registry import Registry
-from .errors import NotSupported
 
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -42,6 +41,7 @@ class Server:
         list_ttl: Seconds that a client may keep a list (2026-07-28). Default: it asks again.
         max_message: Bytes a message may have. Default 16 MiB.
         threads: Threads for `def` handlers that are slow.
+        io_threads: Threads that move the bytes of a server at an address. Default 1.
 
     Raises:
         TypeError: The name is no text, or there is no such option.
@@ -70,6 +70,7 @@ class Server:
         self._mounted: list[tuple[str, Server]] = []
         self._parents: list[tuple[str, Server]] = []
         self._threads: Any = None
+        self._asgi_apps: list[Any] = []
         self.tools: Registry[Any] = Registry(self, "tools", "Tool")
         self.resources: Registry[Any] = Registry(self, "resources", "Resource")
         self.resource_templates: Registry[Any] = Registry(self, "templates", "ResourceTemplate")
@@ -308,45 +309,134 @@ class Server:
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
     def notify_updated(self, uri: str, /) -> None:
-        """Tells who subscribed to this resource that it changed. Over stdio nobody can: then it does nothing."""
+        """Tells who subscribed to this resource that it changed. Spec: Server Features › Resources › Subscriptions."""
         if not isinstance(uri, str):
             raise TypeError(f"notify_updated takes a URI, not {type(uri).__name__}")
+        self._native.updated(uri)
 
     def notify_url_done(self, elicitation_id: str, /) -> None:
         """Tells the client that what `elicit_url` sent somebody to is finished."""
         if not isinstance(elicitation_id, str):
             raise TypeError(f"notify_url_done takes an elicitation's id, not {type(elicitation_id).__name__}")
+        self._native.page_done(elicitation_id)
 
     # ── running ──────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Any) -> None:
-        """Serves over stdio until the client is gone or a signal comes; then calls in flight get 3 seconds.
+        """Serves until a signal comes (SIGTERM, Ctrl-C), or, over stdio, until the client is gone.
 
-        stdout belongs to the protocol: what is printed goes to stderr. Any other address raises NotSupported. Spec:
-        Base Protocol › Transports › stdio.
+        Nothing new is taken then, what is in flight is answered, and this returns. Over stdio, stdout belongs to the
+        protocol: what is printed goes to stderr.
+
+        Args:
+            at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (WebSocket is there too), "https://…" with `tls`,
+                "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 lets the system choose.
+            workers: Processes that share the port. A session of the legacy era lives in one of them: they suit
+                clients from 2026-07-28 on, or a balancer that knows sessions.
+            public_url: What clients call the server behind a proxy: decides `Host` and `Origin`.
+            allowed_origins, allowed_hosts: Others that may call, such as "https://example.org" and "example.org".
+            cors: True, or the origins whose pages may read the answers. Default False.
+            legacy_sse: Whether the pair of 2024-11-05 is served at `/sse`. Default False.
+            max_body: Bytes of a request's body. Default 4 MiB.
+            max_headers: Bytes of a request's head. Default 64 KiB.
+            max_sessions, max_streams, max_in_flight: Sessions, streams of one, requests at once. Defaults 10,000,
+                16 and 1,000; over them the answer is 503.
+            header_timeout, idle_timeout: Seconds for a request's head, and for a connection without a request.
+                Defaults 10 and 60.
+            session_idle: Seconds after which a silent session ends. Default 1800.
+            keep_alive: Seconds between two comments on a quiet stream. Default 15.
+            event_store: Whether streams of legacy sessions can be resumed. Default True.
+            tls: The files with the certificate chain and its key.
+            shutdown_grace: Seconds for calls in flight at the end. Default 10; over stdio it is 3.
+
+        Raises:
+            TypeError, ValueError: The address or an option can't be meant.
+            OSError: Nothing can listen there.
+
+        Spec: Base Protocol › Transports.
         """
-        _only_stdio(at, http, workers)
-        from ._run import run_stdio
+        if at == "stdio":
+            _no_options(http, workers)
+            from ._run import run_stdio
 
-        run_stdio(self)
+            run_stdio(self)
+            return
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"run(): workers= is a whole number above 0, not {workers!r}")
+        from ._listening import run_address
+
+        run_address(self, _address(at, "run"), http, workers)
 
     async def serve(self, at: Any = "stdio", /, **http: Any) -> None:
-        """`run` inside an event loop that runs already; cancelling it stops the server."""
-        _only_stdio(at, http)
-        from ._serving import serve_stdio
+        """`run` inside an event loop that runs already; cancelling it ends the server in good order.
 
-        await serve_stdio(self)
+        Args:
+            at: As for `run`, or a `Transport` of your own: served until `receive()` gives None.
+            http: As for `run`.
+        """
+        if at == "stdio":
+            _no_options(http)
+            from ._serving import serve_stdio
+
+            await serve_stdio(self)
+        elif isinstance(at, str):
+            from ._listening import serve_address
+
+            await serve_address(self, at, http)
+        else:
+            _no_options(http)
+            from ._hosting import serve_wire
+
+            await serve_wire(self, at)
 
     def listen(self, at: str, /, **http: Any) -> AbstractAsyncContextManager[Any]:
-        """Serves at an address inside an `async with` block. Only stdio is served: it raises NotSupported."""
-        raise _no_http(at)
+        """Serves at an address inside an `async with` block, which gives a `Listening` with the `url`.
+
+        Args:
+            at, http: As for `run`.
+
+        >>> import asyncio
+        >>> from gudgeon import Client, Server
+        >>> app = Server("shelf")
+        >>> @app.tool
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> async def main() -> int:
+        ...     async with app.listen("http://127.0.0.1:0/mcp") as here, Client(here.url) as client:
+        ...         return (await client.call_tool("add", {"a": 1, "b": 2})).data
+        >>> asyncio.run(main())
+        3
+        """
+        from ._listening import listening
+
+        return listening(self, _address(at, "listen"), http)
 
     def asgi(self, **http: Any) -> Callable[..., Coroutine[Any, Any, None]]:
-        """This server as an ASGI app. Without HTTP there is none: it raises NotSupported."""
-        raise _no_http("ASGI")
+        """This server as an ASGI app, to be mounted anywhere: alone, or in Starlette, FastAPI, Django.
+
+        `async def` handlers run on the host's event loop, `def` ones on threads of the server's own. `lifespan=` is
+        entered when the host sends ASGI's startup, else at the first request, and left at shutdown, with the event
+        loop, or by `aclose()`. Hosts wait for open streams before they send the shutdown: set their time limit for it
+        (uvicorn: `timeout_graceful_shutdown`).
+
+        Args:
+            http: As for `run`, but what is about connections: these are the host's. Whether a request came over
+                loopback says the scope's `server`.
+
+        >>> from gudgeon import Server
+        >>> app = Server("shelf")
+        >>> asgi = app.asgi(public_url="https://example.org/mcp")  # uvicorn module:asgi
+        """
+        from ._asgi import AsgiApp
+
+        asgi = AsgiApp(self, http)
+        self._asgi_apps.append(asgi)
+        return asgi
 
     async def aclose(self) -> None:
-        """Leaves the lifespan of a mounted server; twice is fine."""
+        """Ends what `asgi()` serves and leaves the lifespan; twice is fine, and a later request begins anew."""
+        for asgi in self._asgi_apps:
+            await asgi.aclose()
         await self._lifespan.aclose()
 
     # ── within the package ───────────────────────────────────────────────────────────────────────────
@@ -490,14 +580,15 @@ class Server:
         return self._threads
 
 
-def _only_stdio(at: Any, http: Mapping[str, Any], workers: int = 1) -> None:
-    if at != "stdio":
-        raise _no_http(at)
+def _no_options(http: Mapping[str, Any], workers: int = 1) -> None:
     if http or workers != 1:
-        raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio takes no options")
+        raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio and a Transport take no options")
 
 
-def _no_http(at: Any) -> NotSupported:
-    return NotSupported(
-        f"this version serves stdio, not {at!r}", hint="app.run() serves stdio; put a stdio-to-HTTP gateway before it"
-    )
+def _address(at: Any, method: str) -> str:
+    if not isinstance(at, str):
+        raise TypeError(
+            f"{method} takes an address such as 'http://127.0.0.1:8000/mcp', not {type(at).__name__}; "
+            "`await app.serve(…)` takes a Transport too"
+        )
+    return at

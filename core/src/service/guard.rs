@@ -19,11 +19,19 @@ const ANY: HeaderValue = HeaderValue::from_static("*");
 pub struct GuardConfig {
     /// What clients call the server, where that is not its address: behind a proxy.
     pub public_url: Option<String>,
-    /// Whether only programs on this machine reach the server: then web pages are the only strangers.
+    /// Whether only programs on this machine reach the server: then web pages are the only strangers. A request's own
+    /// [`Arrival`] knows better.
     pub bind_is_loopback: bool,
     pub allowed_origins: Vec<String>,
     pub allowed_hosts: Vec<String>,
     pub cors: Cors,
+}
+
+/// How a request came, where whoever hands it on knows: an extension of its head.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Over this machine's own interface.
+    pub via_loopback: bool,
 }
 
 /// Which web pages may read the answers.
@@ -114,10 +122,12 @@ impl Guard {
     /// Whether this request may be served.
     pub(super) fn check(&self, head: &Parts) -> Result<(), Refusal> {
         let hosts = hosts(head);
-        self.check_host(&hosts)?;
+        let arrival = head.extensions.get::<Arrival>();
+        let is_loopback = arrival.map_or(self.is_loopback, |it| it.via_loopback);
+        self.check_host(&hosts, is_loopback)?;
         for origin in head.headers.get_all(header::ORIGIN) {
             let text = origin.to_str().unwrap_or_default();
-            if !self.lets_in(text, &hosts) {
+            if !self.lets_in(text, &hosts, is_loopback) {
                 return Err(Refusal::of(
                     StatusCode::FORBIDDEN,
                     &format!(
@@ -163,12 +173,12 @@ impl Guard {
         }
     }
 
-    fn check_host(&self, hosts: &[Option<Host>]) -> Result<(), Refusal> {
-        if !self.is_loopback && self.hosts.is_empty() {
+    fn check_host(&self, hosts: &[Option<Host>], is_loopback: bool) -> Result<(), Refusal> {
+        if !is_loopback && self.hosts.is_empty() {
             return Ok(());
         }
         let is_served =
-            |host: &Host| (self.is_loopback && host.is_loopback()) || self.hosts.contains(host);
+            |host: &Host| (is_loopback && host.is_loopback()) || self.hosts.contains(host);
         if !hosts.is_empty() && hosts.iter().all(|it| it.as_ref().is_some_and(is_served)) {
             return Ok(());
         }
@@ -186,7 +196,7 @@ impl Guard {
         ))
     }
 
-    fn lets_in(&self, text: &str, hosts: &[Option<Host>]) -> bool {
+    fn lets_in(&self, text: &str, hosts: &[Option<Host>], is_loopback: bool) -> bool {
         if self.origins.contains(&normal_origin(text)) {
             return true;
         }
@@ -198,7 +208,7 @@ impl Guard {
         if !matches!(&*origin.scheme, "http" | "https") {
             return false;
         }
-        if self.is_loopback {
+        if is_loopback {
             return origin.host.is_loopback();
         }
         let own = Some(origin.host.without_default_port());

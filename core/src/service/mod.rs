@@ -23,7 +23,7 @@ pub use self::endpoint::{
     ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     Refused,
 };
-pub use self::guard::{Cors, GuardConfig};
+pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::sealing::Start;
 use crate::{
     error::Fault,

@@ -1,0 +1,122 @@
+"""An endpoint whose bytes the running event loop moves: behind an ASGI server, or a wire of the user's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from typing import Any
+
+from ._serving import CLEANUP, GRACE, Lane
+
+
+class Hosting:
+    """One event loop that serves an endpoint: its timer, and what wakes it."""
+
+    def __init__(self, app: Any, endpoint: Any) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.endpoint = endpoint
+        self.serving = endpoint.serve(app._native, app, copy_context())
+        self._timer: asyncio.TimerHandle | None = None
+        self._lane = Lane(self.serving, self.loop)
+        self.loop.add_reader(endpoint.fileno(), self._on_mail)
+        # Whatever fell due while no loop was there.
+        endpoint.tick()
+
+    async def close(self) -> None:
+        """The loop serves no longer. The endpoint and its sessions stay."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._lane.close()
+        self.loop.remove_reader(self.endpoint.fileno())
+        self.serving.stop(CLEANUP)
+
+    def abandon(self) -> None:
+        """The loop is gone without a word."""
+        self.serving.detach()
+        self.serving.stop(0.0)
+
+    def _on_mail(self) -> None:
+        for future in self.endpoint.collect():
+            loop = future.get_loop()
+            if loop is self.loop:
+                resolve(future)
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(resolve, future)
+        delay = self.endpoint.alarm()
+        if delay is not None:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self.loop.call_later(delay, self.endpoint.tick)
+
+
+def resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def send_all(connection: Any, send: Callable[[bytes], Awaitable[Any]]) -> None:
+    """Sends what a connection has to say until it is to be closed."""
+    loop = asyncio.get_running_loop()
+    while True:
+        messages = connection.take()
+        for message in messages:
+            if message is None:
+                return
+            await send(message)
+        if not messages:
+            future = loop.create_future()
+            if connection.wait(future):
+                await future
+
+
+async def serve_wire(app: Any, wire: Any) -> None:
+    """Serves a wire of the user's own until it ends; then calls in flight get some time."""
+    for name in ("receive", "send", "close"):
+        if not callable(getattr(wire, name, None)):
+            raise TypeError(
+                f"serve takes 'stdio', an address such as 'http://127.0.0.1:8000/mcp', or a Transport with receive, "
+                f"send and close; {type(wire).__name__} has no {name}()"
+            )
+    await app._lifespan.aenter()
+    try:
+        hosting = Hosting(app, app._native.endpoint(b"{}"))
+        try:
+            await _carry(hosting, wire)
+        finally:
+            hosting.endpoint.close()
+            await hosting.close()
+    finally:
+        await app._lifespan.aexit()
+
+
+async def _carry(hosting: Hosting, wire: Any) -> None:
+    connection = hosting.endpoint.connect()
+    receiving = asyncio.ensure_future(_receive_all(hosting, connection, wire))
+    sending = asyncio.ensure_future(send_all(connection, wire.send))
+    try:
+        await asyncio.wait([receiving, sending], return_when=asyncio.FIRST_COMPLETED)
+        if receiving.done():
+            deadline = hosting.loop.time() + GRACE
+            while hosting.serving.in_flight and hosting.loop.time() < deadline and not sending.done():
+                await asyncio.wait([sending], timeout=0.01)
+            # What was said last is on its way.
+            await asyncio.sleep(0)
+    finally:
+        connection.hang_up()
+        for task in (receiving, sending):
+            task.cancel()
+        results = await asyncio.gather(receiving, sending, return_exceptions=True)
+        await wire.close()
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+
+
+async def _receive_all(hosting: Hosting, connection: Any, wire: Any) -> None:
+    limit = hosting.serving.max_message
+    while (message := await wire.receive()) is not None:
+        if len(message) > limit:
+            connection.too_long(limit)
+        else:
+            connection.message(message)

@@ -1,0 +1,111 @@
+"""Serving whoever connects to an address."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ._http import checked
+from ._names import Listening
+from ._serving import Start, serve
+
+
+def at_address(at: str, options: Mapping[str, Any], place: str) -> Start:
+    """Starts to listen. TypeError and ValueError name the option, OSError says why nothing can listen there."""
+    said = checked(options, place)
+    return lambda app, context: app._native.listen(at, said, app, context)
+
+
+def _sharing(url: str, said: bytes) -> Start:
+    return lambda app, context: app._native.listen(url, said, app, context, shares_port=True)
+
+
+def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> None:
+    """`app.run` at an address."""
+    from ._run import run_at
+
+    start = at_address(at, options, "run()")
+    if workers == 1:
+        run_at(app, start, lambda serving: _announce(app, serving))
+        return
+    from ._workers import run_workers
+
+    said = checked(options, "run()")
+
+    def run(url: str, opened: Any) -> None:
+        # A terminal sends Ctrl-C to all: the parent passes on that it is the end.
+        run_at(app, _sharing(url, said), opened, is_worker=True)
+
+    run_workers(app, at, workers, run)
+
+
+async def serve_address(app: Any, at: str, options: Mapping[str, Any]) -> None:
+    """`app.serve` at an address: cancelled once, it ends in good order."""
+    import asyncio
+
+    opened: list[Any] = []
+
+    def on_open(serving: Any) -> None:
+        _warn(serving)
+        opened.append(serving)
+
+    start = at_address(at, options, "serve()")
+    serving = asyncio.ensure_future(serve(app, start, grace=0.0, opened=on_open))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        if serving.done():
+            raise
+        for it in opened:
+            it.end()
+        if not opened:
+            serving.cancel()
+        await serving
+        raise
+
+
+@asynccontextmanager
+async def listening(app: Any, at: str, options: Mapping[str, Any]) -> AsyncGenerator[Listening]:
+    """`app.listen`."""
+    import asyncio
+
+    opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    start = at_address(at, options, "listen()")
+    task = asyncio.ensure_future(serve(app, start, grace=0.0, opened=opened.set_result))
+    try:
+        await asyncio.wait([opened, task], return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            await task
+        _warn(opened.result())
+        here = _Here(opened.result(), task)
+        yield here
+        await here.close()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+class _Here(Listening):
+    def __init__(self, serving: Any, task: Any) -> None:
+        self.url = serving.url
+        self._serving = serving
+        self._task = task
+
+    async def close(self) -> None:
+        self._serving.end()
+        await self._task
+
+
+def _announce(app: Any, serving: Any) -> None:
+    _warn(serving)
+    print(f"{app.name or 'gudgeon'}: {serving.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+
+
+def _warn(serving: Any) -> None:
+    if serving.warning is not None:
+        from ._calls import report
+
+        report(serving.warning)

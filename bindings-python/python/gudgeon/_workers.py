@@ -1,0 +1,106 @@
+"""`app.run(url, workers=N)`: processes that share one port; the system spreads connections over them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+_TOO_SOON = 1.0  # seconds; a worker that fails earlier would fail again
+
+
+def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) -> None:
+    """Forks the workers, starts one again that died, and ends them all when a signal asks for the end.
+
+    Args:
+        run: `(url, opened)`: serves in a worker until a signal comes.
+    """
+    held, url = _hold(at)
+    print(f"{app.name or 'gudgeon'}: {url}, {count} workers (Ctrl-C ends them)", file=sys.stderr, flush=True)
+    workers: dict[int, float] = {}
+    ending: list[int] = []
+
+    def end(number: int, frame: Any) -> None:
+        ending.append(number)
+        for worker in list(workers):
+            _kill(worker, signal.SIGTERM)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    failed = 0
+    try:
+        for _ in range(count):
+            _fork(workers, url, run)
+        while workers:
+            worker, status = os.wait()
+            started = workers.pop(worker, None)
+            if started is None or ending:
+                continue
+            failed = os.waitstatus_to_exitcode(status)
+            if time.monotonic() - started < _TOO_SOON:
+                end(0, None)
+            else:
+                print(f"the worker {worker} ended with {failed}: another takes its place", file=sys.stderr, flush=True)
+                _fork(workers, url, run)
+                failed = 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        held.close()
+    if failed:
+        raise SystemExit(1)
+
+
+def _hold(at: str) -> tuple[socket.socket, str]:
+    """Keeps the port, which the workers then share, from everybody else's programs; the URL with the port."""
+    parts = urlsplit(at)
+    if parts.scheme not in ("http", "https", "tcp") or not hasattr(socket, "SO_REUSEPORT"):
+        raise ValueError(f"run(): workers= share a TCP port, and {at!r} has none: leave it out, or serve http://…")
+    host = parts.hostname or "127.0.0.1"
+    port = parts.port if parts.port is not None else (443 if parts.scheme == "https" else 80)
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    held = socket.socket(family, kind, protocol)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        held.bind(address)
+    except OSError as error:
+        held.close()
+        raise OSError(error.errno, f"nothing can listen at {at}: {error.strerror}") from None
+    shown = f"[{host}]" if ":" in host else host
+    return held, parts._replace(netloc=f"{shown}:{held.getsockname()[1]}").geturl()
+
+
+def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None]) -> None:
+    worker = os.fork()
+    if worker:
+        workers[worker] = time.monotonic()
+        return
+    status = 1
+    try:
+        run(url, lambda serving: None)
+        status = 0
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        import atexit
+
+        # Only what this process started is to be stopped; then nothing of the parent's is run twice.
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _kill(process: int, number: int) -> None:
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,350 @@
+//! An endpoint whose bytes Python moves: an ASGI app's, and that of wires of the user's own.
+
+use std::{
+    os::fd::{AsFd, AsRawFd},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use bytes::Bytes;
+use gudgeon::{
+    driver::{Backend, EndpointServer, Work},
+    service::{Arrival, ConnectionId, ExchangeId, Part, Refused},
+};
+use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyList, PyString, PyTuple},
+};
+
+use crate::{
+    mail::{Letterbox, Mail, Slit},
+    server::NativeServer,
+    serving::Serving,
+    source::Source,
+    stream::{Stream, lock},
+};
+
+/// Peers that come by way of an event loop. Their sessions outlive the loop.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    source: Arc<Source>,
+    server: Arc<EndpointServer>,
+    mail: Arc<Mail>,
+    /// Who runs the handlers now.
+    stream: Mutex<Option<Arc<Stream>>>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(server: Arc<EndpointServer>) -> PyResult<Self> {
+        let mail = Mail::new()?;
+        let source = Source::Peers { server: Arc::clone(&server), mail: Some(Arc::clone(&mail)) };
+        Ok(Self { source: Arc::new(source), server, mail, stream: Mutex::default() })
+    }
+
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    fn distribute(&self, work: Work) {
+        if !work.is_empty() {
+            let stream = lock(&self.stream).clone();
+            if let Some(stream) = stream {
+                stream.distribute(work, false);
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Endpoint {
+    /// Starts threads for handlers. There is one such at a time: stop it before the next.
+    fn serve(
+        &self,
+        py: Python<'_>,
+        of: &NativeServer,
+        app: Py<PyAny>,
+        context: Py<PyAny>,
+    ) -> PyResult<Serving> {
+        let stream = Stream::open(Arc::clone(&self.source), app, context, of.limits())?;
+        *lock(&self.stream) = Some(Arc::clone(&stream));
+        py.detach(|| Serving::start(stream))
+    }
+
+    /// The longest body that is taken, in bytes.
+    #[getter]
+    fn max_body(&self) -> usize {
+        self.server.max_body()
+    }
+
+    /// Answers that are not complete.
+    #[getter]
+    fn open_exchanges(&self) -> usize {
+        self.server.open_exchanges()
+    }
+
+    /// Readable when `collect` or `tick` has something to do.
+    fn fileno(&self) -> i32 {
+        self.mail.as_fd().as_raw_fd()
+    }
+
+    /// The futures of those whose wait is over.
+    fn collect(&self) -> Vec<Py<PyAny>> {
+        self.mail.collect()
+    }
+
+    /// Seconds until `tick` is to be called, where that changed.
+    fn alarm(&self) -> Option<f64> {
+        if !self.mail.take_alarm() {
+            return None;
+        }
+        let deadline = self.server.deadline()?;
+        Some(deadline.saturating_duration_since(Instant::now()).as_secs_f64())
+    }
+
+    /// What is due is done.
+    fn tick(&self) {
+        self.distribute(self.server.tick());
+        // The next time may be no earlier than the last, and nobody told.
+        self.mail.sound_alarm();
+    }
+
+    /// Takes nothing new and ends subscriptions; what is in flight goes on.
+    fn shut_down(&self) {
+        self.distribute(self.server.shut_down());
+    }
+
+    /// Gives up everything.
+    fn close(&self) {
+        self.distribute(self.server.close());
+        *lock(&self.stream) = None;
+    }
+
+    /// A request, whole. `via_loopback`: whether it came over this machine's own interface.
+    #[expect(clippy::too_many_arguments, reason = "one call a request")]
+    fn request(
+        this: &Bound<'_, Self>,
+        method: &str,
+        path: &[u8],
+        query: &[u8],
+        headers: &Bound<'_, PyAny>,
+        via_loopback: bool,
+        body: &[u8],
+    ) -> PyResult<Exchange> {
+        let head = head(method, path, query, headers, via_loopback)?;
+        let endpoint = this.get();
+        let letterbox = endpoint.mail.letterbox();
+        let outbox = Box::new(Slit(Arc::clone(&letterbox)));
+        let (id, work) = endpoint.server.request(head, Bytes::copy_from_slice(body), outbox);
+        endpoint.distribute(work);
+        let is_over = AtomicBool::new(false);
+        Ok(Exchange { endpoint: this.clone().unbind(), id, letterbox, is_over })
+    }
+
+    /// The answer to a request whose body is too long to be taken.
+    fn too_large<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        path: &[u8],
+        query: &[u8],
+        headers: &Bound<'py, PyAny>,
+        via_loopback: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let head = head(method, path, query, headers, via_loopback)?;
+        piece(py, self.server.refuse(&head, Refused::BodyTooLarge))
+    }
+
+    /// Whether a request may become a WebSocket: `None`, or the answer to it.
+    fn admit<'py>(
+        &self,
+        py: Python<'py>,
+        path: &[u8],
+        query: &[u8],
+        headers: &Bound<'py, PyAny>,
+        via_loopback: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let head = head("GET", path, query, headers, via_loopback)?;
+        self.server.admit_upgrade(&head).err().map(|it| piece(py, it)).transpose()
+    }
+
+    /// Opens a connection that carries messages both ways.
+    fn connect(this: &Bound<'_, Self>) -> Connection {
+        let endpoint = this.get();
+        let letterbox = endpoint.mail.letterbox();
+        let id = endpoint.server.connect(Box::new(Slit(Arc::clone(&letterbox))));
+        let is_over = AtomicBool::new(false);
+        Connection { endpoint: this.clone().unbind(), id, letterbox, is_over }
+    }
+}
+
+/// One request and its answer. Dropped before it is complete, it is given up.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    endpoint: Py<Endpoint>,
+    id: ExchangeId,
+    letterbox: Arc<Letterbox>,
+    is_over: AtomicBool,
+}
+
+#[pymethods]
+impl Exchange {
+    /// What came of the answer since: `(status, headers, body, more)` first, then bytes, and None where it ends.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let Some(parts) = self.letterbox.take() else {
+            // Who reads so slowly is given up.
+            self.give_up();
+            return PyList::new(py, [py.None()]);
+        };
+        let list = PyList::empty(py);
+        for part in parts {
+            if matches!(part, Part::End | Part::Head { more: false, .. }) {
+                self.is_over.store(true, Ordering::Release);
+            }
+            list.append(piece(py, part)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Has this future resolved when more has come; `false` when it has already.
+    fn wait(&self, future: Py<PyAny>) -> bool {
+        self.letterbox.wait(future)
+    }
+
+    /// The peer has left.
+    fn give_up(&self) {
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            let endpoint = self.endpoint.get();
+            endpoint.distribute(endpoint.server.gone(self.id));
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+/// One connection that carries messages both ways.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct Connection {
+    endpoint: Py<Endpoint>,
+    id: ConnectionId,
+    letterbox: Arc<Letterbox>,
+    is_over: AtomicBool,
+}
+
+#[pymethods]
+impl Connection {
+    /// A message came.
+    fn message(&self, message: &[u8]) {
+        let endpoint = self.endpoint.get();
+        endpoint.distribute(endpoint.server.message(self.id, message));
+    }
+
+    /// A message over the limit, in bytes, was thrown away.
+    fn too_long(&self, limit: usize) {
+        let endpoint = self.endpoint.get();
+        endpoint.distribute(endpoint.server.too_long(self.id, limit));
+    }
+
+    /// The messages to be sent since; None where the connection is to be closed.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let Some(parts) = self.letterbox.take() else {
+            self.hang_up();
+            return PyList::new(py, [py.None()]);
+        };
+        let list = PyList::empty(py);
+        for part in parts {
+            list.append(piece(py, part)?)?;
+        }
+        Ok(list)
+    }
+
+    /// Has this future resolved when there is more to be sent; `false` when there is already.
+    fn wait(&self, future: Py<PyAny>) -> bool {
+        self.letterbox.wait(future)
+    }
+
+    /// The peer is gone.
+    fn hang_up(&self) {
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            let endpoint = self.endpoint.get();
+            endpoint.distribute(endpoint.server.hang_up(self.id));
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.hang_up();
+    }
+}
+
+fn piece(py: Python<'_>, part: Part) -> PyResult<Bound<'_, PyAny>> {
+    let (status, headers, body, more) = match part {
+        Part::Bytes(bytes) => return Ok(PyBytes::new(py, &bytes).into_any()),
+        Part::End => return Ok(py.None().into_bound(py)),
+        Part::Head { status, headers, body, more } => (status, headers, body, more),
+    };
+    let list = PyList::empty(py);
+    let pair = |name: &[u8], value: &[u8]| {
+        PyTuple::new(py, [PyBytes::new(py, name), PyBytes::new(py, value)])
+    };
+    for (name, value) in &headers {
+        list.append(pair(name.as_str().as_bytes(), value.as_bytes())?)?;
+    }
+    // Without it a server would send the body in chunks. RFC 9110, 8.6: not with 204.
+    if !more && status != 204 {
+        list.append(pair(b"content-length", body.len().to_string().as_bytes())?)?;
+    }
+    let head = (status.as_u16(), list, PyBytes::new(py, &body), more);
+    Ok(head.into_pyobject(py)?.into_any())
+}
+
+/// The head of a request, as ASGI describes it. What HTTP can't say is left out: the host's server let it through.
+fn head(
+    method: &str,
+    path: &[u8],
+    query: &[u8],
+    headers: &Bound<'_, PyAny>,
+    via_loopback: bool,
+) -> PyResult<Parts> {
+    let invalid = |what: &str| PyValueError::new_err(format!("the ASGI scope's {what} is none"));
+    let mut target = path.to_vec();
+    if !query.is_empty() {
+        target.push(b'?');
+        target.extend_from_slice(query);
+    }
+    let uri = Uri::try_from(target).map_err(|_| invalid("path or query_string"))?;
+    let method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid("method"))?;
+    let (mut head, ()) = Request::new(()).into_parts();
+    (head.method, head.uri) = (method, uri);
+    head.extensions.insert(Arrival { via_loopback });
+    for pair in headers.try_iter()? {
+        let pair = pair?;
+        let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
+        let name = HeaderName::from_bytes(bytes(&name)?);
+        let value = HeaderValue::from_bytes(bytes(&value)?);
+        if let (Ok(name), Ok(value)) = (name, value) {
+            head.headers.append(name, value);
+        }
+    }
+    Ok(head)
+}
+
+/// Some servers give texts where ASGI wants bytes.
+fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    match value.cast::<PyString>() {
+        Ok(text) => Ok(text.to_str()?.as_bytes()),
+        Err(_) => Ok(value.cast::<PyBytes>()?.as_bytes()),
+    }
+}

@@ -1,0 +1,105 @@
+//! A server at an address: threads of its own move the bytes and never enter the interpreter to run a handler.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use gudgeon::{
+    driver::EndpointServer,
+    error::{Error, ErrorKind},
+    transport::listen::{Address, ListenOptions, Listening, listen},
+};
+use pyo3::{PyErr, exceptions::PyOSError};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    error::raise,
+    stream::{Feed, Stream},
+};
+
+/// How long the threads have to leave.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What listens, and the threads that serve it.
+pub(crate) struct Listener {
+    listening: Arc<Listening>,
+    runtime: Option<Runtime>,
+    is_ending: AtomicBool,
+}
+
+impl Listener {
+    pub(crate) fn start(
+        at: &Address,
+        server: Arc<EndpointServer>,
+        stream: &Arc<Stream>,
+        options: ListenOptions,
+        threads: usize,
+    ) -> Result<Self, Error> {
+        let mut builder = Builder::new_multi_thread();
+        let runtime =
+            builder.worker_threads(threads).thread_name("gudgeon-io").enable_all().build();
+        let runtime = runtime.map_err(|it| {
+            Error::new(ErrorKind::Connect, "the threads that listen can't be started").caused_by(it)
+        })?;
+        let shell = Arc::new(Feed(Arc::clone(stream)));
+        let listening = Arc::new(runtime.block_on(listen(at, server, shell, options))?);
+        Ok(Self { listening, runtime: Some(runtime), is_ending: AtomicBool::new(false) })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        self.listening.url()
+    }
+
+    pub(crate) fn warning(&self) -> Option<&str> {
+        self.listening.warning()
+    }
+
+    /// Ends in good order; the stream has ended when that is done.
+    pub(crate) fn end(&self, stream: &Arc<Stream>) {
+        if let Some(runtime) = &self.runtime
+            && !self.is_ending.swap(true, Ordering::AcqRel)
+        {
+            let (listening, stream) = (Arc::clone(&self.listening), Arc::clone(stream));
+            runtime.spawn(async move {
+                listening.shut_down().await;
+                stream.end();
+            });
+        }
+    }
+
+    /// Lets the threads go. Not to be called by one that holds the interpreter.
+    pub(crate) fn stop(mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(PATIENCE);
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listener").field(&self.url()).finish()
+    }
+}
+
+/// What the system refuses is an `OSError`.
+pub(crate) fn refused(error: &Error) -> PyErr {
+    let source = error.source.as_ref().and_then(|it| it.downcast_ref::<std::io::Error>());
+    match source.and_then(std::io::Error::raw_os_error) {
+        Some(number) => PyOSError::new_err((number, error.to_string())),
+        None if error.kind == ErrorKind::Connect => PyOSError::new_err(error.to_string()),
+        None => raise(error),
+    }
+}

@@ -1,0 +1,48 @@
+//! What handlers keep for the length of a session.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, Weak},
+};
+
+use gudgeon::session::server::ClientIdentity;
+use pyo3::{prelude::*, types::PyDict};
+
+use crate::stream::lock;
+
+/// How many are kept at least before those of ended sessions are looked for.
+const SWEEP_AT: usize = 64;
+
+/// A dictionary a session. A session is known by its client's identity, which lives exactly as long.
+#[derive(Debug, Default)]
+pub(crate) struct SessionValues(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// By the identity's address: as long as a weak reference is held nobody else gets it.
+    kept: HashMap<usize, (Weak<ClientIdentity>, Py<PyDict>)>,
+    sweep_at: usize,
+}
+
+impl SessionValues {
+    pub(crate) fn of(&self, py: Python<'_>, client: &Arc<ClientIdentity>) -> Py<PyDict> {
+        let key = Arc::as_ptr(client).addr();
+        if let Some((_, values)) = lock(&self.0).kept.get(&key) {
+            return values.clone_ref(py);
+        }
+        let fresh = PyDict::new(py).unbind();
+        let mut over = Vec::new();
+        let mut table = lock(&self.0);
+        if table.kept.len() >= table.sweep_at.max(SWEEP_AT) {
+            over.extend(table.kept.extract_if(|_, (client, _)| client.strong_count() == 0));
+            table.sweep_at = 2 * table.kept.len();
+        }
+        let entry = table.kept.entry(key);
+        let values = entry.or_insert_with(|| (Arc::downgrade(client), fresh.clone_ref(py)));
+        let values = values.1.clone_ref(py);
+        drop(table);
+        // Dropped outside the lock: that may run Python.
+        drop(over);
+        values
+    }
+}
