@@ -34,7 +34,10 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let options = Options::read(std::env::args().skip(1))?;
-    let server = Server::new("conformance").version("1.0.0").page_size(options.page_size);
+    let server = Server::new("conformance")
+        .version("1.0.0")
+        .page_size(options.page_size)
+        .dialects(options.dialects.clone());
     let server = content(server);
     let server = running(server);
     let server = changes(server);

@@ -1,31 +1,170 @@
-//! How the fixture server in Rust is served.
+//! How the fixture server in Rust is served: over stdio, by its own HTTP server, or mounted in axum.
 
-use gudgeon::{Server, error::Error};
+use std::{path::PathBuf, time::Duration};
 
-const USAGE: &str = "usage: conformance-server --stdio [--page-size N]";
+use axum::Router;
+use gudgeon::{Cors, HttpOptions, Server, error::Error, protocol::Dialect};
+use serde::Deserialize;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+const USAGE: &str = "usage: conformance-server (--http HOST:PORT | --stdio) [--mount tower] [--page-size N] [--dialects 0.7,bare] [--options JSON]";
 
 pub(crate) struct Options {
     pub(crate) page_size: usize,
+    pub(crate) dialects: Vec<Dialect>,
+    /// Without one, stdio.
+    http: Option<String>,
+    is_mounted: bool,
+    given: Given,
+}
+
+/// Options of HTTP by the names and in the units that Python has for them.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Given {
+    public_url: Option<String>,
+    allowed_origins: Option<Vec<String>>,
+    allowed_hosts: Option<Vec<String>>,
+    cors: Option<GivenCors>,
+    legacy_sse: Option<bool>,
+    max_body: Option<usize>,
+    max_sessions: Option<usize>,
+    max_streams: Option<usize>,
+    max_in_flight: Option<usize>,
+    max_headers: Option<usize>,
+    header_timeout: Option<f64>,
+    idle_timeout: Option<f64>,
+    session_idle: Option<f64>,
+    keep_alive: Option<f64>,
+    event_store: Option<bool>,
+    tls: Option<(PathBuf, PathBuf)>,
+    shutdown_grace: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum GivenCors {
+    Any(bool),
+    Origins(Vec<String>),
 }
 
 impl Options {
     pub(crate) fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self, Error> {
-        let mut options = Self { page_size: 100 };
+        let mut options = Self {
+            page_size: 100,
+            dialects: Vec::new(),
+            http: None,
+            is_mounted: false,
+            given: Given::default(),
+        };
         while let Some(name) = arguments.next() {
+            let mut value = || arguments.next().ok_or_else(|| misused(&name));
             match &*name {
-                "--stdio" => {}
-                "--page-size" => options.page_size = number(arguments.next())?,
-                _ => return Err(Error::misuse(format!("{name}: {USAGE}"))),
+                "--stdio" => options.http = None,
+                "--http" => options.http = Some(value()?),
+                "--mount" => options.is_mounted = value()? == "tower",
+                "--page-size" => {
+                    options.page_size = value()?.parse().map_err(|_| misused(&name))?
+                }
+                "--dialects" => {
+                    options.dialects =
+                        value()?.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                }
+                "--options" => {
+                    options.given = serde_json::from_str(&value()?)
+                        .map_err(|it| misused(&format!("--options: {it}")))?;
+                }
+                _ => return Err(misused(&name)),
             }
         }
         Ok(options)
     }
 }
 
-pub(crate) async fn serve(server: Server, _options: Options) -> Result<(), Error> {
-    server.run_stdio().await
+impl Given {
+    fn http(self) -> HttpOptions {
+        let usual = HttpOptions::default();
+        let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
+        HttpOptions {
+            public_url: self.public_url,
+            allowed_origins: self.allowed_origins.unwrap_or_default(),
+            allowed_hosts: self.allowed_hosts.unwrap_or_default(),
+            cors: match self.cors {
+                None | Some(GivenCors::Any(false)) => Cors::Off,
+                Some(GivenCors::Any(true)) => Cors::Any,
+                Some(GivenCors::Origins(origins)) => Cors::Origins(origins),
+            },
+            legacy_sse: self.legacy_sse.unwrap_or(true),
+            max_body: self.max_body.unwrap_or(usual.max_body),
+            max_sessions: self.max_sessions.unwrap_or(usual.max_sessions),
+            max_streams: self.max_streams.unwrap_or(usual.max_streams),
+            max_in_flight: self.max_in_flight.unwrap_or(usual.max_in_flight),
+            max_headers: self.max_headers.unwrap_or(usual.max_headers),
+            header_timeout: time(self.header_timeout, usual.header_timeout),
+            idle_timeout: time(self.idle_timeout, usual.idle_timeout),
+            session_idle: time(self.session_idle, usual.session_idle),
+            keep_alive: time(self.keep_alive, usual.keep_alive),
+            event_store: self.event_store.unwrap_or(usual.event_store),
+            tls: self.tls,
+            shutdown_grace: time(self.shutdown_grace, usual.shutdown_grace),
+        }
+    }
 }
 
-fn number(given: Option<String>) -> Result<usize, Error> {
-    given.and_then(|it| it.parse().ok()).ok_or_else(|| Error::misuse(USAGE))
+pub(crate) async fn serve(server: Server, options: Options) -> Result<(), Error> {
+    let Some(address) = options.http else { return server.run_stdio().await };
+    let server = server.http(options.given.http());
+    // Before anybody is told that it is ready.
+    let told = told_to_end()?;
+    if options.is_mounted {
+        return mounted(server, &address, told).await;
+    }
+    let listening = server.listen(&format!("http://{address}/mcp")).await?;
+    if let Some(warning) = listening.warning() {
+        eprintln!("{warning}");
+    }
+    eprintln!("{}", listening.url());
+    told.await;
+    tokio::select! {
+        () = listening.shut_down() => (),
+        () = told_to_end()? => (),
+    }
+    Ok(())
+}
+
+async fn mounted(
+    server: Server,
+    address: &str,
+    told: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), Error> {
+    let service = server.into_service();
+    let app =
+        Router::new().route_service("/mcp", service.clone()).route_service("/sse", service.clone());
+    let failed = |it: std::io::Error| misused(&it.to_string());
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    eprintln!("http://{}/mcp", listener.local_addr().map_err(failed)?);
+    let ending = async move {
+        told.await;
+        service.shut_down().await;
+    };
+    axum::serve(listener, app).with_graceful_shutdown(ending).await.map_err(failed)
+}
+
+fn told_to_end() -> Result<impl Future<Output = ()> + Send, Error> {
+    let failed = |it: std::io::Error| misused(&it.to_string());
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => (),
+            _ = interrupt.recv() => (),
+        }
+    })
+}
+
+fn misused(what: &str) -> Error {
+    Error::misuse(format!("{what}: {USAGE}"))
 }

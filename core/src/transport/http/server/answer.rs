@@ -58,6 +58,13 @@ impl Mailbox {
         let mut mail = self.lock();
         match mail.head.take() {
             Some(head) => Poll::Ready(head),
+            // The server ends, and this call with it.
+            None if mail.is_complete => Poll::Ready(Head {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                headers: HeaderMap::new(),
+                body: Vec::new(),
+                more: false,
+            }),
             None => {
                 mail.wait(context);
                 Poll::Pending
