@@ -97,7 +97,7 @@ class AsgiApp:
 
 
 class _Stay:
-    """The time that one event loop serves the app. The lifespan is entered and left by one task, as `anyio` needs it."""
+    """The time that one event loop serves the app. One task enters and leaves the lifespan, as `anyio` needs it."""
 
     def __init__(self, app: Any, endpoint: Any) -> None:
         self.loop = asyncio.get_running_loop()
@@ -126,7 +126,7 @@ class _Stay:
     def abandon(self) -> None:
         """Its loop ended without ending its tasks."""
         hosting, self.hosting = self.hosting, None
-        if hosting is not None and not self._task.done():
+        if hosting is not None:
             hosting.abandon()
             self._app._lifespan.forget()
 
@@ -147,16 +147,24 @@ class _Stay:
             return
         try:
             hosting = Hosting(self._app, self._endpoint)
-            self.hosting = hosting
-            self._entered.set_result(None)
-            try:
-                await self._leave.wait()
-            except asyncio.CancelledError:
-                # The loop ends, and with it the time to clean up begins.
-                pass
-            finally:
-                self.hosting = None
-                await hosting.close()
+        except BaseException as error:
+            await self._app._lifespan.aexit()
+            self._entered.set_exception(error)
+            return
+        self.hosting = hosting
+        self._entered.set_result(None)
+        try:
+            await self._leave.wait()
+        except GeneratorExit:
+            # The loop is gone: nothing can be awaited any more.
+            self.abandon()
+            raise
+        except asyncio.CancelledError:
+            # The loop ends, and with it the time to clean up begins.
+            pass
+        self.hosting = None
+        try:
+            await hosting.close()
         finally:
             await self._app._lifespan.aexit()
 
@@ -190,11 +198,17 @@ async def _serve_http(endpoint: Any, scope: Any, receive: Receive, send: Send) -
 
 
 async def _send_answer(exchange: Any, watch: _Watch, send: Send) -> None:
+    has_begun = False
     while not watch.is_gone:
         parts = exchange.take()
         if not parts:
             await watch.wait()
         for part in parts:
+            if part is None and not has_begun:
+                # The server ended before there was an answer.
+                await _send_head((503, [(b"content-length", b"0")], b"", False), send)
+                return
+            has_begun = True
             if part is None:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 return

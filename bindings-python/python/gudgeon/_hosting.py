@@ -29,6 +29,8 @@ class Hosting:
             self._timer.cancel()
         await self._lane.close()
         self.loop.remove_reader(self.endpoint.fileno())
+        # Whoever waits for what was said last.
+        self._on_mail(is_last=True)
         self.serving.stop(CLEANUP)
 
     def abandon(self) -> None:
@@ -36,14 +38,14 @@ class Hosting:
         self.serving.detach()
         self.serving.stop(0.0)
 
-    def _on_mail(self) -> None:
+    def _on_mail(self, *, is_last: bool = False) -> None:
         for future in self.endpoint.collect():
             loop = future.get_loop()
             if loop is self.loop:
                 resolve(future)
             elif not loop.is_closed():
                 loop.call_soon_threadsafe(resolve, future)
-        delay = self.endpoint.alarm()
+        delay = None if is_last else self.endpoint.alarm()
         if delay is not None:
             if self._timer is not None:
                 self._timer.cancel()
@@ -100,8 +102,9 @@ async def _carry(hosting: Hosting, wire: Any) -> None:
             deadline = hosting.loop.time() + GRACE
             while hosting.serving.in_flight and hosting.loop.time() < deadline and not sending.done():
                 await asyncio.wait([sending], timeout=0.01)
-            # What was said last is on its way.
-            await asyncio.sleep(0)
+            # After that it has nothing more to say.
+            hosting.endpoint.close()
+            await asyncio.wait([sending], timeout=CLEANUP)
     finally:
         connection.hang_up()
         for task in (receiving, sending):

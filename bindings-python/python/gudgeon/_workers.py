@@ -21,7 +21,6 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         run: `(url, opened)`: serves in a worker until a signal comes.
     """
     held, url = _hold(at)
-    print(f"{app.name or 'gudgeon'}: {url}, {count} workers (Ctrl-C ends them)", file=sys.stderr, flush=True)
     workers: dict[int, float] = {}
     ending: list[int] = []
 
@@ -33,8 +32,14 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     failed = 0
     try:
+        listening, listens = os.pipe()
         for _ in range(count):
-            _fork(workers, url, run)
+            _fork(workers, url, run, (listening, listens))
+        os.close(listens)
+        # Each closes its end when it listens, or with its own.
+        os.read(listening, 1)
+        os.close(listening)
+        print(f"{app.name or 'gudgeon'}: {url}, {count} workers (Ctrl-C ends them)", file=sys.stderr, flush=True)
         while workers:
             worker, status = os.wait()
             started = workers.pop(worker, None)
@@ -45,7 +50,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
                 end(0, None)
             else:
                 print(f"the worker {worker} ended with {failed}: another takes its place", file=sys.stderr, flush=True)
-                _fork(workers, url, run)
+                _fork(workers, url, run, ())
                 failed = 0
     finally:
         for number, handler in before.items():
@@ -74,14 +79,20 @@ def _hold(at: str) -> tuple[socket.socket, str]:
     return held, parts._replace(netloc=f"{shown}:{held.getsockname()[1]}").geturl()
 
 
-def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None]) -> None:
+def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], pipe: tuple[int, ...]) -> None:
+    """`pipe`: closed as soon as the worker listens."""
     worker = os.fork()
     if worker:
         workers[worker] = time.monotonic()
         return
     status = 1
+
+    def opened(serving: Any) -> None:
+        for end in pipe:
+            os.close(end)
+
     try:
-        run(url, lambda serving: None)
+        run(url, opened)
         status = 0
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else 1

@@ -1,0 +1,499 @@
+"""`app.asgi()`: under real servers and frameworks, and against the letter of ASGI."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+
+from gudgeon import Client, Context, Server, SyncContext
+
+ERAS = ["2025-11-25", "2026-07-28"]
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+def shelf(**options: Any) -> Server:
+    app: Server[Any] = Server("shelf", **options)
+    app.seen = []  # type: ignore[attr-defined]
+
+    @app.tool
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    @app.tool
+    async def loop_of(ctx: Context) -> int:
+        await ctx.progress(1)
+        return id(asyncio.get_running_loop())
+
+    @app.tool
+    def sleep(seconds: float) -> str:
+        time.sleep(seconds)
+        return f"slept {seconds}"
+
+    @app.tool
+    async def wait(seconds: float) -> str:
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            app.seen.append("cancelled")  # type: ignore[attr-defined]
+            raise
+        return f"waited {seconds}"
+
+    @app.tool
+    def life(ctx: SyncContext) -> str:
+        return str(ctx.lifespan)
+
+    return app
+
+
+@asynccontextmanager
+async def hosted(asgi: Any, **options: Any) -> AsyncIterator[str]:
+    """A real server on this loop; the URL of its root."""
+    config = uvicorn.Config(asgi, port=0, log_level="warning", timeout_graceful_shutdown=1, **options)
+    server = uvicorn.Server(config)
+    task = asyncio.ensure_future(server.serve())
+    while not server.started:
+        assert not task.done()
+        await asyncio.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+
+
+class Host:
+    """The host's side of one ASGI call."""
+
+    def __init__(self, asgi: Any, scope: dict[str, Any], *messages: dict[str, Any]) -> None:
+        self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        for message in messages:
+            self.inbox.put_nowait(message)
+        self.task = asyncio.ensure_future(asgi(scope, self.inbox.get, self.sent.put))
+
+    async def next(self) -> dict[str, Any]:
+        return await asyncio.wait_for(self.sent.get(), 5)
+
+    async def done(self) -> None:
+        await asyncio.wait_for(self.task, 5)
+
+
+def scope_of(kind: str = "http", **more: Any) -> dict[str, Any]:
+    headers = [
+        (b"host", b"127.0.0.1:8000"),
+        (b"content-type", b"application/json"),
+        (b"accept", b"application/json, text/event-stream"),
+        (b"mcp-protocol-version", b"2026-07-28"),
+        (b"mcp-method", b"tools/call"),
+        *more.pop("headers", []),
+    ]
+    scope = {"type": kind, "path": "/", "query_string": b"", "headers": headers, "server": ("127.0.0.1", 8000)}
+    return {**scope, **({"method": "POST"} if kind == "http" else {}), **more}
+
+
+def call(tool: str, arguments: dict[str, Any], **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Scope and body of a stateless call."""
+    params = {"name": tool, "arguments": arguments, "_meta": META}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    scope = scope_of(headers=[(b"mcp-name", tool.encode()), *more.pop("headers", [])], **more)
+    return scope, {"type": "http.request", "body": body, "more_body": False}
+
+
+async def answer(asgi: Any, tool: str, arguments: dict[str, Any], **more: Any) -> tuple[int, dict[str, Any]]:
+    host = Host(asgi, *call(tool, arguments, **more))
+    start, body = await host.next(), await host.next()
+    await host.done()
+    assert not body["more_body"]
+    return start["status"], json.loads(body["body"])
+
+
+# ── frameworks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def bare(asgi: Any) -> Any:
+    return asgi
+
+
+def starlette_mount(asgi: Any) -> Any:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    return Starlette(routes=[Mount("/mcp", asgi)])
+
+
+def starlette_route(asgi: Any) -> Any:
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    return Starlette(routes=[Route("/mcp", asgi), Route("/mcp/", asgi)])
+
+
+def starlette_root(asgi: Any) -> Any:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    return Starlette(routes=[Mount("/", asgi)])
+
+
+def fastapi(asgi: Any) -> Any:
+    from fastapi import FastAPI
+
+    outer = FastAPI()
+    outer.mount("/mcp", asgi)
+    return outer
+
+
+def django(asgi: Any) -> Any:
+    import django as package
+    from django.conf import settings
+    from django.core.asgi import get_asgi_application
+
+    if not settings.configured:
+        settings.configure(ROOT_URLCONF="test_asgi_urls", ALLOWED_HOSTS=["*"])
+        package.setup()
+    site = get_asgi_application()
+
+    async def outer(scope: Any, receive: Any, send: Any) -> None:
+        is_ours = scope["type"] != "lifespan" and scope["path"].startswith("/mcp")
+        if scope["type"] != "lifespan":
+            await (asgi if is_ours else site)(scope, receive, send)
+
+    return outer
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+@pytest.mark.parametrize("mount", [bare, starlette_mount, starlette_route, starlette_root, fastapi, django])
+async def test_it_is_mounted_anywhere(mount: Callable[[Any], Any], path: str, era: str) -> None:
+    async with hosted(mount(shelf().asgi())) as url, Client(url + path, revision=era) as client:
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
+        assert (await client.call_tool("loop_of")).data == id(asyncio.get_running_loop())
+
+
+async def test_several_apps_in_one_process_are_each_their_own() -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    one, two = Server("one"), Server("two")
+    outer = Starlette(routes=[Mount("/one", one.asgi()), Mount("/two", two.asgi())])
+    async with hosted(outer) as url, Client(f"{url}/one/") as first, Client(f"{url}/two/") as second:
+        assert (first.server.name, second.server.name) == ("one", "two")
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_websockets(era: str) -> None:
+    async with hosted(shelf().asgi()) as url, Client(url.replace("http", "ws") + "/mcp", revision=era) as client:
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
+
+
+async def test_progress_of_an_async_handler_is_streamed() -> None:
+    seen: list[float] = []
+    async with hosted(shelf().asgi()) as url, Client(url) as client:
+        await client.call_tool("loop_of", on_progress=lambda it: seen.append(it.progress))
+    assert seen == [1]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_slow_def_stalls_neither_the_loop_nor_others(era: str) -> None:
+    async with hosted(shelf().asgi()) as url, Client(url, revision=era) as client:
+        slow = [asyncio.ensure_future(client.call_tool("sleep", {"seconds": 1})) for _ in range(4)]
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
+        assert time.monotonic() - began < 0.5
+        assert [(await it).text for it in slow] == ["slept 1.0"] * 4
+        assert time.monotonic() - began < 2.5
+
+
+# ── the letter of ASGI ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_one_answer_is_one_body_with_its_length() -> None:
+    app = shelf()
+    asgi = app.asgi()
+    host = Host(asgi, *call("add", {"a": 1, "b": 2}))
+    start, body = await host.next(), await host.next()
+    assert start["status"] == 200
+    assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
+    assert json.loads(body["body"])["result"]["content"][0]["text"] == "3"
+    await app.aclose()
+
+
+async def test_a_body_in_pieces_and_one_over_the_limit() -> None:
+    app = shelf()
+    asgi = app.asgi(max_body=1000)
+    scope, request = call("add", {"a": 1, "b": 2})
+    pieces = [{"type": "http.request", "body": bytes([byte]), "more_body": True} for byte in request["body"]]
+    host = Host(asgi, scope, *pieces, {"type": "http.request"})
+    assert (await host.next())["status"] == 200
+    large = {"type": "http.request", "body": b"x" * 600, "more_body": True}
+    host = Host(asgi, scope, large, large)
+    assert (await host.next())["status"] == 413
+    assert b"max_body" in (await host.next())["body"]
+    await host.done()
+    await app.aclose()
+
+
+@pytest.mark.parametrize("when", ["before", "waiting", "in the body"])
+async def test_a_peer_that_leaves_cancels_its_call(when: str) -> None:
+    app = shelf()
+    asgi = app.asgi()
+    await answer(asgi, "add", {"a": 1, "b": 1})
+    scope, request = call("wait", {"seconds": 30})
+    gone = {"type": "http.disconnect"}
+    if when == "in the body":
+        host = Host(asgi, scope, {**request, "more_body": True}, gone)
+    else:
+        host = Host(asgi, scope, request, *([gone] if when == "before" else []))
+        await asyncio.sleep(0.1)
+        host.inbox.put_nowait(gone)
+    await host.done()
+    await asyncio.sleep(0.05)
+    assert app.seen == ([] if when == "in the body" else ["cancelled"])  # type: ignore[attr-defined]
+    await app.aclose()
+
+
+async def test_a_host_that_cancels_the_request_cancels_the_call() -> None:
+    app = shelf()
+    asgi = app.asgi()
+    host = Host(asgi, *call("wait", {"seconds": 30}))
+    await asyncio.sleep(0.1)
+    host.task.cancel()
+    await asyncio.gather(host.task, return_exceptions=True)
+    await asyncio.sleep(0.05)
+    assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
+    await app.aclose()
+
+
+@pytest.mark.parametrize(
+    "server, host, status",
+    [
+        (("127.0.0.1", 80), b"localhost:80", 200),
+        (("127.0.0.1", 80), b"evil.example", 421),
+        (("::1", 80), b"evil.example", 421),
+        (("192.0.2.1", 80), b"evil.example", 200),
+        (None, b"evil.example", 200),
+    ],
+)
+async def test_hosts_are_checked_as_strictly_as_the_request_came(server: Any, host: bytes, status: int) -> None:
+    app = shelf()
+    scope, request = call("add", {"a": 1, "b": 2}, server=server)
+    scope["headers"] = [(b"host", host), *scope["headers"][1:]]
+    got = Host(app.asgi(), scope, request)
+    assert (await got.next())["status"] == status
+    await got.done()
+    await app.aclose()
+
+
+@pytest.mark.parametrize("knows_http", [False, True])
+async def test_a_websocket_of_a_foreign_page_is_refused(knows_http: bool) -> None:
+    app = shelf()
+    more = {"extensions": {"websocket.http.response": {}}} if knows_http else {}
+    scope = scope_of("websocket", headers=[(b"origin", b"https://evil.example")], **more)
+    host = Host(app.asgi(), scope, {"type": "websocket.connect"})
+    refusal = await host.next()
+    assert refusal.get("status", refusal.get("code")) == (403 if knows_http else 1008)
+    if knows_http:
+        assert b"allowed_origins" in (await host.next())["body"]
+    await host.done()
+    await app.aclose()
+
+
+async def test_a_websocket_takes_texts_and_bytes_and_the_subprotocol() -> None:
+    app = shelf()
+    host = Host(app.asgi(), scope_of("websocket", subprotocols=["mcp"]), {"type": "websocket.connect"})
+    assert await host.next() == {"type": "websocket.accept", "subprotocol": "mcp"}
+    body = call("add", {"a": 1, "b": 2})[1]["body"]
+    for message in ({"text": body.decode()}, {"bytes": body, "text": None}):
+        host.inbox.put_nowait({"type": "websocket.receive", **message})
+        assert json.loads((await host.next())["text"])["result"]["content"][0]["text"] == "3"
+    host.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+    await host.done()
+    await app.aclose()
+
+
+async def test_the_old_pair_says_the_path_that_clients_know() -> None:
+    app = shelf()
+    scope = {**scope_of(method="GET"), "root_path": "/tools", "path": "/sse"}
+    scope["headers"] = [(b"host", b"127.0.0.1"), (b"accept", b"text/event-stream")]
+    host = Host(app.asgi(legacy_sse=True), scope, {"type": "http.request"})
+    assert (await host.next())["status"] == 200
+    said = (await host.next())["body"]
+    if not said:
+        said = (await host.next())["body"]
+    assert b"event: endpoint\ndata: /tools/sse?session_id=" in said
+    host.inbox.put_nowait({"type": "http.disconnect"})
+    await host.done()
+    await app.aclose()
+
+
+async def test_a_scope_of_another_kind() -> None:
+    with pytest.raises(ValueError, match="'mqtt'"):
+        await shelf().asgi()({"type": "mqtt"}, None, None)
+
+
+# ── lifespans and loops ──────────────────────────────────────────────────────────────────────────────
+
+
+def living() -> tuple[Server, list[str]]:
+    steps: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[str]:
+        steps.append("entered")
+        try:
+            yield "alive"
+        finally:
+            await asyncio.sleep(0)
+            steps.append("left")
+
+    return shelf(lifespan=lifespan), steps
+
+
+async def test_startup_enters_and_shutdown_leaves() -> None:
+    app, steps = living()
+    asgi = app.asgi()
+    for _ in range(2):
+        host = Host(asgi, {"type": "lifespan"}, {"type": "lifespan.startup"})
+        assert await host.next() == {"type": "lifespan.startup.complete"}
+        assert steps == ["entered"]
+        assert (await answer(asgi, "life", {}))[1]["result"]["content"][0]["text"] == "alive"
+        host.inbox.put_nowait({"type": "lifespan.shutdown"})
+        assert await host.next() == {"type": "lifespan.shutdown.complete"}
+        await host.done()
+        assert steps == ["entered", "left"]
+        steps.clear()
+
+
+async def test_without_startup_the_first_request_enters_and_aclose_leaves() -> None:
+    app, steps = living()
+    asgi = app.asgi()
+    assert steps == []
+    first = await asyncio.gather(*(answer(asgi, "life", {}) for _ in range(5)))
+    assert {said["result"]["content"][0]["text"] for _, said in first} == {"alive"}
+    assert steps == ["entered"]
+    await app.aclose()
+    await app.aclose()
+    assert steps == ["entered", "left"]
+    await answer(asgi, "life", {})
+    await app.aclose()
+    assert steps == ["entered", "left"] * 2
+
+
+async def test_a_lifespan_that_fails_fails_the_startup_or_the_request() -> None:
+    @asynccontextmanager
+    async def lifespan(server: Server) -> AsyncIterator[str]:
+        raise RuntimeError("no database")
+        yield ""
+
+    asgi = shelf(lifespan=lifespan).asgi()
+    host = Host(asgi, {"type": "lifespan"}, {"type": "lifespan.startup"})
+    assert await host.next() == {"type": "lifespan.startup.failed", "message": "RuntimeError: no database"}
+    with pytest.raises(RuntimeError):
+        await host.done()
+    with pytest.raises(RuntimeError, match="no database"):
+        await asgi(*_io(call("life", {})))
+
+
+def _io(request: Any) -> tuple[Any, Any, Any]:
+    async def receive() -> Any:
+        return request[1]
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    return request[0], receive, send
+
+
+@pytest.mark.parametrize("leaves_tasks", [False, True])
+def test_one_loop_after_another(leaves_tasks: bool) -> None:
+    app, steps = living()
+    asgi = app.asgi()
+    for _ in range(3):
+        loop = asyncio.new_event_loop()
+
+        async def use() -> None:
+            _, said = await answer(asgi, "loop_of", {}, headers=[(b"accept", b"application/json")])
+            assert said["result"]["content"][0]["text"] == str(id(loop))
+            assert (await answer(asgi, "add", {"a": 1, "b": 2}))[0] == 200
+            assert (await answer(asgi, "life", {}))[1]["result"]["content"][0]["text"] == "alive"
+
+        if leaves_tasks:
+            loop.run_until_complete(use())
+        else:
+            loop.run_until_complete(use())
+            tasks = asyncio.all_tasks(loop)
+            for task in tasks:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.close()
+    assert steps.count("entered") == 3
+    if not leaves_tasks:
+        assert steps == ["entered", "left"] * 3
+
+
+async def test_shutdown_ends_streams_and_waits_for_calls() -> None:
+    app = shelf()
+    asgi = app.asgi()
+    host = Host(asgi, *call("wait", {"seconds": 0.3}))
+    await asyncio.sleep(0.1)
+    await app.aclose()
+    assert (await host.next())["status"] == 200
+    assert b"waited 0.3" in (await host.next())["body"]
+    await host.done()
+
+
+async def test_shutdown_cuts_off_what_outlasts_the_grace() -> None:
+    app = shelf()
+    asgi = app.asgi(shutdown_grace=0.1)
+    host = Host(asgi, *call("wait", {"seconds": 30}))
+    await asyncio.sleep(0.1)
+    began = time.monotonic()
+    await app.aclose()
+    assert time.monotonic() - began < 2
+    assert (await host.next())["status"] == 503
+    await host.done()
+    assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
+
+
+async def test_a_peer_that_reads_nothing_is_given_up() -> None:
+    app = shelf()
+
+    @app.tool
+    async def flood(ctx: Context) -> str:
+        for step in range(100):
+            ctx.progress(step, message="x" * 100_000)
+            await asyncio.sleep(0)
+        return "done"
+
+    asgi = app.asgi()
+    params = {"name": "flood", "arguments": {}, "_meta": {**META, "progressToken": 1}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    reads = asyncio.Event()
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if not sent:
+            sent.append(None)
+            return {"type": "http.request", "body": body}
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        await reads.wait()
+
+    serving = asyncio.ensure_future(asgi(scope_of(headers=[(b"mcp-name", b"flood")]), receive, send))
+    await asyncio.sleep(0.5)
+    reads.set()
+    await asyncio.wait_for(serving, 5)
+    assert sum(len(message.get("body", b"")) for message in sent if message) < 8_000_000
+    await app.aclose()

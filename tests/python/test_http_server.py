@@ -1,0 +1,417 @@
+"""Servers at addresses, as far as Python is concerned: options, contexts, threads, how they end."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gudgeon import Client, Context, Server, SyncClient, SyncContext
+
+PACKAGE = Path(__file__).resolve().parents[2] / "bindings-python/python"
+ANYWHERE = "http://127.0.0.1:0/mcp"
+ERAS = ["2025-11-25", "2026-07-28"]
+
+
+# ── options ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"max_bodi": 1}, TypeError),
+        ({"max_body": 0}, ValueError),
+        ({"max_sessions": True}, ValueError),
+        ({"max_headers": "64k"}, ValueError),
+        ({"keep_alive": 0}, ValueError),
+        ({"session_idle": -1}, ValueError),
+        ({"shutdown_grace": float("nan")}, ValueError),
+        ({"legacy_sse": "yes"}, TypeError),
+        ({"allowed_origins": "https://example.org"}, TypeError),
+        ({"allowed_hosts": [1]}, TypeError),
+        ({"cors": "https://example.org"}, TypeError),
+        ({"public_url": "example.org"}, ValueError),
+        ({"tls": "cert.pem"}, TypeError),
+    ],
+    ids=lambda it: next(iter(it)) if isinstance(it, dict) else None,
+)
+def test_an_option_that_cannot_be_meant_is_named(options: dict[str, Any], error: type[Exception]) -> None:
+    app = Server("shelf")
+    with pytest.raises(error, match=next(iter(options))):
+        app.run(ANYWHERE, **options)
+
+
+@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout"])
+def test_what_is_about_connections_is_the_hosts(option: str) -> None:
+    with pytest.raises(TypeError, match=f"{option}.*ASGI server"):
+        Server("shelf").asgi(**{option: 1})
+
+
+@pytest.mark.parametrize(
+    "at", ["127.0.0.1:8000", "ftp://127.0.0.1:1", "ws://127.0.0.1:1/mcp", "tcp://127.0.0.1", "http://"]
+)
+def test_an_address_that_is_none_is_shown_with_the_mend(at: str) -> None:
+    with pytest.raises(ValueError, match="address to listen at.*(write|names|http)"):
+        Server("shelf").run(at)
+
+
+def test_stdio_takes_no_options() -> None:
+    with pytest.raises(TypeError, match="max_body= is for HTTP"):
+        Server("shelf").run(max_body=1)
+
+
+@pytest.mark.parametrize("workers", [0, 1.5, True])
+def test_a_number_of_workers_that_is_none(workers: Any) -> None:
+    with pytest.raises(ValueError, match="workers="):
+        Server("shelf").run(ANYWHERE, workers=workers)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_port_that_is_taken(workers: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
+        with pytest.raises(OSError, match="listen"):
+            Server("shelf").run(url, workers=workers)
+
+
+def test_a_wrong_transport_is_told_what_it_lacks() -> None:
+    with pytest.raises(TypeError, match=r"int has no receive\(\)"):
+        asyncio.run(Server("shelf").serve(7))
+
+
+async def test_who_can_be_reached_from_elsewhere_is_warned_once(capsys: Any, caplog: Any) -> None:
+    async with Server("shelf").listen("http://0.0.0.0:0/mcp"):
+        pass
+    said = capsys.readouterr().err + caplog.text
+    assert said.count("can be reached from other machines") == 1
+
+
+# ── contexts ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def shelf() -> Server:
+    app: Server[Any] = Server("shelf")
+
+    @app.tool
+    def facts(ctx: SyncContext) -> dict[str, Any]:
+        return {"type": ctx.headers["Content-Type"], "names": sorted(ctx.headers), "session": ctx.session_id}
+
+    @app.tool
+    async def count(ctx: Context) -> int:
+        ctx.session["count"] = ctx.session.get("count", 0) + 1
+        return int(ctx.session["count"])
+
+    @app.tool
+    async def leave(ctx: Context) -> str:
+        await ctx.close_stream(retry=0.01)
+        return "left"
+
+    @app.tool
+    def sleep(seconds: float) -> str:
+        time.sleep(seconds)
+        return f"slept {seconds}"
+
+    @app.tool
+    async def sleep_async(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return f"slept {seconds}"
+
+    @app.tool
+    def quick() -> str:
+        return "quick"
+
+    @app.resource("shelf://about")
+    def about() -> str:
+        return "about"
+
+    return app
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_handlers_see_headers_and_the_session(era: str) -> None:
+    async with shelf().listen(ANYWHERE) as here, Client(here.url, revision=era) as client:
+        facts = (await client.call_tool("facts")).data
+        assert facts["type"] == "application/json"
+        assert {"accept", "host", "mcp-protocol-version"} <= set(facts["names"])
+        assert facts["session"] == client.session_id
+        assert (facts["session"] is None) == (era == "2026-07-28")
+
+
+async def test_what_is_kept_in_a_session_is_its_own() -> None:
+    async with shelf().listen(ANYWHERE) as here:
+        async with Client(here.url, revision="2025-11-25") as one, Client(here.url, revision="2025-11-25") as two:
+            counts = [(await client.call_tool("count")).data for client in (one, two, one, two, one)]
+        async with Client(here.url, revision="2025-11-25") as three:
+            counts.append((await three.call_tool("count")).data)
+    assert counts == [1, 1, 2, 2, 3, 1]
+
+
+async def test_a_stream_that_a_handler_closes_is_gone_on_with() -> None:
+    async with shelf().listen(ANYWHERE) as here:
+        async with Client(here.url, revision="2025-11-25") as client:
+            assert (await client.call_tool("leave")).text == "left"
+        async with Client(here.url) as client:
+            refused = await client.call_tool("leave", raise_on_error=False)
+            assert "legacy HTTP" in refused.text
+
+
+async def test_who_subscribed_hears_of_an_update() -> None:
+    app = shelf()
+    async with app.listen(ANYWHERE) as here, Client(here.url, revision="2025-11-25") as client:
+        async with client.subscribe("shelf://about") as changes:
+            app.notify_updated("shelf://about")
+            change = await asyncio.wait_for(anext(changes), 5)
+    assert change.uri == "shelf://about"
+
+
+# ── threads ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_slow_def_stalls_nobody(era: str) -> None:
+    async with shelf().listen(ANYWHERE) as here, Client(here.url, revision=era) as client:
+        slow = [asyncio.ensure_future(client.call_tool("sleep", {"seconds": 1})) for _ in range(4)]
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        assert (await client.call_tool("quick")).text == "quick"
+        assert time.monotonic() - began < 0.5
+        assert [(await it).text for it in slow] == ["slept 1.0"] * 4
+        assert time.monotonic() - began < 2.5
+
+
+async def test_async_handlers_run_on_the_loop_that_listens() -> None:
+    app: Server[Any] = Server("shelf")
+    loop = asyncio.get_running_loop()
+
+    @app.tool
+    async def here() -> bool:
+        return asyncio.get_running_loop() is loop
+
+    async with app.listen(ANYWHERE) as listening, Client(listening.url) as client:
+        assert (await client.call_tool("here")).data is True
+
+
+# ── addresses ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("kind", ["http", "ws", "tcp", "unix"])
+async def test_every_address_serves_every_era(kind: str, era: str, tmp_path: Path) -> None:
+    at = {"tcp": "tcp://127.0.0.1:0", "unix": f"unix:{tmp_path}/s"}.get(kind, ANYWHERE)
+    async with shelf().listen(at) as here:
+        url = here.url.replace("http", kind) if kind == "ws" else here.url
+        async with Client(url, revision=era) as client:
+            assert (await client.call_tool("quick")).text == "quick"
+            assert (await client.call_tool("sleep_async", {"seconds": 0.01})).text == "slept 0.01"
+
+
+class Wire:
+    """One end of a pair of queues."""
+
+    def __init__(self, inbox: asyncio.Queue[bytes | None], outbox: asyncio.Queue[bytes | None]) -> None:
+        self.inbox, self.outbox, self.is_closed = inbox, outbox, False
+
+    async def receive(self) -> bytes | None:
+        return await self.inbox.get()
+
+    async def send(self, message: bytes, /) -> None:
+        await self.outbox.put(message)
+
+    async def close(self) -> None:
+        self.is_closed = True
+        await self.outbox.put(None)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_wire_of_ones_own(era: str) -> None:
+    one: asyncio.Queue[bytes | None] = asyncio.Queue()
+    two: asyncio.Queue[bytes | None] = asyncio.Queue()
+    wire = Wire(one, two)
+    serving = asyncio.ensure_future(shelf().serve(wire))
+    async with Client(Wire(two, one), revision=era) as client:
+        assert (await client.call_tool("quick")).text == "quick"
+        assert (await client.call_tool("sleep_async", {"seconds": 0.01})).text == "slept 0.01"
+    await asyncio.wait_for(serving, 5)
+    assert wire.is_closed
+
+
+async def test_a_wire_that_ends_leaves_time_to_answer() -> None:
+    sent: list[bytes] = []
+
+    class Short:
+        def __init__(self) -> None:
+            self.left = [
+                b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sleep_async","arguments":{"seconds":0.2},'
+                b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":'
+                b'{"name":"","version":""},"io.modelcontextprotocol/clientCapabilities":{}}}}'
+            ]
+
+        async def receive(self) -> bytes | None:
+            return self.left.pop() if self.left else None
+
+        async def send(self, message: bytes, /) -> None:
+            sent.append(message)
+
+        async def close(self) -> None:
+            sent.append(b"closed")
+
+    await asyncio.wait_for(shelf().serve(Short()), 5)
+    assert b"slept 0.2" in sent[0] and sent[1:] == [b"closed"]
+
+
+# ── the end ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_serve_that_is_cancelled_answers_what_is_in_flight() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/mcp"
+    serving = asyncio.ensure_future(shelf().serve(url))
+    client = Client(url)
+    for _ in range(100):
+        try:
+            await client.connect()
+            break
+        except Exception:
+            await asyncio.sleep(0.02)
+    call = asyncio.ensure_future(client.call_tool("sleep_async", {"seconds": 0.4}))
+    await asyncio.sleep(0.1)
+    serving.cancel()
+    assert (await call).text == "slept 0.4"
+    with pytest.raises(asyncio.CancelledError):
+        await serving
+    await client.close()
+
+
+async def test_the_lifespan_surrounds_what_listens() -> None:
+    steps: list[str] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> Any:
+        steps.append("entered")
+        yield {"shelf": "here"}
+        steps.append("left")
+
+    app: Server[Any] = Server("shelf", lifespan=lifespan)
+
+    @app.tool
+    def look(ctx: SyncContext) -> str:
+        steps.append("called")
+        return str(ctx.lifespan["shelf"])
+
+    async with app.listen(ANYWHERE) as here:
+        async with Client(here.url) as client:
+            assert (await client.call_tool("look")).text == "here"
+        await here.close()
+        await here.close()
+    assert steps == ["entered", "called", "left"]
+
+
+async def test_a_lifespan_that_fails_can_be_tried_again() -> None:
+    attempts: list[int] = []
+
+    @asynccontextmanager
+    async def lifespan(server: Server) -> Any:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise RuntimeError("no database")
+        yield "database"
+
+    app: Server[Any] = Server("shelf", lifespan=lifespan)
+    with pytest.raises(RuntimeError, match="no database"):
+        async with app.listen(ANYWHERE):
+            pass
+    async with app.listen(ANYWHERE):
+        assert app._lifespan.value == "database"
+
+
+PROGRAM = """
+    import asyncio, os, sys, time
+    from gudgeon import Server
+    app = Server("shelf")
+    @app.tool
+    def pid() -> int:
+        return os.getpid()
+    @app.tool
+    def slow() -> str:
+        time.sleep(0.5)
+        return "slow"
+"""
+ASYNC = """
+    @app.tool
+    async def slow_async() -> str:
+        await asyncio.sleep(0.5)
+        return "slow"
+"""
+
+
+@contextmanager
+def running(more: str, call: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A program that runs a server, and the URL that it says."""
+    source = textwrap.dedent(PROGRAM) + textwrap.dedent(more) + f"\n{call}\nprint('returned', file=sys.stderr)\n"
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=environment)
+    assert program.stderr is not None
+    url = next(word.rstrip(",") for word in program.stderr.readline().split() if "://" in word)
+    try:
+        yield program, url
+    finally:
+        program.kill()
+        program.wait()
+        program.stderr.close()
+
+
+@pytest.mark.parametrize("more", ["", ASYNC], ids=["def", "async"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda it: it.name)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Signals, workers: int) -> None:
+    with running(more, f"app.run({ANYWHERE!r}, workers={workers})") as (program, url):
+        with SyncClient(url) as client:
+            import threading
+
+            answers: list[str] = []
+            tool = "slow_async" if more else "slow"
+            calling = threading.Thread(target=lambda: answers.append(client.call_tool(tool).text))
+            calling.start()
+            time.sleep(0.2)
+            program.send_signal(number)
+            calling.join()
+            assert answers == ["slow"]
+        assert program.stderr is not None
+        assert program.stderr.read().split() == ["returned"]
+        assert program.wait(10) == 0
+
+
+def test_workers_share_the_port_and_one_that_dies_is_replaced() -> None:
+    with running("", f"app.run({ANYWHERE!r}, workers=2)") as (program, url):
+        first = _pids(url)
+        assert len(first) == 2 and program.pid not in first
+        time.sleep(1.1)
+        os.kill(min(first), signal.SIGKILL)
+        until = time.monotonic() + 10
+        while (now := _pids(url, fewer=True)) == first or len(now) < 2:
+            assert time.monotonic() < until
+        assert len(now & first) == 1
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(10) == 0
+
+
+def _pids(url: str, fewer: bool = False) -> set[int]:
+    """Who answers on new connections."""
+    pids: set[int] = set()
+    until = time.monotonic() + (1 if fewer else 10)
+    while len(pids) < 2 and time.monotonic() < until:
+        try:
+            with SyncClient(url) as client:
+                pids.add(client.call_tool("pid").data)
+        except Exception:
+            time.sleep(0.05)
+    return pids
