@@ -22,6 +22,9 @@ use crate::{
     shell::{NativeShell, integer},
 };
 
+/// Tells a handler which request of the host's its call came with; clients' own words under this name are lost.
+pub(crate) const REQUEST: HeaderName = HeaderName::from_static("gudgeon-request");
+
 /// A piece of an answer.
 #[napi(object)]
 pub struct NativePart {
@@ -69,7 +72,8 @@ impl NativeMounted {
         body: Uint8ArraySlice<'_>,
     ) -> f64 {
         let outbox = HostOutbox { request: number, waiting: Arc::clone(&self.waiting) };
-        let head = head(&method, &target, &headers);
+        let mut head = head(&method, &target, &headers);
+        head.headers.insert(REQUEST, integer(number).into());
         let body = Bytes::copy_from_slice(&body);
         let (exchange, work) = self.server.request(head, body, Box::new(outbox));
         self.shared.push(work);

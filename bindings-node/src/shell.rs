@@ -22,6 +22,7 @@ use napi_derive::napi;
 
 use crate::{
     error::misuse,
+    mounted::REQUEST,
     shared::{Shared, lock},
 };
 
@@ -219,9 +220,13 @@ fn facts(context: &CallContext, conversation: u32) -> String {
         let headers: Vec<(&str, String)> = http
             .headers
             .iter()
+            .filter(|(name, _)| **name != REQUEST)
             .map(|(name, value)| (name.as_str(), text(value.as_bytes())))
             .collect();
         facts.member("headers", &headers);
+        if let Some(request) = http.headers.get(REQUEST) {
+            facts.member("request", &text(request.as_bytes()));
+        }
     }
     facts.finish()
 }

@@ -11,7 +11,7 @@ import { questionsIn } from "./questions.js";
 import { type OfferKind, ReplyKind, toReply } from "./reply.js";
 import { ResourceResult } from "./results.js";
 import { isPromise } from "./schema.js";
-import type { Revision } from "./types.js";
+import type { Principal, Revision } from "./types.js";
 
 /** A text this long, or with line breaks, goes beside the lines. */
 const LONG = 4_096;
@@ -30,6 +30,14 @@ type Run = readonly [slot: number, handler: number, input: Record<string, unknow
 type Answer = readonly [slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null];
 type Entry = Run | Answer | readonly [cancelled: number] | readonly [report: string] | readonly [];
 
+/** A host whose requests are served. */
+export interface Host {
+  /** There may be more to take than batches. */
+  collect(): void;
+  /** Who it says has made the request of this number. */
+  principalOf(request: number): Principal | undefined;
+}
+
 /** What is served, seen by handlers: takes batches, runs them in place, and hands all replies of a turn back at once. */
 export class Connection {
   readonly shell: NativeShell;
@@ -44,12 +52,11 @@ export class Connection {
   #texts: string[] = [];
   /** Of legacy sessions, by the numbers that facts give their conversations. */
   readonly #sessions = new Map<number, Map<string, unknown>>();
-  readonly #collect: () => void;
+  readonly #host: Host | undefined;
 
-  /** `collect` is called when there may be more to take than batches. */
-  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, collect = (): void => {}) {
+  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, host?: Host) {
     this.#core = core;
-    this.#collect = collect;
+    this.#host = host;
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.shell = open(() => this.drain());
   }
@@ -96,10 +103,15 @@ export class Connection {
     return session;
   }
 
+  /** Who a host's request is from. */
+  principalOf(request: string | undefined): Principal | undefined {
+    return request === undefined ? undefined : this.#host?.principalOf(Number(request));
+  }
+
   /** Does what there is to do. */
   drain(): void {
     if (this.#isStarted) this.#runBatch();
-    this.#collect();
+    this.#host?.collect();
   }
 
   #runBatch(): void {
@@ -200,7 +212,7 @@ export class Connection {
   readonly #flushScheduled = (): void => {
     this.#isScheduled = false;
     this.#flush();
-    this.#collect();
+    this.#host?.collect();
   };
 
   #flush(): void {

@@ -16,6 +16,8 @@ interface Facts {
   readonly stateless: boolean;
   readonly conversation: number;
   readonly sessionId?: string;
+  /** The number of a host's request. */
+  readonly request?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly meta?: Meta;
   readonly client?: Partial<Implementation>;
@@ -69,7 +71,7 @@ export class CallContext implements Context {
   }
 
   get principal(): Principal | undefined {
-    return undefined;
+    return this.connection.principalOf(this.facts.request);
   }
 
   get session(): Map<string, unknown> {

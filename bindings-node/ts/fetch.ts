@@ -1,12 +1,15 @@
 import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
 import type { NativePart } from "./native.js";
+import type { Principal } from "./types.js";
 
 const EMPTY = new Uint8Array();
+/** Bytes beyond the limit that are read all the same, because a client that is still sending reads no answer. */
+const MAX_DISCARDED = 64 * 1024 * 1024;
 
 /** Answers a request of a host that speaks `fetch`. */
-export async function answerFetch(mounted: Mounted, request: Request): Promise<Response> {
+export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal): Promise<Response> {
   await mounted.ready;
-  const head = headOf(request);
+  const head = { ...headOf(request), principal };
   const body = await readBody(request, mounted.maxBody);
   if (body === undefined) return new Response(...respond(mounted.refuse(head)));
   return new Promise((resolve, reject) => {
@@ -101,19 +104,17 @@ async function readBody(request: Request, limit: number): Promise<Uint8Array | u
   if (request.bodyUsed) throw new TypeError("app.fetch(request): its body was read before: give it request.clone()");
   if (!request.body) return EMPTY;
   const length = request.headers.get("content-length");
-  if (length !== null) return Number(length) > limit ? undefined : new Uint8Array(await request.arrayBuffer());
+  if (length !== null && Number(length) <= limit) return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
   let size = 0;
   const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader();
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     size += read.value.byteLength;
-    if (size > limit) {
-      await reader.cancel().catch(() => {});
-      return undefined;
-    }
-    chunks.push(read.value);
+    if (size <= limit) chunks.push(read.value);
+    else chunks.length = 0;
+    if (size > limit + MAX_DISCARDED) await reader.cancel().catch(() => {});
   }
-  return Buffer.concat(chunks, size);
+  return size > limit ? undefined : Buffer.concat(chunks, size);
 }
 
 function respond({ status, headers = [], body }: NativePart): [Uint8Array<ArrayBuffer> | null, ResponseInit] {

@@ -1,7 +1,7 @@
 import { Connection } from "./connection.js";
 import type { ServerCore } from "./core.js";
 import { httpOptions } from "./http-options.js";
-import { checked, type NativeListening } from "./native.js";
+import { checked, type NativeListening, placed } from "./native.js";
 import { endProcess, Signals } from "./signals.js";
 import type { HttpOptions, Listening } from "./types.js";
 
@@ -13,7 +13,7 @@ export async function listen(core: ServerCore, place: string, at: string, given:
   if (typeof at !== "string") throw new TypeError(`${place}: the address must be a text such as "http://127.0.0.1:8000/mcp"`);
   const { http, ioThreads, auth } = core.options;
   const options = httpOptions(place, { ...http, ...given }, { ioThreads, hasAuth: auth !== undefined });
-  const server = new ListeningServer(core, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
+  const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
   await server.start();
   return server;
 }
@@ -43,6 +43,7 @@ class ListeningServer implements Listening {
 
   constructor(
     private readonly core: ServerCore,
+    private readonly place: string,
     open: (wake: () => void) => NativeListening,
   ) {
     let native: NativeListening | undefined;
@@ -56,7 +57,7 @@ class ListeningServer implements Listening {
       await this.core.enter();
       hasEntered = true;
       this.#connection.start();
-      const [url = "", warning] = await this.#native.start();
+      const [url = "", warning] = await this.#native.start().catch((error: unknown) => Promise.reject(placed(this.place, error)));
       this.url = url;
       this.#alive = setInterval(() => {}, LONG_MS);
       if (warning !== undefined && !hasWarned) {

@@ -2,6 +2,7 @@ import { Connection } from "./connection.js";
 import type { ServerCore } from "./core.js";
 import { httpOptions } from "./http-options.js";
 import { checked, type NativeMounted, type NativePart } from "./native.js";
+import type { Principal } from "./types.js";
 
 /** Bytes that a client may leave unread before it is cut off. */
 export const MAX_UNREAD = 4 * 1024 * 1024;
@@ -20,6 +21,8 @@ export interface Head {
   readonly target: string;
   /** Names and values in turn. */
   readonly headers: readonly string[];
+  /** Who the host says has made it. */
+  readonly principal?: Principal | undefined;
 }
 
 /** A server's endpoint, moved by the event loop: requests of a host go in, pieces of their answers come out. */
@@ -29,10 +32,12 @@ export class Mounted {
   readonly maxBody: number;
   readonly #native: NativeMounted;
   readonly #connection: Connection;
-  readonly #waiting = new Map<number, Deliver>();
+  readonly #waiting = new Map<number, { deliver: Deliver; principal: Principal | undefined }>();
   readonly #graceMs: number;
   #numbers = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** The process lives as long as somebody waits for an answer. */
+  #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(private readonly core: ServerCore) {
@@ -46,7 +51,7 @@ export class Mounted {
         mounted = checked("new Server({ http })", () => core.native.serveMounted(options, wake));
         return mounted.shell();
       },
-      () => this.#collect(),
+      { collect: () => this.#collect(), principalOf: (request) => this.#waiting.get(request)?.principal },
     );
     this.#native = mounted as unknown as NativeMounted;
     this.maxBody = this.#native.maxBody();
@@ -56,13 +61,14 @@ export class Mounted {
   }
 
   /** Takes a request, whole. Returns what is to be called when the client leaves before the end. */
-  request({ method, target, headers }: Head, body: Uint8Array, deliver: Deliver): () => void {
+  request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
     const number = ++this.#numbers;
-    this.#waiting.set(number, deliver);
+    this.#waiting.set(number, { deliver, principal });
+    this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
     const exchange = this.#native.request(number, method, target, headers.join("\n"), body);
     this.#connection.drain();
     return () => {
-      if (!this.#waiting.delete(number)) return;
+      if (!this.#forget(number)) return;
       this.#native.gone(exchange);
       this.#connection.drain();
     };
@@ -91,14 +97,23 @@ export class Mounted {
   /** Hands on what has come for anybody. */
   #collect(): void {
     for (const part of this.#native.takeParts()) {
-      const deliver = this.#waiting.get(part.request);
-      if (!part.more) this.#waiting.delete(part.request);
-      deliver?.(part);
+      const waiting = this.#waiting.get(part.request);
+      if (!part.more) this.#forget(part.request);
+      waiting?.deliver(part);
     }
     const alarm = this.#native.takeAlarm();
     if (alarm === null) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#tick(), Math.min(alarm, MAX_TIMER_MS)).unref();
+  }
+
+  #forget(number: number): boolean {
+    const wasWaiting = this.#waiting.delete(number);
+    if (this.#waiting.size === 0) {
+      clearInterval(this.#alive);
+      this.#alive = undefined;
+    }
+    return wasWaiting;
   }
 
   #tick(): void {

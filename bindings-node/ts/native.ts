@@ -19,11 +19,19 @@ export function checked<T>(place: string, call: () => T): T {
   try {
     return call();
   } catch (error) {
-    if (error instanceof Error && (error as { code?: unknown }).code === "InvalidArg") {
-      throw new TypeError(`${place}: ${error.message}`, { cause: error });
-    }
-    throw error;
+    throw isMisuse(error) ? placed(place, error) : error;
   }
+}
+
+/** An error of the native half's that says where it happened. */
+export function placed(place: string, error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const message = `${place}: ${error.message}`;
+  return isMisuse(error) ? new TypeError(message, { cause: error }) : new Error(message, { cause: error });
+}
+
+function isMisuse(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === "InvalidArg";
 }
 
 function load(): typeof Addon {

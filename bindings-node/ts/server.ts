@@ -385,6 +385,9 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * Requests for other hosts than `localhost`, and from other web pages, are refused unless the server's option `http`
    * says more: `new Server("shelf", { http: { publicUrl: "https://example.org/mcp" } })`.
    *
+   * @param request - Its body must not have been read yet.
+   * @param extra - `principal`: who asks, where the host has found that out; handlers see it as `ctx.principal`.
+   *
    * @example
    * ```ts
    * import { Hono } from "hono";
@@ -398,8 +401,8 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * await app.close();
    * ```
    */
-  readonly fetch = async (request: Request, _extra?: { principal?: Principal | undefined }): Promise<Response> =>
-    answerFetch(this.#core.mountedOnce(), request);
+  readonly fetch = async (request: Request, extra: { principal?: Principal | undefined } = {}): Promise<Response> =>
+    answerFetch(this.#core.mountedOnce(), request, extra.principal);
 
   /**
    * Answers a request of `node:http`, Express or Fastify, as `fetch` does. It is bound, and may stand at any path. A body

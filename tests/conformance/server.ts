@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Server, ToolError, ask, audio, embed, image, user, type Context, type JsonSchema, type Question } from "gudgeon";
-import { serve } from "./serving.js";
+import { httpOptions, serve } from "./serving.js";
 
 const PIXEL = bytes("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==");
 const SILENCE = bytes("UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=");
@@ -27,6 +27,7 @@ const app = new Server("conformance", {
   version: "1.0.0",
   schemaProfile: "full", // keeps the schema of json_schema_2020_12_tool as it is
   pageSize: Number(given["page-size"] ?? 100),
+  http: httpOptions(given.options),
   dialects: (given.dialects?.split(",") ?? []) as ("0.7" | "bare")[],
 });
 let cancelled = 0;

@@ -12,23 +12,20 @@ export interface Given {
   stdio?: boolean | undefined;
   http?: string | undefined;
   mount?: string | undefined;
-  /** Those of HTTP as JSON, by their Python names and in seconds. */
-  options?: string | undefined;
 }
 
-export async function serve(app: Server, { stdio, http, mount, options }: Given): Promise<void> {
+export async function serve(app: Server, { stdio, http, mount }: Given): Promise<void> {
   if (stdio === true && http === undefined && mount === undefined) return app.run();
   if (stdio === true || http === undefined) throw new Error("give either --stdio, or --http HOST:PORT and, if you like, --mount fetch|node");
-  if (mount === undefined) return serveNative(app, http, httpOptions(options));
-  if (options !== undefined) throw new Error("--options is for the server's own HTTP: a mount takes none");
+  if (mount === undefined) return serveNative(app, http);
   if (mount === "node") return serveMounted(app, createServer(app.node), http);
   if (mount !== "fetch") throw new Error(`--mount ${mount}: this server mounts as fetch or node`);
   const hono = new Hono().all("*", (context) => app.fetch(context.req.raw));
   return serveMounted(app, createAdaptorServer({ fetch: hono.fetch }) as HttpServer, http);
 }
 
-async function serveNative(app: Server, address: string, options: HttpOptions): Promise<void> {
-  const here = await app.listen(`http://${address}/mcp`, { legacySse: true, shutdownGraceMs: GRACE, ...options });
+async function serveNative(app: Server, address: string): Promise<void> {
+  const here = await app.listen(`http://${address}/mcp`);
   announce(here.url);
   onSignal(() => here.close());
 }
@@ -45,13 +42,14 @@ async function serveMounted(app: Server, server: HttpServer, address: string): P
   });
 }
 
-function httpOptions(given = "{}"): HttpOptions {
+/** For the server's own HTTP and for its mounts, from JSON with their Python names and times in seconds. */
+export function httpOptions(given = "{}"): HttpOptions {
   const named = Object.entries(JSON.parse(given) as Record<string, unknown>).map(([name, value]) => {
     const ours = name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
     if (TIMES.includes(name)) return [`${ours}Ms`, Number(value) * 1000];
     return name === "tls" ? [ours, { cert: (value as string[])[0], key: (value as string[])[1] }] : [ours, value];
   });
-  return Object.fromEntries(named) as HttpOptions;
+  return { legacySse: true, shutdownGraceMs: GRACE, ...(Object.fromEntries(named) as HttpOptions) };
 }
 
 function announce(url: string): void {

@@ -202,8 +202,10 @@ test("calls in flight are answered when it closes, and those that outlast the gr
   let cancelled = 0;
   app.tool("wait", { input: { type: "object", properties: { ms: { type: "number" } } } }, ({ ms }, ctx) => {
     began++;
-    ctx.signal.addEventListener("abort", () => cancelled++);
-    return new Promise((resolve) => setTimeout(resolve, ms, "waited"));
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms, "waited");
+      ctx.signal.addEventListener("abort", () => (cancelled++, clearTimeout(timer)));
+    });
   });
   const listening = await app.listen(LOCAL, { shutdownGraceMs: 400 });
   const quick = Array.from({ length: 50 }, () => call(listening.url, "wait", { ms: 150 }));
@@ -260,7 +262,8 @@ test("an address that others reach is warned about, once a process", async () =>
 test("run ends with exit code 0 on SIGTERM and SIGINT, and answers what is in flight", async () => {
   const source = `
     const app = new Server("t", { lifespan: () => ({ value: 0, close: () => console.error("left") }) });
-    app.tool("wait", {}, () => new Promise((resolve) => setTimeout(resolve, 200, "waited")));
+    let began = 0;
+    app.tool("wait", {}, () => (++began === 50 && console.error("all began"), new Promise((resolve) => setTimeout(resolve, 1_000, "waited"))));
     setInterval(() => {}, 1_000);
     const port = process.argv[1];
     setTimeout(() => console.error("listens"), 300);
@@ -272,11 +275,11 @@ test("run ends with exit code 0 on SIGTERM and SIGINT, and answers what is in fl
       const url = `http://127.0.0.1:${port}/mcp`;
       assert.ok(await eventually(() => child.stderr.includes("listens")));
       const calls = Array.from({ length: 50 }, () => call(url, "wait"));
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.ok(await eventually(() => child.stderr.includes("all began")));
       child.process.kill(signal);
       assert.ok((await Promise.all(calls)).every((it) => it.content[0].text === "waited"));
       assert.deepEqual(await child.exited, { code: 0, signal: null });
-      assert.equal(child.stderr, "listens\nleft\nended\n");
+      assert.equal(child.stderr, "listens\nall began\nleft\nended\n");
     }, { args: [String(port)] });
   }
 });

@@ -232,6 +232,21 @@ test("fetch answers a request that was never on a wire", async () => {
   await app.close();
 });
 
+test("a host tells who asks, and no client can", async () => {
+  const app = new Server("t");
+  app.tool("who", { concurrency: 1 }, async (_, ctx) => {
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    return [ctx.principal?.subject ?? null, ctx.headers.get("gudgeon-request")];
+  });
+  const as = (subject) => ({
+    headers: { "gudgeon-request": "1" },
+    fetching: (url, init) => app.fetch(new Request(url, init), subject && { principal: { subject, scopes: new Set(), claims: {} } }),
+  });
+  const all = await Promise.all(["ann", undefined, "bob"].map((subject) => call("http://localhost/mcp", "who", {}, as(subject))));
+  assert.deepEqual(all.map((it) => JSON.parse(it.content[0].text)), [["ann", null], [null, null], ["bob", null]]);
+  await app.close();
+});
+
 /** With a Host header of one's own, which `fetch` does not let one choose. */
 function withHost(url, host) {
   const { hostname, port, pathname } = new URL(url);
