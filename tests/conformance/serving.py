@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import signal
 import sys
 from typing import Any
 
@@ -20,16 +18,7 @@ def serve(app: Server, given: argparse.Namespace) -> None:
     elif given.mount == "asgi":
         serve_asgi(app, given.http, http)
     else:
-        asyncio.run(serve_http(app, f"http://{given.http}/mcp", http))
-
-
-async def serve_http(app: Server, url: str, http: dict[str, Any]) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with app.listen(url, **http) as here:
-        announce(here.url)
-        await stop.wait()
+        app.run(f"http://{given.http}/mcp", **http)
 
 
 def serve_asgi(app: Server, address: str, http: dict[str, Any]) -> None:
