@@ -416,7 +416,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
    *
    * const app = new Server("shelf");
    * const host = createServer(app.node);
-   * host.close();
+   * console.log(host.listening); // false
    * ```
    */
   readonly node = (request: IncomingMessage, response: ServerResponse): void => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 
-import { NotSupported, Server, currentContext, middleware } from "gudgeon";
+import { Server, currentContext, middleware } from "gudgeon";
 
 /** A wire in memory: what is put in is received, what the server sends is kept. */
 class Wire {
@@ -110,14 +110,6 @@ test("mistakes at registration are told at once, with the place and the mend", (
   assert.deepEqual([...app.tools].map((it) => it.name), ["a"]);
 });
 
-test("what is not over stdio says so", async () => {
-  const app = new Server("t");
-  await assert.rejects(app.run("http://127.0.0.1:8000/mcp"), NotSupported);
-  await assert.rejects(app.listen("http://127.0.0.1:0/mcp"), /stdio/);
-  await assert.rejects(app.fetch(new Request("http://localhost/")), NotSupported);
-  assert.throws(() => app.node({}, {}), NotSupported);
-});
-
 test("an offer that nobody without a principal may see is neither listed nor called", async () => {
   const app = new Server("t");
   app.tool("open", {}, () => "ok");
@@ -145,6 +137,21 @@ test("a worker thread that ends while it serves takes nothing down", async () =>
     const worker = new Worker(source, { eval: true });
     await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
     await worker.terminate();
+  }
+});
+
+test("a worker thread that ends while it listens takes its port with it", async () => {
+  const source = `
+    import("gudgeon").then(async ({ Server }) => {
+      const { url } = await new Server("t").listen("http://127.0.0.1:0/mcp");
+      require("node:worker_threads").parentPort.postMessage(url);
+    });`;
+  for (let round = 0; round < 5; round++) {
+    const worker = new Worker(source, { eval: true });
+    const url = await new Promise((resolve, reject) => worker.once("message", resolve).once("error", reject));
+    assert.equal((await fetch(url, { method: "PUT" })).status, 405);
+    await worker.terminate();
+    await assert.rejects(fetch(url, { method: "PUT" }));
   }
 });
 
