@@ -1,9 +1,36 @@
-"""Finds what a client program started, also where it gave it a session of its own. Looks in /proc."""
+"""Runs client programs; finds in /proc and kills what one started, also where it has a session of its own."""
 
 import contextlib
 import os
 import signal
+import subprocess
 from pathlib import Path
+
+SECONDS = 30  # for one client program, and the server that it started
+
+
+def run(command, cwd):
+    """Its status, stdout and stderr; what outlives it or hangs is killed and told."""
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    try:
+        # Servers inherit stderr, so this also waits for a server that outlives its client.
+        out, err = child.communicate(timeout=SECONDS)
+        status = f"exit {child.returncode}"
+    except subprocess.TimeoutExpired:
+        ended = child.poll() is not None
+        status = f"exit {child.returncode}, but its server lives on" if ended else f"killed after {SECONDS} s"
+        for pid in under(child.pid) | with_stderr(child.stderr):
+            kill(pid)
+        out, err = child.communicate()
+    return status, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def last_words(err):
+    """The line that names the error, where there is one, else the last line."""
+    lines = [line.strip() for line in err.splitlines() if line.strip()]
+    errors = [line for line in lines if "rror:" in line or "Error" in line]
+    return next(iter([*errors[-1:], *lines[-1:]]), "")[:400]
 
 
 def under(pid):

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 
 from mcp import ClientSession, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import (
     CancelledNotification,
     CancelledNotificationParams,
@@ -54,6 +56,8 @@ class Peer:
         return describe(result.model_dump(by_alias=True, mode="json", exclude_none=True), progress, self.logs)
 
     async def cancel(self, step):
+        witness = step.get("witness")
+        before = int((await self.call({"name": witness}))["text"]) if witness else 0
         call = asyncio.ensure_future(self.session.call_tool(step["name"], step["arguments"]))
         await asyncio.sleep(0.3)
         # This SDK never tells the server by itself; the id is the last one it gave out.
@@ -65,9 +69,7 @@ class Peer:
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await call
-        if "witness" not in step:
-            return {"cancelled": None}
-        return {"cancelled": await witnessed(lambda: self.call({"name": step["witness"]}))}
+        return {"cancelled": await witnessed(lambda: self.call({"name": witness}), before) if witness else None}
 
     async def read(self, step):
         return {"text": (await self.session.read_resource(step["uri"])).contents[0].text}
@@ -86,15 +88,23 @@ class Peer:
         return True
 
 
+def dial(target):
+    if isinstance(target, list):
+        return stdio_client(StdioServerParameters(command=target[0], args=target[1:]))
+    return sse_client(target) if target.endswith("/sse") else streamable_http_client(target)
+
+
 async def main():
-    era, steps, command = arguments()
+    era, steps, target = arguments()
     logs = []
 
     async def on_log(params):
         logs.append([params.level, params.data])
 
-    server = StdioServerParameters(command=command[0], args=command[1:])
-    async with stdio_client(server) as (read, write), ClientSession(read, write, logging_callback=on_log) as session:
+    async with (
+        dial(target) as (read, write, *_),
+        ClientSession(read, write, logging_callback=on_log) as session,
+    ):
         await run(Peer(session, await session.initialize(), logs), era, steps)
 
 

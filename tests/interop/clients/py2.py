@@ -5,6 +5,7 @@ import contextlib
 import warnings
 
 from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp_types import PromptReference
 from steps import arguments, describe, run, until, witnessed
 
@@ -56,14 +57,14 @@ class Peer:
         return describe(result.model_dump(by_alias=True, mode="json", exclude_none=True), progress, self.logs)
 
     async def cancel(self, step):
+        witness = step.get("witness")
+        before = int((await self.call({"name": witness}))["text"]) if witness else 0
         call = asyncio.ensure_future(self.client.call_tool(step["name"], step["arguments"]))
         await asyncio.sleep(0.3)
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await call
-        if "witness" not in step:
-            return {"cancelled": None}
-        return {"cancelled": await witnessed(lambda: self.call({"name": step["witness"]}))}
+        return {"cancelled": await witnessed(lambda: self.call({"name": witness}), before) if witness else None}
 
     async def read(self, step):
         return {"text": (await self.client.read_resource(step["uri"])).contents[0].text}
@@ -82,15 +83,21 @@ class Peer:
         return True
 
 
+def reach(target):
+    if isinstance(target, list):
+        return StdioServerParameters(command=target[0], args=target[1:])
+    return sse_client(target) if target.endswith("/sse") else target
+
+
 async def main():
-    era, steps, command = arguments()
+    era, steps, target = arguments()
     logs = []
 
     async def on_log(params):
         logs.append([params.level, params.data])
 
-    server = StdioServerParameters(command=command[0], args=command[1:])
-    async with Client(server, mode="legacy" if era == "legacy" else "auto", logging_callback=on_log) as client:
+    mode = "legacy" if era == "legacy" else "auto"
+    async with Client(reach(target), mode=mode, logging_callback=on_log) as client:
         await run(Peer(client, era, logs), era, steps)
 
 

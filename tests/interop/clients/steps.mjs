@@ -6,10 +6,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The official packages live in a scratch folder, outside Node's search path. */
 export const require = createRequire(new URL("../../../.interop/node/package.json", import.meta.url));
 
-/** `<era> <steps.json> <command…>` */
+/** `<era> <steps.json> <command or URL>`: `transport` makes one of the SDK's classes for it. */
 export function commandLine() {
   const [era, stepsFile, ...command] = process.argv.slice(2);
-  return { era, steps: JSON.parse(readFileSync(stepsFile, "utf8")), command };
+  const transport = ({ Stdio, Http, Sse }) => {
+    if (!command[0].includes("://")) return new Stdio({ command: command[0], args: command.slice(1) });
+    const url = new URL(command[0]);
+    return url.pathname.endsWith("/sse") ? new Sse(url) : new Http(url);
+  };
+  return { era, steps: JSON.parse(readFileSync(stepsFile, "utf8")), transport };
 }
 
 /** `peer` has one method for each `do` of the suites; what it returns (or throws) is the line's `got`. */
@@ -47,11 +52,11 @@ export async function until(condition, ms = 2_000) {
   while (!condition() && Date.now() < end) await sleep(10);
 }
 
-/** Asks the server's witness tool how many calls it saw cancelled, until it saw one. */
-export async function witnessed(call, ms = 3_000) {
+/** Asks the server's witness tool how many calls it saw cancelled since it told `before`, until it saw one. */
+export async function witnessed(call, before, ms = 3_000) {
   const end = Date.now() + ms;
   for (;;) {
-    const count = Number((await call()).text);
+    const count = Number((await call()).text) - before;
     if (count || Date.now() > end) return count;
     await sleep(50);
   }
@@ -90,6 +95,8 @@ export class OfficialPeer {
   }
 
   async cancel(step) {
+    const witness = step.witness && (() => this.call({ name: step.witness }));
+    const before = witness ? Number((await witness()).text) : 0;
     const abort = new AbortController();
     const call = this.callTool({ name: step.name, arguments: step.arguments }, { signal: abort.signal });
     const refused = call.then(
@@ -99,7 +106,7 @@ export class OfficialPeer {
     await sleep(300);
     abort.abort();
     if (!(await refused)) throw new Error("the cancelled call returned a result");
-    return { cancelled: step.witness ? await witnessed(() => this.call({ name: step.witness })) : null };
+    return { cancelled: witness ? await witnessed(witness, before) : null };
   }
 
   read = async (step) => ({ text: (await this.client.readResource({ uri: step.uri })).contents[0].text });

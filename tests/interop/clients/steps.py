@@ -19,10 +19,10 @@ async def run(peer, era, steps):
 
 
 def arguments():
-    """The era, the steps and the server's command, from the command line: `<era> <steps.json> <command…>`."""
+    """From the command line `<era> <steps.json> <command or URL>`: era, steps, and command (a list) or URL (a text)."""
     era, steps_file, *command = sys.argv[1:]
     with open(steps_file, encoding="utf-8") as file:
-        return era, json.load(file), command
+        return era, json.load(file), command[0] if "://" in command[0] else command
 
 
 def describe(result, progress=(), logs=()):
@@ -49,11 +49,11 @@ async def until(condition, seconds=2.0):
         await asyncio.sleep(0.01)
 
 
-async def witnessed(call, seconds=3.0):
-    """Asks the server's witness tool how many calls it saw cancelled, until it saw one."""
+async def witnessed(call, before, seconds=3.0):
+    """Asks the server's witness tool how many calls it saw cancelled since it told `before`, until it saw one."""
     end = time.monotonic() + seconds
     while True:
-        count = int((await call())["text"])
+        count = int((await call())["text"]) - before
         if count or time.monotonic() > end:
             return count
         await asyncio.sleep(0.05)

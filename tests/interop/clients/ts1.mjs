@@ -2,19 +2,25 @@
 import { OfficialPeer, commandLine, require, run } from "./steps.mjs";
 
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
-const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
+const { SSEClientTransport: Sse } = require("@modelcontextprotocol/sdk/client/sse.js");
+const { StdioClientTransport: Stdio } = require("@modelcontextprotocol/sdk/client/stdio.js");
+const { StreamableHTTPClientTransport: Http } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
 const { CallToolResultSchema, LoggingMessageNotificationSchema } = require("@modelcontextprotocol/sdk/types.js");
 
 class Peer extends OfficialPeer {
   callTool = (params, options) => this.client.callTool(params, CallToolResultSchema, options);
 }
 
-const { era, steps, command } = commandLine();
+const { era, steps, transport: make } = commandLine();
 const logs = [];
-const transport = new StdioClientTransport({ command: command[0], args: command.slice(1) });
+const transport = make({ Stdio, Http, Sse });
 let revision;
 // The only place where this SDK tells which revision was agreed on.
-transport.setProtocolVersion = (agreed) => void (revision = agreed);
+const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
+transport.setProtocolVersion = (agreed) => {
+  revision = agreed;
+  setProtocolVersion?.(agreed);
+};
 const client = new Client({ name: "ts1", version: "1.0.0" });
 client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push([params.level, params.data]));
 await client.connect(transport);

@@ -1,4 +1,4 @@
-/** Our JavaScript client against one server: `<era> <steps.json> <command…>`, a JSON line a step. */
+/** Our JavaScript client against one server: `<era> <steps.json> <command or URL>`, a JSON line a step. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "gudgeon";
@@ -6,7 +6,7 @@ import { Client } from "gudgeon";
 const [era, stepsFile, command, ...args] = process.argv.slice(2);
 const logs = [];
 const client = await Client.connect(
-  { command, args },
+  command.includes(":") ? command : { command, args },
   {
     revision: era === "legacy" ? "2025-11-25" : "auto",
     onLog: (message) => void logs.push([message.level, message.data]),
@@ -47,6 +47,8 @@ const peer = {
   },
 
   async cancel(step) {
+    const witnessed = async () => Number((await client.callTool(step.witness)).text);
+    const before = step.witness ? await witnessed() : 0;
     const abort = new AbortController();
     const refused = client.callTool(step.name, step.arguments, { signal: abort.signal }).then(
       () => false,
@@ -58,7 +60,7 @@ const peer = {
     if (!step.witness) return { cancelled: null };
     let count = 0;
     for (let tries = 0; tries < 60 && !count; tries += 1) {
-      count = Number((await client.callTool(step.witness)).text);
+      count = (await witnessed()) - before;
       if (!count) await sleep(50);
     }
     return { cancelled: count };

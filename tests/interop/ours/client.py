@@ -1,4 +1,4 @@
-"""Our Python `Client` against one server: `<era> <steps.json> <command…>`, a JSON line a step."""
+"""Our Python `Client` against one server: `<era> <steps.json> <command or URL>`, a JSON line a step."""
 
 import asyncio
 import contextlib
@@ -42,20 +42,24 @@ class Peer:
         return describe(result, progress, self.logs)
 
     async def cancel(self, step):
+        before = await self.witnessed(step)
         call = asyncio.ensure_future(self.client.call_tool(step["name"], step["arguments"]))
         await asyncio.sleep(0.3)
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await call
             raise AssertionError("the cancelled call returned a result")
-        if "witness" not in step:
+        if before is None:
             return {"cancelled": None}
         for _ in range(60):
-            count = int((await self.client.call_tool(step["witness"])).text)
+            count = await self.witnessed(step) - before
             if count:
                 break
             await asyncio.sleep(0.05)
         return {"cancelled": count}
+
+    async def witnessed(self, step):
+        return int((await self.client.call_tool(step["witness"])).text) if "witness" in step else None
 
     async def read(self, step):
         return {"text": (await self.client.read_resource(step["uri"])).text}
@@ -72,10 +76,10 @@ class Peer:
 
 
 async def main():
-    revision, steps, command = commandline()
+    revision, steps, target = commandline()
     logs = []
     async with Client(
-        command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
+        target, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
     ) as client:
         peer = Peer(client, logs)
         for step in steps:

@@ -1,4 +1,4 @@
-"""Our Python `SyncClient` against one server: `<era> <steps.json> <command…>`, a JSON line a step."""
+"""Our Python `SyncClient` against one server: `<era> <steps.json> <command or URL>`, a JSON line a step."""
 
 import json
 import time
@@ -43,6 +43,7 @@ class Peer:
 
     def cancel(self, step):
         """A blocking call is cancelled by its timeout."""
+        before = self.witnessed(step)
         try:
             # Progress would extend the time; only the fixture's tool sends some, all but the first far later.
             self.client.call_tool(step["name"], step["arguments"], timeout=0.5)
@@ -50,14 +51,17 @@ class Peer:
             pass
         else:
             raise AssertionError("the call returned a result in spite of its timeout")
-        if "witness" not in step:
+        if before is None:
             return {"cancelled": None}
         for _ in range(60):
-            count = int(self.client.call_tool(step["witness"]).text)
+            count = self.witnessed(step) - before
             if count:
                 break
             time.sleep(0.05)
         return {"cancelled": count}
+
+    def witnessed(self, step):
+        return int(self.client.call_tool(step["witness"]).text) if "witness" in step else None
 
     def read(self, step):
         return {"text": self.client.read_resource(step["uri"]).text}
@@ -75,11 +79,9 @@ class Peer:
         return self.client.ping() >= 0
 
 
-revision, steps, command = commandline()
+revision, steps, target = commandline()
 logs: list = []
-with SyncClient(
-    command, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
-) as client:
+with SyncClient(target, revision=revision, on_log=lambda message: logs.append([message.level, message.data])) as client:
     peer = Peer(client, logs)
     for step in steps:
         try:

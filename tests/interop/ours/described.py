@@ -10,7 +10,9 @@ def commandline():
     era, steps_file, *command = sys.argv[1:]
     with open(steps_file, encoding="utf-8") as file:
         steps = json.load(file)
-    return ("2025-11-25" if era == "legacy" else "auto"), steps, command
+    # A URL stands for itself, a command is a list.
+    target = command[0] if ":" in command[0] else command
+    return ("2025-11-25" if era == "legacy" else "auto"), steps, target
 
 
 def describe(result, progress, logs):

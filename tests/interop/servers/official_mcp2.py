@@ -1,6 +1,10 @@
-"""The fixture server on the official Python SDK 2.x: a modern peer for our clients, and a proof of this harness."""
+"""The fixture server on the official Python SDK 2.x: a modern peer for our clients, and a proof of this harness.
+
+`official_mcp2.py [streamable-http|sse PORT]`
+"""
 
 import asyncio
+import sys
 import warnings
 
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -83,4 +87,7 @@ async def names(reference, argument, context):
     return None
 
 
-app.run()
+if sys.argv[1:]:
+    app.run(sys.argv[1], port=int(sys.argv[2]))
+else:
+    app.run()

@@ -1,16 +1,20 @@
-/** The fixture server on the official TypeScript SDK 2.x: a modern peer for our clients, and a proof of this harness. */
+/**
+ * The fixture server on the official TypeScript SDK 2.x: a modern peer for our clients, and a proof of this harness.
+ * `official_ts2.mjs [PORT]`; its HTTP handler gets the Node server that the SDK's own adapter is made of.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { require } from "../clients/steps.mjs";
 import { PIXEL } from "./pixel.mjs";
 
-const { McpServer, ResourceTemplate, completable } = require("@modelcontextprotocol/server");
+const { McpServer, ResourceTemplate, completable, createMcpHandler } = require("@modelcontextprotocol/server");
 const { serveStdio } = require("@modelcontextprotocol/server/stdio");
+const { serve } = require("@hono/node-server");
 const z = require("zod");
 
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 let seenCancelled = 0;
 
-serveStdio(() => {
+function makeServer() {
   const server = new McpServer({ name: "interop", version: "1.0.0" }, { capabilities: { logging: {} } });
   server.registerTool(
     "add",
@@ -51,4 +55,8 @@ serveStdio(() => {
     messages: [{ role: "user", content: { type: "text", text: `Hello, ${name}!` } }],
   }));
   return server;
-});
+}
+
+const [port] = process.argv.slice(2);
+if (port) serve({ fetch: createMcpHandler(makeServer).fetch, hostname: "127.0.0.1", port: Number(port) });
+else serveStdio(makeServer);

@@ -1,4 +1,4 @@
-/** The fixture server in JavaScript. */
+/** The fixture server in JavaScript: `server.mjs [URL…]` listens at these; without any it speaks over stdio. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server, ToolError, image, resourceLink } from "gudgeon";
 import { PIXEL } from "./pixel.mjs";
@@ -43,4 +43,11 @@ app.prompt(
 );
 app.complete("greet", "name", (prefix) => ["Ada", "Alan", "Grace"].filter((name) => name.startsWith(prefix)));
 
-await app.run();
+const urls = process.argv.slice(2);
+if (urls.length > 0) {
+  const listening = await Promise.all(urls.slice(1).map((url) => app.listen(url)));
+  await app.run(urls[0], { legacySse: true });
+  await Promise.all(listening.map((one) => one.close()));
+} else {
+  await app.run();
+}

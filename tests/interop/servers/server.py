@@ -1,6 +1,9 @@
-"""The fixture server in Python."""
+"""The fixture server in Python: `server.py [URL…]` listens at these; without any it speaks over stdio."""
 
 import asyncio
+import contextlib
+import signal
+import sys
 
 from pixel import PIXEL
 
@@ -80,4 +83,16 @@ def names(prefix: str) -> list[str]:
     return [name for name in ("Ada", "Alan", "Grace") if name.startswith(prefix)]
 
 
-app.run()
+async def listen(urls):
+    async with contextlib.AsyncExitStack() as stack:
+        for url in urls:
+            await stack.enter_async_context(app.listen(url, legacy_sse=url.startswith("http")))
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+        await ended.wait()
+
+
+if sys.argv[1:]:
+    asyncio.run(listen(sys.argv[1:]))
+else:
+    app.run()

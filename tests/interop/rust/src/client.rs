@@ -1,4 +1,4 @@
-//! Our Rust `Client` against one server: `<era> <steps.json> <command…>`, a JSON line a step.
+//! Our Rust `Client` against one server: `<era> <steps.json> <command or URL>`, a JSON line a step.
 #![allow(clippy::print_stdout)] // its output is what it is for
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     Client, Revision,
-    client::ToolResult,
+    client::{Target, ToolResult},
     error::Error,
     protocol::{CompletionTarget, ContentBlock, LoggingLevel, ResourceContents},
     transport::Command,
@@ -24,12 +24,17 @@ type Notes = Arc<Mutex<Vec<Value>>>;
 async fn main() -> Result<(), Box<dyn StdError>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [era, steps, program, rest @ ..] = &args[..] else {
-        return Err("usage: interop-client <era> <steps.json> <command…>".into());
+        return Err("usage: interop-client <era> <steps.json> <command or URL>".into());
     };
     let steps: Vec<Value> = serde_json::from_str(&fs::read_to_string(steps)?)?;
     let logs = Notes::default();
     let seen = Arc::clone(&logs);
-    let mut builder = Client::builder(Command::new(program).args(rest)).on_log(move |message| {
+    let target = if program.contains(':') {
+        Target::url(program)?
+    } else {
+        Command::new(program).args(rest).into()
+    };
+    let mut builder = Client::builder(target).on_log(move |message| {
         note(&seen, json!([message.level, message.data]));
     });
     if era == "legacy" {
@@ -135,20 +140,27 @@ fn described(result: &ToolResult) -> Value {
 
 /// Dropping a call's future is how Rust cancels it.
 async fn cancel(client: &Client, step: &Value) -> Result<Value, Error> {
+    let before = witnessed(client, step).await?;
     let call = client.call_tool(text(step, "name"), arguments(step));
     if tokio::time::timeout(Duration::from_millis(300), call).await.is_ok() {
         return Err(Error::misuse("the call ended before it was cancelled"));
     }
-    let Some(witness) = step["witness"].as_str() else { return Ok(json!({"cancelled": null})) };
-    let mut count = 0;
+    let mut after = before;
     for _ in 0..60 {
-        count = client.call_tool(witness, json!({})).await?.text().parse().unwrap_or(0);
-        if count > 0 {
+        after = witnessed(client, step).await?;
+        if after != before || after.is_none() {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Ok(json!({"cancelled": count}))
+    Ok(json!({"cancelled": after.zip(before).map(|(after, before)| after - before)}))
+}
+
+/// How many cancelled calls the server has seen, where it can tell.
+async fn witnessed(client: &Client, step: &Value) -> Result<Option<i64>, Error> {
+    let Some(witness) = step["witness"].as_str() else { return Ok(None) };
+    let told = client.call_tool(witness, json!({})).await?.text();
+    told.parse().map(Some).map_err(|_| Error::misuse(format!("{witness} is to tell a number")))
 }
 
 fn text<'a>(step: &'a Value, name: &str) -> &'a str {

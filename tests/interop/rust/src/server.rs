@@ -1,4 +1,4 @@
-//! The fixture server in Rust.
+//! The fixture server in Rust: `interop-server [URL…]` listens at these; without any it speaks over stdio.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -6,7 +6,7 @@ use std::{
 };
 
 use gudgeon::{
-    Context, Image, Prompt, Resource, Server, ToolError, error::Error,
+    Context, HttpOptions, Image, Prompt, Resource, Server, ToolError, error::Error,
     protocol::Resource as ResourceLink,
 };
 use schemars::JsonSchema;
@@ -80,7 +80,8 @@ async fn names(typed: String) -> Vec<&'static str> {
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    Server::new("interop")
+    let server = Server::new("interop")
+        .http(HttpOptions { legacy_sse: true, ..HttpOptions::default() })
         .version("1.0.0")
         .tool("add", |Add { a, b }: Add| async move { Ok(a + b) })
         .tool("echo", |Echo { text }: Echo| async move { text })
@@ -95,7 +96,16 @@ async fn main() -> Result<(), Error> {
             format!("item {id}")
         }))
         .add(Prompt::new("greet", |Greet { name }: Greet| async move { format!("Hello, {name}!") }))
-        .complete("greet", "name", names)
-        .run_stdio()
-        .await
+        .complete("greet", "name", names);
+    let urls: Vec<_> = std::env::args().skip(1).collect();
+    let [first, rest @ ..] = &urls[..] else { return server.run_stdio().await };
+    let mut listening = Vec::new();
+    for url in rest {
+        listening.push(server.listen(url).await?);
+    }
+    server.run(first).await?;
+    for one in listening {
+        one.shut_down().await;
+    }
+    Ok(())
 }
