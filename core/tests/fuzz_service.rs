@@ -29,7 +29,7 @@ use serde_json::{json, value::RawValue};
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// Valid frames of both eras; `MODERN` stands for the modern envelope.
-const FRAMES: [&str; 27] = [
+const FRAMES: [&str; 32] = [
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
@@ -57,6 +57,11 @@ const FRAMES: [&str; 27] = [
     r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"prompts/get","params":{"name":"greet","arguments":{"name":"Ada"},MODERN}}"#,
     r#"{"jsonrpc":"2.0","id":"","method":"acme/echo","params":{MODERN,"text":"x"}}"#,
     r#"{"jsonrpc":"2.0","id":"m4","method":"resources/templates/list","params":{MODERN}}"#,
+    r#"{"jsonrpc":"2.0","id":20,"method":"initialize","params":{"minVersion":"0.2.0","maxVersion":"0.9.0"}}"#,
+    r#"{"jsonrpc":"2.0","method":"initialized"}"#,
+    r#"{"jsonrpc":"2.0","id":21,"method":"call_tool","params":{"name":"book","arguments":{"id":1}}}"#,
+    r#"{"jsonrpc":"2.0","id":22,"method":"read_resource","params":{"uri":"fixture://search{?q,limit}","arguments":{"q":"a","limit":1}}}"#,
+    r#"{"jsonrpc":"2.0","id":23,"method":"render_prompt","params":{"name":"greet","arguments":{"name":"Ada"}}}"#,
 ];
 
 /// What stands in for a piece of a frame.
@@ -218,7 +223,8 @@ struct Shell {
 impl Shell {
     fn new(answers: Vec<u8>) -> Self {
         static OFFERS: OnceLock<Arc<Offers>> = OnceLock::new();
-        let offers = OFFERS.get_or_init(|| Arc::new(fixture::offers()));
+        let offers = OFFERS
+            .get_or_init(|| Arc::new(fixture::offers_in(gudgeon::protocol::Dialect::ALL.to_vec())));
         Self {
             service: Service::new(Arc::clone(offers), &gudgeon::testing::start(Instant::now())),
             answers: answers.into_iter().cycle(),

@@ -62,14 +62,13 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
     }
     let mut own_meta = None;
     match response {
-        Response::Empty => (),
+        // Only a dialect asks for all resources at once.
+        Response::Empty | Response::AllResources { .. } => (),
         Response::Ended { meta } => own_meta = Some(meta),
         Response::Description(description) => describe(wire, description, server_info, &mut result),
         Response::Tools(list) => {
             listing(wire, "tools", list, |it| offers::tool(wire, it), &mut result);
         }
-        // Only a dialect asks for both at once.
-        Response::AllResources { .. } => (),
         Response::Resources(list) => {
             listing(wire, "resources", list, |it| offers::resource(wire, it), &mut result);
         }

@@ -292,7 +292,9 @@ mod act {
     }
 
     pub(super) fn search(input: &Value, _: &mut Vec<Told>) -> Answer {
-        let limit: i64 = input["limit"].as_str().unwrap_or("10").parse().unwrap();
+        let Ok(limit) = input["limit"].as_str().unwrap_or("10").parse::<i64>() else {
+            return Some(Err(Failure::Invalid("limit: expected an integer".into())));
+        };
         Some(Ok(Reply::Json(json!({"q": input["q"], "limit": limit}).to_string())))
     }
 

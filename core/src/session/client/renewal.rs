@@ -55,7 +55,7 @@ impl ClientSession {
                 let outcome = outcome
                     .map_err(|it| format!("{} ({})", it.message, it.code))
                     .and_then(|it| wire::read_semantic_initialize(it).map(drop));
-                self.end_renewal(outcome);
+                self.end_renewal(&outcome);
                 true
             }
             (under_way, Err(error)) if error.code == code::DIALECT_SESSION_EXPIRED => {
@@ -84,10 +84,10 @@ impl ClientSession {
         self.outputs.push_back(Output::Send(frame));
     }
 
-    fn end_renewal(&mut self, outcome: Result<(), String>) {
+    fn end_renewal(&mut self, outcome: &Result<(), String>) {
         let Some((_, waiting)) = self.renewal.under_way.take() else { return };
         for id in waiting {
-            match (&outcome, self.renewal.sent.get(&id)) {
+            match (outcome, self.renewal.sent.get(&id)) {
                 (_, None) => (),
                 (Ok(()), Some(sent)) => self.outputs.push_back(Output::Send(sent.frame.clone())),
                 (Err(why), Some(_)) => {

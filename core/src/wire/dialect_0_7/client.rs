@@ -67,7 +67,7 @@ pub fn lift_result(method: Method, uri: Option<&str>, result: &str) -> Result<Ra
         }
         Method::CallTool => called(result),
         Method::ReadResource => read(result, uri)?,
-        Method::GetPrompt => rendered(result)?,
+        Method::GetPrompt => rendered(&result)?,
         _ => result,
     };
     Ok(to_raw(&lifted))
@@ -173,8 +173,8 @@ fn read(mut result: Map<String, Value>, uri: Option<&str>) -> Result<Map<String,
     Ok(lifted)
 }
 
-fn rendered(result: Map<String, Value>) -> Result<Map<String, Value>, String> {
-    refuse_error(&result)?;
+fn rendered(result: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    refuse_error(result)?;
     let text = result.get("content").and_then(Value::as_str).ok_or("the result has no content")?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     Ok(Map::from_iter([("messages".to_owned(), json!([message]))]))
