@@ -64,6 +64,22 @@ fn a_session_begins_with_initialize_and_ends_with_delete() {
 }
 
 #[test]
+fn what_a_session_was_asked_before_its_end_is_answered_all_the_same() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let waiting = visitor.call(&session, 1, "wait");
+    visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    assert_eq!(visitor.reply(waiting).status, 404);
+    assert!(visitor.reply(waiting).complete);
+    assert_eq!(visitor.cancelled.len(), 1);
+    let session = visitor.open("2025-11-25", json!({}));
+    let waiting = visitor.call(&session, 1, "wait");
+    visitor.handle(EndpointInput::Closed);
+    assert_eq!(visitor.reply(waiting).status, 503);
+    assert!(visitor.reply(waiting).complete);
+}
+
+#[test]
 fn versions_that_nobody_speaks_are_refused_and_a_second_initialize_changes_nothing() {
     let mut visitor = visitor();
     let session = visitor.open("2025-06-18", json!({}));

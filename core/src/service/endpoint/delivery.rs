@@ -252,10 +252,19 @@ impl Endpoint {
         }
     }
 
+    /// A stream is complete; an answer that has not begun will never be there.
     pub(super) fn end(&mut self, id: ExchangeId) {
-        if self.exchanges.remove(&id).is_some() {
+        let Some(mut exchange) = self.exchanges.remove(&id) else { return };
+        if exchange.is_streaming {
             self.outputs.push_back(EndpointOutput::Exchange(id, Part::End));
+            return;
         }
+        let (status, why) = match self.is_closing {
+            true => (StatusCode::SERVICE_UNAVAILABLE, "the server stopped before it had an answer"),
+            false => (StatusCode::NOT_FOUND, "the session ended before there was an answer"),
+        };
+        let body = reply::refusal_body(why);
+        self.respond(id, &mut exchange, status, reply::json_head(), body, false);
     }
 }
 
