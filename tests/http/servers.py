@@ -25,7 +25,8 @@ KINDS = {
     "node-http": ["node", "--mount", "node"],
     "tower": ["rust", "--mount", "tower"],
 }
-READY = re.compile(r"(https?)://(\[[^\]]+\]|[^\s:/]+):(\d+)(/\S*)?")
+# A message that names what was asked for, with port 0, is none of these.
+READY = re.compile(r"(https?)://(\[[^\]]+\]|[^\s:/]+):([1-9]\d*)(/\S*)?")
 # What a server that was taken by surprise says.
 SURPRISE = re.compile(
     r"Traceback|panicked|Unhandled|never (?:retrieved|awaited)|^\s+at .+:\d+:\d+|RuntimeError|KeyboardInterrupt",
