@@ -133,7 +133,10 @@ impl Batches {
 }
 
 fn push_answer(entry: &mut String, call: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
-    entry.push_str(&format!("{},{},", call.0, ask.0));
+    entry.push_str(&call.0.to_string());
+    entry.push(',');
+    entry.push_str(&ask.0.to_string());
+    entry.push(',');
     match outcome {
         Ok(result) => {
             entry.push_str(result.get());

@@ -91,10 +91,10 @@ impl Offered {
         make: impl FnOnce(Arc<Offers>) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
         let mut state = self.lock();
-        let made = make(Arc::clone(&state.offers));
+        let (shared, rest) = make(Arc::clone(&state.offers));
         state.served.retain(|it| it.strong_count() > 0);
-        state.served.push(Arc::downgrade(&made.0));
-        made
+        state.served.push(Arc::downgrade(&shared));
+        (shared, rest)
     }
 
     /// Everything that is served at the moment.
