@@ -86,6 +86,18 @@ async fn requests_in_one_segment_are_answered_in_order() {
 }
 
 #[tokio::test]
+async fn handlers_see_the_headers() {
+    let server = Server::new("s").tool("header", |ctx: Context| async move {
+        ctx.headers().unwrap()["mcp-method"].to_str().unwrap().to_owned()
+    });
+    let listening = listen(server).await;
+    let mut stream = connect(&listening).await;
+    stream.write_all(call("header", 1).as_bytes()).await.unwrap();
+    let answer = read(&mut stream).await;
+    assert!(answer.contains(r#""text":"tools/call""#), "{answer}");
+}
+
+#[tokio::test]
 async fn the_head_and_the_first_event_are_one_segment() {
     let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
     let mut stream = connect(&listening).await;

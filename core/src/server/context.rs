@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -103,6 +104,21 @@ impl Context {
     /// The id of the session; `None` where there is none, as in revision 2026-07-28 and over stdio.
     pub fn session_id(&self) -> Option<&str> {
         self.call.context.http.as_ref()?.session_id.as_deref()
+    }
+
+    /// The headers of the HTTP request; `None` where there is none, as over stdio and WebSocket.
+    ///
+    /// ```
+    /// # use gudgeon::{Context, Server};
+    /// async fn language(ctx: Context) -> String {
+    ///     let given = ctx.headers().and_then(|it| it.get("accept-language")?.to_str().ok());
+    ///     given.unwrap_or("en").to_owned()
+    /// }
+    ///
+    /// let server = Server::new("shelf").tool("language", language);
+    /// ```
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.call.context.http.as_ref().map(|it| &it.headers)
     }
 
     /// The client's name and version, as far as it gave them.

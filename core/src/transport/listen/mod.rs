@@ -186,14 +186,11 @@ async fn accept(
         match accepted {
             Ok(stream) => {
                 let (peers, stages, held) = (Arc::clone(&peers), stages.clone(), held.clone());
-                tokio::spawn(async move {
-                    match stream {
-                        Accepted::Tcp(stream) => serve(peers, stream, stages).await,
-                        #[cfg(unix)]
-                        Accepted::Unix(stream) => serve(peers, stream, stages).await,
-                    }
-                    drop(held);
-                });
+                match stream {
+                    Accepted::Tcp(stream) => serve(peers, stream, stages, held),
+                    #[cfg(unix)]
+                    Accepted::Unix(stream) => serve(peers, stream, stages, held),
+                }
             }
             // It was gone before it was let in.
             Err(error) if is_of_one_peer(&error) => (),
@@ -210,20 +207,26 @@ fn is_of_one_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | InvalidInput)
 }
 
-async fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: watch::Receiver<Stage>)
+/// Starts a task for one connection. Each protocol has a future of its own, because it lives as long as the connection.
+fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: watch::Receiver<Stage>, held: mpsc::Sender<()>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     match &peers.protocol {
-        Protocol::Http => http::serve(peers, stream, stage).await,
+        Protocol::Http => drop(tokio::spawn(async move {
+            http::serve(peers, stream, stage).await;
+            drop(held);
+        })),
         Protocol::Https(acceptor) => {
-            // Not part of the future that every plain connection keeps.
-            let shaken = Box::pin(timeout(peers.patience.header, acceptor.accept(stream)));
-            if let Ok(Ok(stream)) = shaken.await {
-                http::serve(peers, stream, stage).await;
-            }
+            let shaking = timeout(peers.patience.header, acceptor.accept(stream));
+            tokio::spawn(async move {
+                if let Ok(Ok(stream)) = Box::pin(shaking).await {
+                    http::serve(peers, stream, stage).await;
+                }
+                drop(held);
+            });
         }
-        Protocol::Lines => {
+        Protocol::Lines => drop(tokio::spawn(async move {
             let (reader, writer) = split(stream);
             let patience = |bytes| peers.patience.for_bytes(bytes);
             let lines = Lines { limit: peers.max_message, patience };
@@ -232,7 +235,8 @@ where
                 () = lines.serve(connected, reader, writer, std::future::ready(())) => (),
                 () = closed(&mut stage) => (),
             }
-        }
+            drop(held);
+        })),
     }
 }
 
