@@ -19,15 +19,16 @@ AT_ONCE = 2
 
 
 def tasks(chosen):
-    """What can go on side by side: pairs over stdio, and servers with all of their clients."""
+    """What can go on side by side: servers with all of their clients, the longest first, and pairs over stdio."""
     shared = {}
+    for pair in chosen:
+        if pair.transport != "stdio":
+            shared.setdefault(id(pair.serves), []).append(pair)
+    for together in sorted(shared.values(), key=len, reverse=True):
+        yield lambda together=together: serve_all(together)
     for pair in chosen:
         if pair.transport == "stdio":
             yield pair.over_stdio
-        else:
-            shared.setdefault(id(pair.serves), []).append(pair)
-    for together in shared.values():
-        yield lambda together=together: serve_all(together)
 
 
 def print_matrix(done):

@@ -9,9 +9,10 @@ export const require = createRequire(new URL("../../../.interop/node/package.jso
 /** `<era> <steps.json> <command or URL>`: `transport` makes one of the SDK's classes for it. */
 export function commandLine() {
   const [era, stepsFile, ...command] = process.argv.slice(2);
-  const transport = ({ Stdio, Http, Sse }) => {
+  const transport = ({ Stdio, Http, Sse, WebSocket }) => {
     if (!command[0].includes("://")) return new Stdio({ command: command[0], args: command.slice(1) });
     const url = new URL(command[0]);
+    if (url.protocol === "ws:") return new WebSocket(url);
     return url.pathname.endsWith("/sse") ? new Sse(url) : new Http(url);
   };
   return { era, steps: JSON.parse(readFileSync(stepsFile, "utf8")), transport };

@@ -5,6 +5,7 @@ const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { SSEClientTransport: Sse } = require("@modelcontextprotocol/sdk/client/sse.js");
 const { StdioClientTransport: Stdio } = require("@modelcontextprotocol/sdk/client/stdio.js");
 const { StreamableHTTPClientTransport: Http } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
+const { WebSocketClientTransport: WebSocket } = require("@modelcontextprotocol/sdk/client/websocket.js");
 const { CallToolResultSchema, LoggingMessageNotificationSchema } = require("@modelcontextprotocol/sdk/types.js");
 
 class Peer extends OfficialPeer {
@@ -13,7 +14,7 @@ class Peer extends OfficialPeer {
 
 const { era, steps, transport: make } = commandLine();
 const logs = [];
-const transport = make({ Stdio, Http, Sse });
+const transport = make({ Stdio, Http, Sse, WebSocket });
 let revision;
 // The only place where this SDK tells which revision was agreed on.
 const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
