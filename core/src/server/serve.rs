@@ -25,7 +25,7 @@ use super::{
 use crate::{
     driver::{Backend, EndpointServer, Shell, StreamServer},
     error::{Error, ErrorKind},
-    framing::LineDecoder,
+    framing::{Frame, LineDecoder},
     service::EndpointConfig,
     transport::{
         Transport,
@@ -163,10 +163,11 @@ pub(super) async fn transport(hub: Arc<Hub>, limits: Limits, transport: impl Tra
     });
     let reading = async {
         while let Ok(Some(frame)) = transport.receive().await {
-            match frame.len() > limits.line {
-                true => connected.too_long(limits.line),
-                false => connected.message(&frame),
-            }
+            let work = connected.take(&match frame.len() > limits.line {
+                true => Frame::TooLong { limit: limits.line },
+                false => Frame::Line(&frame),
+            });
+            connected.run(work);
             connected.has_room().await;
         }
         one.last(limits.grace).await;

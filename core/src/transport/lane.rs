@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use crate::{
-    driver::{EndpointServer, Outbox, Shell},
+    driver::{EndpointServer, Outbox, Shell, Work},
+    framing::Frame,
     service::{ConnectionId, Part},
 };
 
@@ -49,13 +50,22 @@ impl Connected {
         Arc::clone(&self.lane)
     }
 
-    pub(crate) fn message(&self, frame: &[u8]) {
-        self.shell.run(self.server.message(self.id, frame));
+    /// Takes one frame. What comes of frames that came together is run together: a call that the next frame cancels
+    /// does not even start.
+    pub(crate) fn take(&self, frame: &Frame<'_>) -> Work {
+        match frame {
+            Frame::Line(line) => self.server.message(self.id, line),
+            Frame::TooLong { limit } => self.server.too_long(self.id, *limit),
+        }
     }
 
-    /// A frame longer than `limit` bytes was thrown away.
-    pub(crate) fn too_long(&self, limit: usize) {
-        self.shell.run(self.server.too_long(self.id, limit));
+    pub(crate) fn run(&self, work: Work) {
+        self.shell.run(work);
+    }
+
+    /// Takes one message, and does what comes of it.
+    pub(crate) fn message(&self, message: &[u8]) {
+        self.run(self.take(&Frame::Line(message)));
     }
 
     /// Waits while too much is unanswered or unwritten: the reader's back pressure.

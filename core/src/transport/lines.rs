@@ -5,7 +5,10 @@ use std::{pin::pin, time::Duration};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::lane::{Connected, Lane};
-use crate::framing::{Frame, LineDecoder, encode_line};
+use crate::{
+    driver::Work,
+    framing::{LineDecoder, encode_line},
+};
 
 const CHUNK: usize = 16 * 1024;
 /// A buffer that grew beyond this is given back.
@@ -50,20 +53,18 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
     async fn read<R: AsyncRead + Unpin>(&self, connected: &Connected, mut reader: R) {
         let mut decoder = LineDecoder::new(self.limit);
         let mut chunk = vec![0; CHUNK];
-        let pass = |frame: Frame<'_>| match frame {
-            Frame::Line(line) => connected.message(line),
-            Frame::TooLong { limit } => connected.too_long(limit),
-        };
         while let Ok(count @ 1..) = reader.read(&mut chunk).await {
             let mut rest = &chunk[..count];
+            let mut work = Work::default();
             while let Some(frame) = decoder.next(&mut rest) {
-                pass(frame);
+                work.extend(connected.take(&frame));
             }
+            connected.run(work);
             connected.has_room().await;
         }
         // A last line without a newline still counts.
         if let Some(frame) = decoder.finish() {
-            pass(frame);
+            connected.run(connected.take(&frame));
         }
     }
 
