@@ -327,8 +327,8 @@ test("what nobody can be asked is refused with the capability's name", async () 
   await withServer(source, async (child) => {
     await child.initialize();
     for (const name of ["asks", "returns", "catches"]) child.call(name, name);
-    assert.match(text(await child.reply("asks")), /"elicitation"/);
-    assert.match(text(await child.reply("returns")), /"roots"/);
+    assert.match(text(await child.reply("asks")), /declare elicitation/);
+    assert.match(text(await child.reply("returns")), /declare roots/);
     assert.match(text(await child.reply("catches")), /^\[true,.*sampling/);
   });
 });

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _replies
+from ._asking import QuestionReply
 from ._chain import around, method_of
 from ._plan import Plan
 
@@ -43,7 +44,7 @@ class Registration:
 
         from .types import PromptResult, ResourceResult, ToolResult, user
 
-        if isinstance(reply, _replies.QuestionReply):
+        if isinstance(reply, QuestionReply):
             return reply
         code, said = reply if isinstance(reply, tuple) else (None, reply)
         if self.kind == "tools":
@@ -75,7 +76,7 @@ class Registration:
     def reply(self, result: Any) -> Any:
         """What middleware made of it, as a reply."""
         place = self.plan.place
-        if isinstance(result, _replies.QuestionReply):
+        if isinstance(result, QuestionReply):
             return result
         if self.kind == "tools":
             return _replies.tool_reply(place, has_schema=self.plan.output_schema is not None, is_content=False)(result)
