@@ -77,16 +77,34 @@ class Listening:
 
     def drive(self, *options):
         """One run of the driver's calls."""
-        command = [DRIVER, "http", "--at", f"127.0.0.1:{self.port}", "--pid", str(self.process.pid), *options]
         try:
-            done = subprocess.run(
-                [str(word) for word in command], check=False, capture_output=True, text=True, timeout=300
-            )
+            done = subprocess.run(self._driver(options), check=False, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
             raise Broken(f"no end after 300 s with {' '.join(options)}") from None
         if done.returncode:
             raise Broken("\n".join(done.stderr.strip().splitlines()[-20:]))
         return json.loads(done.stdout)
+
+    def drive_in_lots(self, count, *options):
+        """As many lots of calls, all on the same connections; gives its turn back after each."""
+        command = [*self._driver(options), "--lots", str(count)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, text=True, **pipes) as driver:
+            try:
+                for lot in range(count):
+                    said = driver.stdout.readline()
+                    if (said != "paused\n" and lot < count - 1) or not said:
+                        raise Broken(driver.communicate()[1].strip())
+                    yield lot
+                    if lot < count - 1:
+                        driver.stdin.write("\n")
+                        driver.stdin.flush()
+            finally:
+                driver.kill()
+
+    def _driver(self, options):
+        words = [DRIVER, "http", "--at", f"127.0.0.1:{self.port}", "--pid", self.process.pid, *options]
+        return [str(word) for word in words]
 
     def call(self, tool):
         """One modern call without arguments."""

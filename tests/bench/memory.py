@@ -42,13 +42,9 @@ def bench():
 
 
 def weigh(name, options):
-    weights = []
-    # Sessions of a lot that is done are to be gone when the next is weighed.
-    with Listening(name, session_idle=1.0) as server:
-        for _ in range(STEPS):
-            server.drive("--era", options.era, "--calls", str(options.calls // STEPS), *ECHO)
-            weights.append(server.resident())
-    return weights
+    words = ["--era", options.era, "--calls", str(options.calls // STEPS), *ECHO]
+    with Listening(name) as server:
+        return [server.resident() for _ in server.drive_in_lots(STEPS, *words)]
 
 
 def drift(weights):

@@ -21,6 +21,7 @@ pub(crate) struct Load {
     in_flight: usize,
     seconds: f64,
     calls: Option<usize>,
+    lots: usize,
     warmup: f64,
     tool: String,
     arguments: String,
@@ -36,6 +37,7 @@ impl Load {
             in_flight: 16,
             seconds: 2.0,
             calls: None,
+            lots: 1,
             warmup: 0.5,
             tool: String::new(),
             arguments: "{}".into(),
@@ -51,6 +53,7 @@ impl Load {
                 "--in-flight" => load.in_flight = number(&word, &value)?,
                 "--seconds" => load.seconds = number(&word, &value)?,
                 "--calls" => load.calls = Some(number(&word, &value)?),
+                "--lots" => load.lots = number(&word, &value)?,
                 "--warmup" => load.warmup = number(&word, &value)?,
                 "--tool" => load.tool = value,
                 "--arguments" => load.arguments = value,
@@ -59,8 +62,8 @@ impl Load {
             }
         }
         load.at = at.ok_or_else(|| misused("--at is needed"))?;
-        if load.tool.is_empty() || load.in_flight == 0 {
-            return Err(misused("a --tool and something in flight are needed"));
+        if load.tool.is_empty() || load.in_flight == 0 || load.lots == 0 {
+            return Err(misused("a --tool, something in flight and a lot are needed"));
         }
         Ok(load)
     }
@@ -76,7 +79,12 @@ impl Load {
         }
         let cpu = self.pid.and_then(cpu_seconds);
         let start = Instant::now();
-        keep_in_flight(&mut lines, self.seconds, self.calls, &mut |took| latencies.add(took))?;
+        for lot in 0..self.lots {
+            if lot > 0 {
+                pause()?;
+            }
+            keep_in_flight(&mut lines, self.seconds, self.calls, &mut |took| latencies.add(took))?;
+        }
         let seconds = start.elapsed().as_secs_f64();
         let count = latencies.count();
         let after = self.pid.and_then(cpu_seconds);
@@ -89,6 +97,14 @@ impl Load {
             json(self.pid.and_then(resident_megabytes))
         ))
     }
+}
+
+/// Says that a lot is done, and waits for a line on standard input.
+fn pause() -> Result<(), String> {
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "paused").and_then(|()| stdout.flush()).map_err(|error| error.to_string())?;
+    let read = std::io::stdin().read_line(&mut String::new()).map_err(|error| error.to_string())?;
+    if read == 0 { Err("nobody says to go on".into()) } else { Ok(()) }
 }
 
 /// Keeps a call in flight on each line for that long, or until that many were made, then lets the last come in.

@@ -1,0 +1,46 @@
+//! Gudgeon in Rust over HTTP: bench-server PORT [options as JSON, those that the benches raise or shorten].
+#![forbid(unsafe_code)]
+
+use std::time::Duration;
+
+use gudgeon::{HttpOptions, Server, error::Error};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Given {
+    max_sessions: Option<usize>,
+    session_idle: Option<f64>,
+    idle_timeout: Option<f64>,
+    keep_alive: Option<f64>,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let mut words = std::env::args().skip(1);
+    let port = words.next().ok_or_else(|| Error::misuse("bench-server PORT [OPTIONS]"))?;
+    let given: Given = serde_json::from_str(words.next().as_deref().unwrap_or("{}"))
+        .map_err(|error| Error::misuse(error.to_string()))?;
+    let usual = HttpOptions::default();
+    let time = |given: Option<f64>, usual| given.map_or(usual, Duration::from_secs_f64);
+    let options = HttpOptions {
+        max_sessions: given.max_sessions.unwrap_or(usual.max_sessions),
+        session_idle: time(given.session_idle, usual.session_idle),
+        idle_timeout: time(given.idle_timeout, usual.idle_timeout),
+        keep_alive: time(given.keep_alive, usual.keep_alive),
+        ..usual
+    };
+    Server::new("bench")
+        .tool("echo", |Echo { text }: Echo| async move { text })
+        // There is nothing to collect.
+        .tool("collect", || async { "collected" })
+        .http(options)
+        .run(&format!("http://127.0.0.1:{port}/mcp"))
+        .await
+}
