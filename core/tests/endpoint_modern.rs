@@ -246,11 +246,12 @@ fn so_many_in_flight_and_no_more() {
 
 #[test]
 fn what_is_no_json_no_post_or_elsewhere_is_told_so() {
+    type Case<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str, u16);
     let mut visitor = visitor();
     let json = ("content-type", "application/json");
     let accept = ("accept", visitor::BOTH);
     let nested = "[".repeat(100_000);
-    let cases: [(&str, &str, &[(&str, &str)], &str, u16); 9] = [
+    let cases: [Case<'_>; 9] = [
         ("POST", "/mcp", &[("content-type", "text/plain"), accept], "{}", 415),
         ("POST", "/mcp", &[accept], "{}", 415),
         ("POST", "/mcp", &[json, ("accept", "text/html")], "{}", 406),

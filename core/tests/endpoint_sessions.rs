@@ -349,7 +349,7 @@ fn the_pair_of_2024_11_05_answers_on_its_one_stream() {
     visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
     let id = visitor.send("POST", &post, &headers, &ping(2).to_string());
     assert_eq!(visitor.reply(id).status, 404);
-    let mut without = visitor::Visitor::new(fixture::offers(), EndpointConfig::default());
+    let mut without = Visitor::new(fixture::offers(), EndpointConfig::default());
     let id = without.send("GET", "/sse", &[("accept", "text/event-stream")], "");
     assert_eq!(without.reply(id).status, 404);
 }

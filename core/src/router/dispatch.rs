@@ -41,7 +41,9 @@ pub fn dispatch(offers: &Offers, request: Request, headers: Option<&HeaderMap>) 
         Request::Initialize(_) | Request::Discover => {
             Ok(Response::Description(Arc::new(offers.describe())))
         }
-        Request::Ping | Request::SetLevel { .. } => Ok(Response::Empty),
+        Request::Ping | Request::SetLevel { .. } | Request::Unsubscribe { .. } => {
+            Ok(Response::Empty)
+        }
         Request::ListTools { cursor } => {
             page(offers, &offers.tools, Method::ListTools, cursor.as_deref()).map(Response::Tools)
         }
@@ -73,7 +75,6 @@ pub fn dispatch(offers: &Offers, request: Request, headers: Option<&HeaderMap>) 
             true => Ok(Response::Empty),
             false => Err(resource::not_found(&uri, None)),
         },
-        Request::Unsubscribe { .. } => Ok(Response::Empty),
         Request::Listen { notifications } => {
             return Dispatch::Listen(offers.honoured(notifications));
         }

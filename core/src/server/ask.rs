@@ -100,6 +100,10 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
 }
 
 /// Asks the client's model (Sampling).
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a question takes what it asks, as its siblings do"
+)]
 pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResult> {
     let put = Put::new("sample", Method::CreateMessage, &request, "sampling".into());
     Question { put, read: typed }

@@ -64,7 +64,7 @@ impl Sealing {
     /// Tells this process's references from those of others in one log.
     pub(super) fn tag(&self) -> String {
         let digest = derive(&self.start.seed, "reference", 0);
-        digest[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:08x}", u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]))
     }
 
     fn unix(&self, now: Instant) -> u64 {

@@ -1,6 +1,7 @@
 //! A visitor of an endpoint: HTTP requests in, what came back of each out. The clock is moved by hand.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+#![allow(clippy::needless_pass_by_value, reason = "`json!` at the call reads best by value")]
 
 use std::{
     collections::BTreeMap,

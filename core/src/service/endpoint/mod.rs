@@ -211,7 +211,7 @@ impl Endpoint {
                 self.tell_call(now, call, |call| session::Input::Ask { call, ask, method, params });
             }
             EndpointInput::PageDone(page) => {
-                self.tell_all(now, |()| session::Input::PageDone(page))
+                self.tell_all(now, |()| session::Input::PageDone(page));
             }
             EndpointInput::CloseStream(call, retry) => self.let_poll(call, retry),
             EndpointInput::Offers(offers, changed) => {

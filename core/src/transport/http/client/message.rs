@@ -11,7 +11,7 @@ use crate::{
     wire::headers,
 };
 
-/// A message to be POSTed.
+/// A message that travels by POST.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) body: Bytes,
