@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from typing import Any
 
@@ -38,6 +39,8 @@ def serve_asgi(app: Server, address: str, http: dict[str, Any]) -> None:
         log_level="warning",
         timeout_graceful_shutdown=SECONDS,
     )
+    # uvicorn ends gracefully and then raises the signal again, for whoever stood before it.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Announced(config).run()
 
 

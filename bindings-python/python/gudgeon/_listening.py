@@ -101,7 +101,8 @@ class _Here(Listening):
 
 def _announce(app: Any, serving: Any) -> None:
     _warn(serving)
-    print(f"{app.name or 'gudgeon'}: {serving.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    # The URL has a line of its own: programs that start servers read it.
+    print(f"{app.name or 'gudgeon'} serves (Ctrl-C ends it)\n{serving.url}", file=sys.stderr, flush=True)
 
 
 def _warn(serving: Any) -> None:

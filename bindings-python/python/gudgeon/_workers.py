@@ -39,7 +39,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         # Each closes its end when it listens, or with its own.
         os.read(listening, 1)
         os.close(listening)
-        print(f"{app.name or 'gudgeon'}: {url}, {count} workers (Ctrl-C ends them)", file=sys.stderr, flush=True)
+        name = app.name or "gudgeon"
+        print(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}", file=sys.stderr, flush=True)
         while workers:
             worker, status = os.wait()
             started = workers.pop(worker, None)

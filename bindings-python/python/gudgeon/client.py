@@ -78,8 +78,8 @@ class Client(_Peer):
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
         timeout: Seconds without an answer or progress. Default 60; None for no limit.
         max_timeout: Seconds in all, however much progress is told. Default None.
-        headers: Sent with every HTTP request and with a WebSocket's first, such as {"Authorization": "Bearer …"}; to the
-            URL's own origin only, and never logged.
+        headers: Sent with every HTTP request and with a WebSocket's first, such as {"Authorization": "Bearer …"};
+            to the URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
         retry: "safe" (default) repeats reads, lists and repeatable tools when a `Command` with `restart=True` ended;
             "never", or a `Retry`.
