@@ -41,6 +41,13 @@ impl Listener {
         threads: usize,
     ) -> Result<Self, Error> {
         let mut builder = Builder::new_multi_thread();
+        // One wake of the leader for all that came together.
+        let announcing = Arc::downgrade(stream);
+        builder.on_thread_park(move || {
+            if let Some(stream) = announcing.upgrade() {
+                stream.announce();
+            }
+        });
         let runtime =
             builder.worker_threads(threads).thread_name("gudgeon-io").enable_all().build();
         let runtime = runtime.map_err(|it| {

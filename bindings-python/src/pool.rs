@@ -331,6 +331,7 @@ impl Stream {
         let mut pool = self.pool();
         let (mut last, mut quiet) = (0, 0);
         while !pool.stopped {
+            self.wake_sleeping_leader(&mut pool);
             match &pool.running {
                 Some(handler) if pool.serial == last && handler.may_be_left_alone() => {
                     handler.stalled();

@@ -49,6 +49,8 @@ pub(crate) struct Stream {
     pub(crate) leader: Waker,
     /// Wakes the leader where there is nothing to read.
     pub(crate) job_came: Condvar,
+    /// The leader was not woken yet for what came.
+    is_unannounced: AtomicBool,
     /// Wakes who waits for this stream to end, or for its wish of an event loop.
     pub(crate) status: Waker,
     pub(crate) lane: Lane,
@@ -81,6 +83,16 @@ pub(crate) struct Pool {
     /// The leader waits for a job.
     pub(crate) leader_sleeps: bool,
     pub(crate) stopped: bool,
+}
+
+/// When the leader is to look at what was brought.
+#[derive(Clone, Copy, Debug)]
+enum Wake {
+    /// It brought it itself.
+    Never,
+    Now,
+    /// When all that came together is there.
+    Soon,
 }
 
 /// A handler to be run.
@@ -131,6 +143,7 @@ impl Stream {
             monitor: Condvar::new(),
             leader: Waker::new()?,
             job_came: Condvar::new(),
+            is_unannounced: AtomicBool::new(false),
             status: Waker::new()?,
             lane: Lane::new()?,
             ended: AtomicBool::new(false),
@@ -174,6 +187,25 @@ impl Stream {
 
     /// Sends every handler to where it is to run. Others than the leader wake it for what is its to do.
     pub(crate) fn distribute(self: &Arc<Self>, work: Work, from_leader: bool) {
+        self.sort(work, if from_leader { Wake::Never } else { Wake::Now });
+    }
+
+    /// The threads that move bytes have nothing more to bring for now.
+    pub(crate) fn announce(&self) {
+        if self.is_unannounced.swap(false, Ordering::AcqRel) {
+            self.wake_sleeping_leader(&mut self.pool());
+        }
+    }
+
+    /// Whoever else comes before it is awake need not wake it again.
+    pub(crate) fn wake_sleeping_leader(&self, pool: &mut Pool) {
+        if pool.leader_sleeps && !pool.inline.is_empty() {
+            pool.leader_sleeps = false;
+            self.job_came.notify_one();
+        }
+    }
+
+    fn sort(self: &Arc<Self>, work: Work, wake: Wake) {
         self.waiting.settle(work.answers);
         for call in work.cancels {
             self.waiting.forget(call);
@@ -184,7 +216,7 @@ impl Stream {
             }
         }
         if !work.runs.is_empty() {
-            self.start(work.runs, from_leader);
+            self.start(work.runs, wake);
         }
         if !work.reports.is_empty() {
             Python::attach(|py| hooks::report(py, &work.reports));
@@ -196,7 +228,7 @@ impl Stream {
         }
     }
 
-    fn start(self: &Arc<Self>, runs: Vec<Run>, from_leader: bool) {
+    fn start(self: &Arc<Self>, runs: Vec<Run>, wake: Wake) {
         let mut pool = self.pool();
         let mut flights = lock(&self.flights);
         for run in runs {
@@ -218,14 +250,14 @@ impl Stream {
                 pool.inline.push_back(job);
             }
         }
-        match &*self.server {
-            Source::Frames(_) if !from_leader => self.leader.wake(),
-            Source::Peers { .. } if pool.leader_sleeps && !pool.inline.is_empty() => {
-                // Whoever else comes before it is awake need not wake it again.
-                pool.leader_sleeps = false;
-                self.job_came.notify_one();
+        match (&*self.server, wake) {
+            (_, Wake::Never) => (),
+            (Source::Frames(_), _) => self.leader.wake(),
+            // If the bringer is too busy to say so, the monitor sees it.
+            (Source::Peers { .. }, Wake::Soon) if !pool.monitor_sleeps => {
+                self.is_unannounced.store(true, Ordering::Release);
             }
-            _ => (),
+            (Source::Peers { .. }, _) => self.wake_sleeping_leader(&mut pool),
         }
     }
 
@@ -263,7 +295,7 @@ pub(crate) struct Feed(pub(crate) Arc<Stream>);
 
 impl Shell for Feed {
     fn run(&self, work: Work) {
-        self.0.distribute(work, false);
+        self.0.sort(work, Wake::Soon);
     }
 }
 

@@ -1,17 +1,26 @@
 from _typeshed import SupportsGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Call", "Client", "Mailbox", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
+__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
     """
     The circumstances of one call.
     """
+    def answer(self, /, key: str, method: str, params: bytes) -> bytes | None:
+        """
+        The answer that came with this call, as JSON; `params` is JSON.
+        """
     @property
     def app(self, /) -> Any:
         """
         The Python server.
+        """
+    def ask(self, /, method: str, params: bytes, resolve: Any | None = None) -> Pending | None:
+        """
+        Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
+        can be waited for.
         """
     @property
     def cancelled(self, /) -> bool: ...
@@ -25,10 +34,19 @@ class Call:
         """
         The client's `Implementation`, as JSON.
         """
+    def close_stream(self, /, retry: SupportsFloat | SupportsIndex | None = None) -> None:
+        """
+        Lets the client come back for the answer, after so long (seconds) if given.
+        """
     @property
     def has_room(self, /) -> bool:
         """
         Whether the peer reads fast enough for more to be sent.
+        """
+    @property
+    def headers(self, /) -> list[tuple[str, str]]:
+        """
+        The headers of the HTTP request: name and value, in the order in which they came.
         """
     @property
     def is_async(self, /) -> bool: ...
@@ -43,6 +61,11 @@ class Call:
         """
     def progress(self, /, progress: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex | None, message: str | None) -> None: ...
     @property
+    def questions(self, /) -> dict:
+        """
+        The keys of the questions that this call has named so far.
+        """
+    @property
     def request_id(self, /) -> Any | None:
         """
         `None` for a notification.
@@ -52,7 +75,12 @@ class Call:
     @property
     def session(self, /) -> dict:
         """
-        A dictionary that lives as long as this stream of frames.
+        A dictionary that lives as long as the session.
+        """
+    @property
+    def session_id(self, /) -> str | None:
+        """
+        The id of the session over HTTP.
         """
     @property
     def state(self, /) -> dict:
@@ -107,6 +135,110 @@ class Client:
     def set_roots(self, /, roots: bytes) -> None: ...
 
 @final
+class Connection:
+    """
+    One connection that carries messages both ways.
+    """
+    def hang_up(self, /) -> None:
+        """
+        The peer is gone.
+        """
+    def message(self, /, message: bytes) -> None:
+        """
+        A message came.
+        """
+    def take(self, /) -> list:
+        """
+        The messages to be sent since; None where the connection is to be closed.
+        """
+    def too_long(self, /, limit: SupportsIndex) -> None:
+        """
+        A message over the limit, in bytes, was thrown away.
+        """
+    def wait(self, /, future: Any) -> bool:
+        """
+        Has this future resolved when there is more to be sent; `false` when there is already.
+        """
+
+@final
+class Endpoint:
+    """
+    Peers that come by way of an event loop. Their sessions outlive the loop.
+    """
+    def admit(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any | None:
+        """
+        Whether a request may become a WebSocket: `None`, or the answer to it.
+        """
+    def alarm(self, /) -> float | None:
+        """
+        Seconds until `tick` is to be called, where that changed.
+        """
+    def close(self, /) -> None:
+        """
+        Gives up everything.
+        """
+    def collect(self, /) -> list[Any]:
+        """
+        The futures of those whose wait is over.
+        """
+    def connect(self, /) -> Connection:
+        """
+        Opens a connection that carries messages both ways.
+        """
+    def fileno(self, /) -> int:
+        """
+        Readable when `collect` or `tick` has something to do.
+        """
+    @property
+    def max_body(self, /) -> int:
+        """
+        The longest body that is taken, in bytes.
+        """
+    @property
+    def open_exchanges(self, /) -> int:
+        """
+        Answers that are not complete.
+        """
+    def request(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, body: bytes) -> Exchange:
+        """
+        A request, whole. `via_loopback`: whether it came over this machine's own interface.
+        """
+    def serve(self, /, of: Server, app: Any, context: Any) -> Serving:
+        """
+        Starts threads for handlers. There is one such at a time: stop it before the next.
+        """
+    def shut_down(self, /) -> None:
+        """
+        Takes nothing new and ends subscriptions; what is in flight goes on.
+        """
+    def tick(self, /) -> None:
+        """
+        What is due is done.
+        """
+    def too_large(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
+        """
+        The answer to a request whose body is too long to be taken.
+        """
+
+@final
+class Exchange:
+    """
+    One request and its answer. Dropped before it is complete, it is given up.
+    """
+    def give_up(self, /) -> None:
+        """
+        The peer has left.
+        """
+    def take(self, /) -> list:
+        """
+        What came of the answer since: `(status, headers, body, more)` first, then bytes, and None where it ends.
+        """
+    def wait(self, /, future: Any) -> bool:
+        """
+        Has this future resolved when more has come; `false` when it has already.
+        """
+
+@final
 class Mailbox:
     """
     Where letters are kept until they are taken.
@@ -124,6 +256,16 @@ class Mailbox:
         """
         Blocks until something has arrived for this ticket, or for a client as a whole, or the time (seconds) is over;
         signals are handled meanwhile.
+        """
+
+@final
+class Pending:
+    """
+    An answer that a `def` handler waits for.
+    """
+    def wait(self, /) -> tuple:
+        """
+        Blocks until it is here: `(result, failure)`. Whoever leads hands the lead on first.
         """
 
 @final
@@ -156,6 +298,10 @@ class Server:
     def add_completion(self, /, target: str, argument: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
     def add_method(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
     def add_notification(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def endpoint(self, /, options: bytes) -> Endpoint:
+        """
+        An endpoint whose bytes an event loop moves, at any path. `options`: those of HTTP, as JSON.
+        """
     def find_resource(self, /, uri: str) -> tuple[Any, bool, str, Read] | None:
         """
         Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
@@ -171,6 +317,15 @@ class Server:
         Whether a handler needs an event loop.
         """
     def keys(self, /, kind: str) -> list[str]: ...
+    def listen(self, /, at: str, options: bytes, app: Any, context: Any, *, shares_port: bool = False) -> Serving:
+        """
+        Listens at an address, and serves whoever connects. `options`: those of HTTP, as JSON. `shares_port`: other
+        processes listen there too.
+        """
+    def page_done(self, /, page: str) -> None:
+        """
+        Tells clients that what this id sent somebody to is finished.
+        """
     def remove(self, /, kind: str, key: str) -> None: ...
     def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any) -> Serving:
         """
@@ -180,6 +335,10 @@ class Server:
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """
         `changes`: new values by their JSON names; null takes a member away.
+        """
+    def updated(self, /, uri: str) -> None:
+        """
+        Tells subscribers that this resource has changed.
         """
 
 @final
@@ -201,7 +360,7 @@ class Serving:
     def drain(self, /) -> None: ...
     def end(self, /) -> None:
         """
-        Reads nothing more; what is in flight goes on.
+        Takes nothing more; what is in flight goes on.
         """
     @property
     def ended(self, /) -> bool:
@@ -222,6 +381,11 @@ class Serving:
         """
         Readable when `drain` has something to do.
         """
+    @property
+    def max_message(self, /) -> int:
+        """
+        The longest message that is taken, in bytes.
+        """
     def settle(self, /) -> None: ...
     def stop(self, /, timeout: SupportsFloat | SupportsIndex) -> bool:
         """
@@ -231,6 +395,11 @@ class Serving:
         """
         The tasks of handlers under way.
         """
+    @property
+    def url(self, /) -> str | None:
+        """
+        Where it listens.
+        """
     def wait(self, /, timeout: SupportsFloat | SupportsIndex | None = None, other: SupportsIndex | None = None) -> None:
         """
         Blocks until `fileno()` or `other` is readable, or a signal came.
@@ -239,6 +408,11 @@ class Serving:
     def wants_loop(self, /) -> bool:
         """
         Whether a handler waits for an event loop that is not there.
+        """
+    @property
+    def warning(self, /) -> str | None:
+        """
+        What whoever runs the server should know of its address.
         """
 
 @final
