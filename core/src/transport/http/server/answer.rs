@@ -182,6 +182,11 @@ impl AnswerBody {
         response(StatusCode::SWITCHING_PROTOCOLS, headers, body)
     }
 
+    /// Whether more may follow for as long as the server likes.
+    pub(super) fn is_stream(&self) -> bool {
+        self.rest.is_some()
+    }
+
     /// The answer that one part is.
     pub(super) fn of(part: Part) -> Response<Self> {
         match part {

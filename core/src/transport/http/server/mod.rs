@@ -2,19 +2,26 @@
 
 mod answer;
 mod body;
+mod stream;
 mod watch;
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex, PoisonError},
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use http::{Request, Response, header};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, Version, header};
 use http_body::Body;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn, upgrade::OnUpgrade};
+use hyper::{
+    body::Incoming,
+    server::conn::http1::{self, Parts},
+    service::service_fn,
+};
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::watch::Receiver,
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    sync::{Notify, watch::Receiver},
 };
 
 pub use self::answer::{AnswerBody, GivenUp};
@@ -40,78 +47,118 @@ pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: Receiver<S
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let line = Arc::new(Line { watch: Watch::new(peers.patience), upgrade: Mutex::default() });
+    let line = Arc::new(Line {
+        watch: Watch::new(peers.patience),
+        kept: Mutex::default(),
+        is_kept: Notify::new(),
+    });
     let service = service_fn(|request: Request<Incoming>| {
         let (peers, line) = (Arc::clone(&peers), Arc::clone(&line));
         async move { Ok::<_, Infallible>(exchange(&peers, &line, request).await) }
     });
     let io = HyperIo(Watched { stream, watch: Arc::clone(&line.watch) });
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .max_buf_size(peers.max_headers.max(BUFFER))
         .max_header_size(peers.max_headers)
-        .serve_connection(io, service)
-        .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
-    let mut expired = std::pin::pin!(line.watch.expired());
-    loop {
-        tokio::select! {
-            ended = connection.as_mut() => match ended {
-                Ok(()) => break,
-                Err(error) => {
-                    tracing::debug!(%error, "a connection broke");
+        .serve_connection(io, service);
+    {
+        let mut expired = pin!(line.watch.expired());
+        loop {
+            let is_closing = tokio::select! {
+                ended = &mut connection => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection broke");
+                    }
                     return;
                 }
-            },
-            () = expired.as_mut() => return,
-            changed = stage.changed() => match *stage.borrow() {
-                Stage::Closing if changed.is_ok() => connection.as_mut().graceful_shutdown(),
-                _ => return,
+                () = line.is_kept.notified() => break,
+                () = expired.as_mut() => return,
+                changed = stage.changed() => changed.is_ok() && *stage.borrow() == Stage::Closing,
+            };
+            match is_closing {
+                true => Pin::new(&mut connection).graceful_shutdown(),
+                false => return,
             }
         }
     }
-    let upgrade = line.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(upgrade) = upgrade
-        && let Ok(upgraded) = upgrade.await
-        && let Ok(parts) = upgraded.downcast::<HyperIo<Watched<S>>>()
-    {
-        let stream = parts.io.0.stream;
-        // Not part of the future that every connection keeps.
-        Box::pin(websocket::serve(peers, stream, parts.read_buf, stage)).await;
+    let Some(answer) = line.lock().take() else { return };
+    let Parts { io: HyperIo(io), read_buf, .. } = connection.into_parts();
+    // Not part of the future that every connection keeps.
+    match answer.status() {
+        StatusCode::SWITCHING_PROTOCOLS => {
+            Box::pin(switch(peers, io, answer, read_buf, stage)).await;
+        }
+        _ => Box::pin(stream::write(io, answer, &line.watch, &mut stage)).await,
     }
 }
 
 /// One connection.
 struct Line {
     watch: Arc<Watch>,
-    /// It becomes a WebSocket.
-    upgrade: Mutex<Option<OnUpgrade>>,
+    /// An answer that keeps the connection to its end: hyper, and the memory that it needs, is left for it.
+    kept: Mutex<Option<Response<AnswerBody>>>,
+    is_kept: Notify,
 }
 
-async fn exchange(
-    peers: &Peers,
-    line: &Line,
-    mut request: Request<Incoming>,
-) -> Response<AnswerBody> {
-    line.watch.busy();
-    if request.headers().contains_key(header::UPGRADE) {
-        let upgrade = hyper::upgrade::on(&mut request);
-        let (head, body) = request.into_parts();
-        if websocket::is_asked_for(&head) {
-            let shaken =
-                peers.server.admit_upgrade(&head).and_then(|()| websocket::shake_hands(&head));
-            let answer = match shaken {
-                Ok(headers) => {
-                    *line.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
-                    AnswerBody::switching(headers)
-                }
-                Err(refusal) => AnswerBody::of(refusal),
-            };
-            line.watch.idle();
-            return answer;
-        }
-        request = Request::from_parts(head, body);
+impl Line {
+    fn lock(&self) -> MutexGuard<'_, Option<Response<AnswerBody>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    answer(&peers.server, &peers.shell, Some(&line.watch), peers.patience, request).await
+
+    /// Never returns: the task of the connection goes on from here, without hyper.
+    async fn keep(&self, answer: Response<AnswerBody>) -> ! {
+        *self.lock() = Some(answer);
+        self.is_kept.notify_one();
+        match std::future::pending::<Infallible>().await {}
+    }
+}
+
+async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Response<AnswerBody> {
+    line.watch.busy();
+    // Then nothing of an answer before is still with hyper.
+    let is_alone = request.version() == Version::HTTP_11
+        && request.method() == Method::GET
+        && request.body().is_end_stream()
+        && !line.watch.is_stuck();
+    if !is_alone {
+        return answer(&peers.server, &peers.shell, Some(&line.watch), peers.patience, request)
+            .await;
+    }
+    let (head, body) = request.into_parts();
+    if websocket::is_asked_for(&head) {
+        let admitted = peers.server.admit_upgrade(&head);
+        match admitted.and_then(|()| websocket::shake_hands(&head)) {
+            Ok(headers) => line.keep(AnswerBody::switching(headers)).await,
+            Err(refusal) => {
+                line.watch.idle();
+                return AnswerBody::of(refusal);
+            }
+        }
+    }
+    let request = Request::from_parts(head, body);
+    let answer =
+        answer(&peers.server, &peers.shell, Some(&line.watch), peers.patience, request).await;
+    match answer.body().is_stream() {
+        true => line.keep(answer).await,
+        false => answer,
+    }
+}
+
+/// Goes on as a WebSocket.
+async fn switch<S>(
+    peers: Arc<Peers>,
+    mut io: Watched<S>,
+    answer: Response<AnswerBody>,
+    read: Bytes,
+    stage: Receiver<Stage>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let head = stream::head(&answer);
+    let written = tokio::time::timeout(peers.patience.idle, io.write_all(&head)).await;
+    if let Ok(Ok(())) = written {
+        websocket::serve(peers, io.stream, read, stage).await;
+    }
 }
 
 /// Answers one request, whoever reads and writes it.

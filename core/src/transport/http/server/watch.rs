@@ -58,6 +58,11 @@ impl Watch {
         state.since = Instant::now();
     }
 
+    /// Whether the peer leaves something unread.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.lock().stuck.is_some()
+    }
+
     /// The connection is to be given up now.
     pub(super) fn cut(&self) {
         self.cut.notify_one();

@@ -1,0 +1,102 @@
+//! Writes an answer that may last for days, without the buffers that hyper keeps for a connection: there may be very
+//! many of these.
+
+use std::{future::poll_fn, io, pin::pin, time::SystemTime};
+
+use bytes::Bytes;
+use http::Response;
+use http_body::Body;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    sync::watch::Receiver,
+};
+
+use super::{
+    answer::AnswerBody,
+    watch::{Watch, Watched},
+};
+use crate::transport::listen::{Stage, closed};
+
+/// The answer keeps the connection to its end.
+const FRAMING: &[u8] = b"transfer-encoding: chunked\r\nconnection: close\r\n";
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// A head as it goes over the wire.
+pub(super) fn head(answer: &Response<AnswerBody>) -> Vec<u8> {
+    let mut head = lines(answer);
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+fn lines(answer: &Response<AnswerBody>) -> Vec<u8> {
+    let status = answer.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let date = httpdate::fmt_http_date(SystemTime::now());
+    let mut head =
+        format!("HTTP/1.1 {} {reason}\r\ndate: {date}\r\n", status.as_str()).into_bytes();
+    for (name, value) in answer.headers() {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+    }
+    head
+}
+
+/// Until the answer is complete, or the client has gone.
+pub(super) async fn write<S>(
+    mut io: Watched<S>,
+    answer: Response<AnswerBody>,
+    watch: &Watch,
+    stage: &mut Receiver<Stage>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut bytes = lines(&answer);
+    bytes.extend_from_slice(FRAMING);
+    bytes.extend_from_slice(b"\r\n");
+    let mut body = pin!(answer.into_body());
+    let mut expired = pin!(watch.expired());
+    let mut ignored = [0; 64];
+    loop {
+        tokio::select! {
+            biased;
+            frame = poll_fn(|context| body.as_mut().poll_frame(context)) => {
+                let is_last = match frame {
+                    Some(Ok(frame)) => {
+                        frame.into_data().iter().for_each(|it| push_chunk(it, &mut bytes));
+                        false
+                    }
+                    Some(Err(_)) => return,
+                    None => {
+                        bytes.extend_from_slice(LAST_CHUNK);
+                        true
+                    }
+                };
+                let written = async {
+                    io.write_all(&std::mem::take(&mut bytes)).await?;
+                    if is_last { io.shutdown().await } else { io.flush().await }
+                };
+                let written: io::Result<()> = tokio::select! {
+                    written = written => written,
+                    () = expired.as_mut() => return,
+                    () = closed(stage) => return,
+                };
+                if is_last || written.is_err() {
+                    return;
+                }
+            }
+            // Whoever reads a stream has nothing more to say on its connection, but it may leave.
+            read = io.read(&mut ignored) => if !matches!(read, Ok(1..)) {
+                return;
+            },
+            () = expired.as_mut() => return,
+            () = closed(stage) => return,
+        }
+    }
+}
+
+fn push_chunk(data: &Bytes, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
+    bytes.extend_from_slice(data);
+    bytes.extend_from_slice(b"\r\n");
+}
