@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from gudgeon import Context, Server, SyncContext
-from gudgeon.errors import NotSupported
 from serverproc import ServerProcess
 
 
@@ -82,11 +81,6 @@ def no_schema(app: Any) -> None:
 def test_misuse_fails_at_once_with_place_and_mend(register: Any, said: list[str]) -> None:
     text = misuse(register)
     assert all(part in text for part in said), text
-
-
-def test_an_http_address_is_refused_with_a_type() -> None:
-    with pytest.raises(NotSupported, match="stdio"):
-        Server("t").run("http://127.0.0.1:1/mcp")
 
 
 def test_names_of_other_sdks_are_answered_with_ours() -> None:
