@@ -126,7 +126,6 @@ impl Endpoint {
     }
 
     /// A request, whole. `via_loopback`: whether it came over this machine's own interface.
-    #[expect(clippy::too_many_arguments, reason = "one call a request")]
     fn request(
         this: &Bound<'_, Self>,
         method: &str,

@@ -65,6 +65,7 @@ pub(crate) struct Stream {
 
 /// Threads and the jobs they share.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of another thread's")]
 pub(crate) struct Pool {
     /// To be run by the leader, in place.
     pub(crate) inline: VecDeque<Job>,

@@ -277,7 +277,7 @@ impl Shell {
                     assert!(serde_json::from_str::<IgnoredAny>(&frame).is_ok(), "no JSON: {frame}");
                     assert!(!frame.contains('\n'), "two lines: {frame}");
                     let batch = serde_json::from_str::<Vec<&RawValue>>(&frame);
-                    if batch.is_err() && frame.contains(r#""method":"notifications/"#) {
+                    if batch.is_err() && frame.starts_with(r#"{"jsonrpc":"2.0","method":""#) {
                         continue;
                     }
                     self.replied += batch.map_or(1, |it| it.len());

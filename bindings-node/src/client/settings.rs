@@ -53,7 +53,8 @@ impl Settings {
     pub(super) fn apply(&mut self, target: Target) -> Result<ClientBuilder, Error> {
         let mut builder = Client::builder(target).validate(self.validate);
         if let Some(revisions) = &self.revisions {
-            let dialect = revisions.first().filter(|_| revisions.len() == 1).and_then(|it| it.parse().ok());
+            let dialect =
+                revisions.first().filter(|_| revisions.len() == 1).and_then(|it| it.parse().ok());
             builder = match dialect {
                 Some(dialect) => builder.dialect(dialect),
                 None => builder.revisions(known(revisions)?),
