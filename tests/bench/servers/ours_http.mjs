@@ -1,7 +1,7 @@
 /** Gudgeon in Node over HTTP: ours_http.mjs PORT [options as JSON, by their Python names]. */
 import { Server } from "gudgeon";
 
-const TIMES = ["session_idle", "keep_alive", "shutdown_grace"];
+const TIMES = ["header_timeout", "idle_timeout", "session_idle", "keep_alive", "shutdown_grace"];
 const [port, given = "{}"] = process.argv.slice(2);
 const options = {};
 for (const [name, value] of Object.entries(JSON.parse(given))) {
