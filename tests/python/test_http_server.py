@@ -360,7 +360,7 @@ def running(more: str, call: str) -> Iterator[tuple[subprocess.Popen[str], str]]
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
     program = subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=environment)
     assert program.stderr is not None
-    url = next(word.rstrip(",") for word in program.stderr.readline().split() if "://" in word)
+    url = next(line.strip() for line in program.stderr if line.startswith("http://"))
     try:
         yield program, url
     finally:
