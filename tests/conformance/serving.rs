@@ -67,7 +67,7 @@ impl Options {
                 "--http" => options.http = Some(value()?),
                 "--mount" => options.is_mounted = value()? == "tower",
                 "--page-size" => {
-                    options.page_size = value()?.parse().map_err(|_| misused(&name))?
+                    options.page_size = value()?.parse().map_err(|_| misused(&name))?;
                 }
                 "--dialects" => {
                     options.dialects =
