@@ -26,20 +26,20 @@ export async function serve(app: Server, { stdio, http, mount }: Given): Promise
 
 async function serveNative(app: Server, address: string): Promise<void> {
   const here = await app.listen(`http://${address}/mcp`);
-  announce(here.url);
   onSignal(() => here.close());
+  announce(here.url);
 }
 
 async function serveMounted(app: Server, server: HttpServer, address: string): Promise<void> {
   const host = address.slice(0, address.lastIndexOf(":"));
   const port = Number(address.slice(host.length + 1));
   await new Promise<void>((listening) => server.listen(port, host.replace(/[[\]]/g, ""), listening));
-  announce(`http://${host}:${(server.address() as AddressInfo).port}/mcp`);
   onSignal(async () => {
     server.close();
     await app.close();
     setTimeout(() => server.closeAllConnections(), GRACE).unref();
   });
+  announce(`http://${host}:${(server.address() as AddressInfo).port}/mcp`);
 }
 
 /** For the server's own HTTP and for its mounts, from JSON with their Python names and times in seconds. */
@@ -52,6 +52,7 @@ export function httpOptions(given = "{}"): HttpOptions {
   return { legacySse: true, shutdownGraceMs: GRACE, ...(Object.fromEntries(named) as HttpOptions) };
 }
 
+// Whoever is told of the server may stop it at once, so this comes last.
 function announce(url: string): void {
   console.error(url);
 }
