@@ -5,6 +5,7 @@
 
 mod asked;
 mod batch;
+mod call;
 mod dialects;
 mod legacy;
 mod modern;
@@ -14,8 +15,7 @@ mod subscriptions;
 
 use std::{collections::VecDeque, sync::Arc};
 
-use http::HeaderMap;
-
+pub use self::call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress};
 use self::{asked::Asked, batch::Batches, legacy::Handshake, subscriptions::Subscriptions};
 use super::{
     asking::{Answers, AskId},
@@ -111,79 +111,6 @@ pub enum About {
     Call(CallId),
     /// The peer as a whole.
     Peer,
-}
-
-/// A request to be answered.
-#[derive(Debug)]
-pub struct Call {
-    pub request: Request,
-    pub context: CallContext,
-}
-
-/// The circumstances of a request, the same for every revision.
-#[derive(Clone, Debug)]
-pub struct CallContext {
-    pub call: CallId,
-    /// `None` for a notification.
-    pub request_id: Option<Id>,
-    /// With a dialect: the revision that comes nearest.
-    pub revision: Revision,
-    pub dialect: Option<Dialect>,
-    /// The request's `_meta`, as it came.
-    pub meta: Option<Raw>,
-    pub client: Arc<ClientIdentity>,
-    /// Whether anybody asked for progress.
-    pub wants_progress: bool,
-    /// What the client has answered already.
-    pub answers: Answers,
-    /// The HTTP request that brought it.
-    pub http: Option<Arc<HttpFacts>>,
-    /// Whether arguments that HTTP headers mirror are to be compared with these.
-    pub checks_headers: bool,
-}
-
-impl CallContext {
-    /// How the call is spelled.
-    pub fn wire(&self) -> &'static Wire {
-        Wire::spelled(self.revision, self.dialect)
-    }
-
-    /// What the call is spoken in: a revision's date, or a dialect's name.
-    pub fn spoken(&self) -> &'static str {
-        self.wire().name()
-    }
-}
-
-/// What is known of a call from the HTTP request that brought it.
-#[derive(Debug, Default)]
-pub struct HttpFacts {
-    pub headers: HeaderMap,
-    /// Of a session that began with `initialize`.
-    pub session_id: Option<Arc<str>>,
-}
-
-/// Who asks, as far as it said so.
-#[derive(Debug, Default)]
-pub struct ClientIdentity {
-    /// Its `Implementation`, as JSON.
-    pub info: Option<Raw>,
-    pub capabilities: Option<Raw>,
-}
-
-/// How far a handler got.
-#[derive(Clone, Debug)]
-pub struct Progress {
-    pub progress: f64,
-    pub total: Option<f64>,
-    pub message: Option<String>,
-}
-
-/// The lists that can change.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ListKind {
-    Tools,
-    Resources,
-    Prompts,
 }
 
 /// The state machine.
