@@ -175,7 +175,9 @@ impl Pair {
             service::Output::Effect(Effect::Cancel(call)) => {
                 self.running.retain(|it| it.context.call != call);
             }
-            service::Output::Effect(Effect::Answered { .. } | Effect::Report(_)) => (),
+            service::Output::Effect(
+                Effect::Answered { .. } | Effect::Resume { .. } | Effect::Report(_),
+            ) => (),
         }
     }
 }

@@ -2,130 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+#[path = "support/asker.rs"]
+mod asker;
 
 use gudgeon::{
-    protocol::{Implementation, Method, Revision, Tool, json::to_raw},
-    router::{Failure, Offers, Reply, ServerFacts, ToolOffer},
-    service::{Effect, Input, Output, Run, Service},
-    session::asking::AskId,
+    protocol::{Method, json::to_raw},
+    router::Reply,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-struct Server {
-    service: Service,
-    runs: Vec<Run>,
-    sent: Vec<Value>,
-    answered: Vec<Result<Value, String>>,
-    reports: Vec<String>,
-    now: Instant,
-}
-
-impl Server {
-    fn new() -> Self {
-        let mut offers = Offers::new(ServerFacts {
-            info: Implementation::new("asker", "1"),
-            instructions: None,
-            revisions: Revision::ALL.into_iter().rev().collect(),
-            dialects: Vec::new(),
-            page_size: 100,
-            list_ttl: Duration::ZERO,
-            debug: false,
-            request_state_keys: vec![b"one".to_vec()],
-        });
-        for name in ["tool", "other"] {
-            let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
-            offers.tools.add(ToolOffer::new(tool, Arc::new(())).unwrap(), true).unwrap();
-        }
-        let now = Instant::now();
-        Self {
-            service: Service::new(Arc::new(offers), &gudgeon::testing::start(now)),
-            runs: Vec::new(),
-            sent: Vec::new(),
-            answered: Vec::new(),
-            reports: Vec::new(),
-            now,
-        }
-    }
-
-    fn handle(&mut self, input: Input<'_>) {
-        self.service.handle(self.now, input);
-        while let Some(output) = self.service.poll() {
-            match output {
-                Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
-                Output::Effect(Effect::Run(run)) => self.runs.push(run),
-                Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
-                    outcome
-                        .map(|it| serde_json::from_str(it.get()).unwrap())
-                        .map_err(|it| it.message),
-                ),
-                Output::Effect(Effect::Report(text)) => self.reports.push(text),
-                Output::Effect(_) => (),
-            }
-        }
-    }
-
-    fn hear(&mut self, frame: &Value) {
-        self.handle(Input::Frame(frame.to_string().as_bytes()));
-    }
-
-    fn said(&mut self) -> Value {
-        assert!(!self.sent.is_empty(), "nothing was said");
-        self.sent.remove(0)
-    }
-
-    fn running(&mut self) -> Run {
-        self.runs.pop().expect("a handler runs")
-    }
-
-    fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
-        self.handle(Input::Done(run.context.call, reply));
-    }
-
-    fn open(&mut self, revision: &str, capabilities: &Value) {
-        self.hear(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": revision, "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"},
-        }}));
-        self.said();
-        self.hear(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-    }
-}
-
-fn form() -> Value {
-    json!({"mode": "form", "message": "Sure?", "requestedSchema": {
-        "type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"],
-    }})
-}
-
-fn questions(keys: &[&str]) -> Reply {
-    let all: Vec<_> = keys
-        .iter()
-        .map(|key| json!({"key": key, "method": "elicitation/create", "params": form()}))
-        .collect();
-    Reply::Questions(Value::Array(all).to_string())
-}
-
-fn yes() -> Value {
-    json!({"action": "accept", "content": {"value": true}})
-}
-
-fn legacy(id: u64) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "tool"}})
-}
-
-fn modern(id: u64, capabilities: &Value, rest: &Value) -> Value {
-    let mut params = json!({"name": "tool", "arguments": {"x": 1}, "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": capabilities,
-    }});
-    for (key, value) in rest.as_object().unwrap() {
-        params[key] = value.clone();
-    }
-    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
-}
+use self::asker::{Server, ask, form, legacy, modern, questions, yes};
 
 #[test]
 fn two_rounds_in_results_carry_what_was_answered_in_the_state() {
@@ -264,12 +150,7 @@ fn a_waiting_handler_gets_its_answer_and_takes_its_question_back_when_it_ends() 
     server.open("2025-11-25", &json!({"elicitation": {}}));
     server.hear(&legacy(1));
     let run = server.running();
-    let ask = |ask| Input::Ask {
-        call: run.context.call,
-        ask: AskId(ask),
-        method: Method::Elicit,
-        params: to_raw(&form()),
-    };
+    let ask = |number| ask(&run, number, &format!("k{number}"));
     server.handle(ask(0));
     let request = server.said();
     server.hear(&json!({"jsonrpc": "2.0", "id": request["id"], "result": yes()}));
@@ -288,26 +169,4 @@ fn a_waiting_handler_gets_its_answer_and_takes_its_question_back_when_it_ends() 
     assert_eq!(withdrawn["params"]["requestId"], request["id"]);
     server.hear(&json!({"jsonrpc": "2.0", "id": request["id"], "result": yes()}));
     assert!(server.answered.is_empty() && server.sent.is_empty(), "it came too late");
-}
-
-#[test]
-fn a_waiting_handler_of_the_modern_era_is_told_the_explicit_form() {
-    let mut server = Server::new();
-    for (capabilities, told) in [
-        (json!({"elicitation": {}}), "return it from the handler"),
-        (json!({}), "did not declare elicitation"),
-    ] {
-        server.hear(&modern(1, &capabilities, &json!({})));
-        let run = server.running();
-        server.handle(Input::Ask {
-            call: run.context.call,
-            ask: AskId(0),
-            method: Method::Elicit,
-            params: to_raw(&form()),
-        });
-        let message = server.answered.pop().unwrap().unwrap_err();
-        assert!(message.contains(told), "{message}");
-        server.done(&run, Ok(Reply::Nothing));
-        server.said();
-    }
 }

@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     error::ErrorKind,
     protocol::{ClientCapabilities, Implementation, Raw, Revision, Tool, json},
-    router::{Offers, Reply, ServerFacts, ToolOffer},
+    router::{Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
     service,
     session::{
         client::{ClientConfig, Output, RequestOptions},
@@ -28,6 +28,7 @@ fn offers(revisions: &[Revision]) -> Arc<Offers> {
         list_ttl: Duration::ZERO,
         debug: false,
         request_state_keys: Vec::new(),
+        rounds: RoundLimits::default(),
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());

@@ -12,7 +12,7 @@ mod visitor;
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
-    protocol::{Method, json::to_raw},
+    protocol::{Method, Question, json::to_raw},
     router::Reply,
     service::{EndpointConfig, EndpointInput, ExchangeId},
     session::{
@@ -259,8 +259,7 @@ fn the_client_is_asked_on_the_stream_of_its_call() {
     let ask = |method| EndpointInput::Ask {
         call: running,
         ask: AskId(5),
-        method,
-        params: to_raw(&json!({})),
+        question: Question { key: "asked".into(), method, params: to_raw(&json!({})) },
     };
     visitor.handle(ask(Method::ListRoots));
     let question = visitor.reply(call).messages()[0].clone();

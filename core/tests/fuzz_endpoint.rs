@@ -12,7 +12,7 @@ mod visitor;
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
-    protocol::{Method, json::to_raw},
+    protocol::{Method, Question, json::to_raw},
     router::Reply,
     service::{EndpointConfig, EndpointInput, ExchangeId},
     session::{
@@ -171,8 +171,11 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
         }
         Act::Ask(at) => {
             if let Some(call) = pick(&visitor.runs, *at) {
-                let (ask, params) = (AskId(*at as u64), to_raw(&json!({})));
-                visitor.handle(EndpointInput::Ask { call, ask, method: Method::ListRoots, params });
+                let (ask, key) = (AskId(*at as u64), format!("k{at}"));
+                let question =
+                    Question { key, method: Method::ListRoots, params: to_raw(&json!({})) };
+                visitor.handle(EndpointInput::Ask { call, ask, question });
+                visitor.handle(EndpointInput::Waits { call, blocks: at % 2 == 0 });
             }
         }
         Act::CloseStream(at) => {

@@ -288,7 +288,9 @@ impl Shell {
                     self.waiting.remove(&call);
                     self.cancelled += 1;
                 }
-                Output::Effect(Effect::Report(_) | Effect::Answered { .. }) => (),
+                Output::Effect(
+                    Effect::Report(_) | Effect::Answered { .. } | Effect::Resume { .. },
+                ) => (),
             }
         }
         replies

@@ -10,7 +10,7 @@ use std::{
 
 use gudgeon::{
     protocol::{Id, Implementation, Revision, json::push_string},
-    router::{Offers, ServerFacts},
+    router::{Offers, RoundLimits, ServerFacts},
     service::{Input, Output, Service},
 };
 use proptest::prelude::*;
@@ -25,6 +25,7 @@ fn service() -> Service {
         list_ttl: Duration::ZERO,
         debug: false,
         request_state_keys: Vec::new(),
+        rounds: RoundLimits::default(),
     };
     Service::new(Arc::new(Offers::new(facts)), &gudgeon::testing::start(Instant::now()))
 }

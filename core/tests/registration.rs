@@ -8,7 +8,7 @@ use gudgeon::{
     protocol::{
         CacheHint, Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json,
     },
-    router::{Handler, Offers, PromptOffer, ServerFacts, TemplateOffer, ToolOffer},
+    router::{Handler, Offers, PromptOffer, RoundLimits, ServerFacts, TemplateOffer, ToolOffer},
 };
 use serde_json::json;
 
@@ -22,6 +22,7 @@ fn offers() -> Offers {
         list_ttl: Duration::ZERO,
         debug: false,
         request_state_keys: Vec::new(),
+        rounds: RoundLimits::default(),
     })
 }
 

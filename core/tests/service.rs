@@ -68,7 +68,7 @@ impl Shell {
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 Output::Effect(Effect::Report(text)) => self.reports.push(text),
-                Output::Effect(Effect::Answered { .. }) => (),
+                Output::Effect(Effect::Answered { .. } | Effect::Resume { .. }) => (),
             }
         }
     }

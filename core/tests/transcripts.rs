@@ -17,7 +17,7 @@ use std::{
 use conformance::spec;
 use fixture::{Act, Then, Told};
 use gudgeon::{
-    protocol::{Dialect, LoggingLevel, Method, json::to_raw},
+    protocol::{Dialect, LoggingLevel, Method, Question, json::to_raw},
     router::{Failure, Reply},
     service::{Effect, Input, Output, Run, Service},
     session::{asking::AskId, server::Progress},
@@ -163,7 +163,9 @@ impl Server {
                 },
                 Told::Ask { method, params, then } => {
                     self.waiting = Some(then);
-                    Input::Ask { call, ask: AskId(0), method, params: to_raw(&params) }
+                    let question =
+                        Question { key: "asked".into(), method, params: to_raw(&params) };
+                    Input::Ask { call, ask: AskId(0), question }
                 }
                 Told::Interview { questions } => Input::Done(call, interview(run, &questions)),
             };

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::{Backend, Work, start};
 use crate::{
-    protocol::{LoggingLevel, Method, Raw},
+    protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
     service::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
@@ -242,9 +242,19 @@ impl Backend for EndpointServer {
         drop(self.lock().handle(EndpointInput::Log { call, level, logger, data }));
     }
 
-    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work {
-        let work = self.lock().handle(EndpointInput::Ask { call, ask, method, params });
+    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
+        let work = self.lock().handle(EndpointInput::Ask { call, ask, question });
         self.told(work)
+    }
+
+    fn waits(&self, call: CallId, blocks: bool) -> Work {
+        let work = self.lock().handle(EndpointInput::Waits { call, blocks });
+        self.ended(work)
+    }
+
+    fn step(&self, call: CallId, key: &str, value: Raw) {
+        let key = key.to_owned();
+        drop(self.lock().handle(EndpointInput::Step { call, key, value }));
     }
 
     fn page_done(&self, page: &str) {

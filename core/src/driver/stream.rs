@@ -10,7 +10,7 @@ use std::{
 use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
     framing::{Frame, LineDecoder},
-    protocol::{LoggingLevel, Method, Raw},
+    protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
     service::{Input, Output, Service},
     session::{
@@ -137,8 +137,16 @@ impl Backend for StreamServer {
         drop(self.handle(Input::Log { call, level, logger, data }));
     }
 
-    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work {
-        self.handle(Input::Ask { call, ask, method, params })
+    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
+        self.handle(Input::Ask { call, ask, question })
+    }
+
+    fn waits(&self, call: CallId, blocks: bool) -> Work {
+        self.handle(Input::Waits { call, blocks })
+    }
+
+    fn step(&self, call: CallId, key: &str, value: Raw) {
+        drop(self.handle(Input::Step { call, key: key.to_owned(), value }));
     }
 
     fn page_done(&self, page: &str) {

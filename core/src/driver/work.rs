@@ -8,13 +8,13 @@ use std::{
 
 use crate::{
     error::Fault,
-    protocol::{LoggingLevel, Method, Raw},
+    protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
     service::{Effect, Run},
     session::{
         CallId,
         asking::AskId,
-        server::{ListKind, Progress},
+        server::{CallContext, ListKind, Progress},
     },
 };
 
@@ -24,6 +24,8 @@ use crate::{
 pub struct Work {
     pub runs: Vec<Run>,
     pub cancels: Vec<CallId>,
+    /// Handlers that go on for another request, and its circumstances. They come before their answers.
+    pub resumes: Vec<(CallId, CallContext)>,
     /// Answers to questions that running handlers asked.
     pub answers: Vec<(CallId, AskId, Result<Raw, Fault>)>,
     /// Lines for the log.
@@ -36,6 +38,7 @@ impl Work {
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
             && self.cancels.is_empty()
+            && self.resumes.is_empty()
             && self.answers.is_empty()
             && self.reports.is_empty()
             && self.wake.is_none()
@@ -45,6 +48,7 @@ impl Work {
     pub fn extend(&mut self, other: Self) {
         self.runs.extend(other.runs);
         self.cancels.extend(other.cancels);
+        self.resumes.extend(other.resumes);
         self.answers.extend(other.answers);
         self.reports.extend(other.reports);
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
@@ -54,6 +58,7 @@ impl Work {
         match effect {
             Effect::Run(run) => self.runs.push(run),
             Effect::Cancel(call) => self.cancels.push(call),
+            Effect::Resume { call, context } => self.resumes.push((call, context)),
             Effect::Answered { call, ask, outcome } => self.answers.push((call, ask, outcome)),
             Effect::Report(text) => self.reports.push(text),
         }
@@ -67,7 +72,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn progress(&self, call: CallId, step: Progress);
     fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw);
     /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
-    fn ask(&self, call: CallId, ask: AskId, method: Method, params: Raw) -> Work;
+    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work;
+    /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
+    fn waits(&self, call: CallId, blocks: bool) -> Work;
+    /// A step of a handler's gave this, and is not to be done again.
+    fn step(&self, call: CallId, key: &str, value: Raw);
     /// What somebody was sent to a page for, with this id, is finished.
     fn page_done(&self, page: &str);
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.

@@ -2,10 +2,10 @@
 
 use std::{any::Any, sync::Arc};
 
-use super::{prompt, resource, tool};
+use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{CacheHint, Raw, Response, code, json},
+    protocol::{CacheHint, Raw, Response, code},
 };
 
 /// What a shell registered, given back to it when it is to run. The router never looks inside.
@@ -79,6 +79,8 @@ pub enum Finish {
     Prompt(Arc<super::PromptOffer>),
     Completion,
     Method,
+    /// Middleware has its word, or a handler answers in the router's place.
+    Prepared(Arc<Prepared>),
 }
 
 /// Something for the log only, under a reference that the caller was given.
@@ -108,22 +110,30 @@ impl Finish {
         matches!(self, Self::Tool(_) | Self::Resource { .. } | Self::Prompt(_))
     }
 
+    /// Whether a run must not be repeated from its top when its client answers.
+    pub fn forbids_replay(&self) -> bool {
+        matches!(self, Self::Tool(offer) if offer.forbids_replay)
+    }
+
     /// The response that this reply makes, or what the handler did wrong. Questions are no response: they are asked first.
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
-            Self::Tool(offer) => tool::outcome(offer, reply).map(Response::Tool),
+            Self::Tool(offer) => tool::outcome(Some(offer), reply).map(Response::Tool),
             Self::Resource { uri, mime_type, cache } => {
                 resource::contents(uri, mime_type.as_deref(), *cache, reply)
             }
             Self::Prompt(_) => prompt::messages(reply),
             Self::Completion => super::completion::response(reply),
-            Self::Method => match reply {
-                Reply::Nothing => Ok(Response::Empty),
-                Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
-                    Ok(Response::Raw(json::raw(value)))
-                }
-                _ => Err(bad_result("a method answers with an object, or nothing")),
-            },
+            Self::Method => middleware::plain(reply),
+            Self::Prepared(prepared) => prepared.response(reply),
+        }
+    }
+
+    /// What comes of the request with this reply.
+    pub fn conclude(&self, reply: Reply) -> Result<Concluded, Failure> {
+        match self {
+            Self::Prepared(prepared) => prepared.conclude(reply),
+            _ => self.response(reply).map(|it| Concluded::Answer(Ok(it))),
         }
     }
 
@@ -180,6 +190,7 @@ impl Finish {
             Self::Prompt(offer) => format!("prompt {:?}", offer.prompt.name),
             Self::Completion => "completion".into(),
             Self::Method => "method".into(),
+            Self::Prepared(prepared) => prepared.method().to_owned(),
         }
     }
 }

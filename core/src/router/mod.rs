@@ -3,6 +3,7 @@
 mod completion;
 mod dispatch;
 mod handler;
+mod middleware;
 mod names;
 mod prompt;
 mod registry;
@@ -15,6 +16,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 pub use self::{
     dispatch::{Dispatch, Job, dispatch},
     handler::{Failure, Finish, Handler, Reply},
+    middleware::{Concluded, Middleware, Passage, Prepared},
     prompt::PromptOffer,
     registry::{Changes, Offer, Registry},
     resource::{ResourceOffer, TemplateOffer},
@@ -40,6 +42,7 @@ pub struct Offers {
     completions: Arc<HashMap<(CompletionTarget, String), Handler>>,
     methods: Arc<HashMap<String, Handler>>,
     notifications: Arc<HashMap<String, Handler>>,
+    middleware: Option<Arc<Middleware>>,
 }
 
 /// What a server says of itself, and how it behaves.
@@ -60,6 +63,34 @@ pub struct ServerFacts {
     /// What clients carry between the rounds of a call is sealed with the first, and opened with any. None: a key of
     /// this process's own.
     pub request_state_keys: Vec<Vec<u8>>,
+    pub rounds: RoundLimits,
+}
+
+/// What questions that travel in results may cost (Multi Round-Trip Requests).
+#[derive(Clone, Copy, Debug)]
+pub struct RoundLimits {
+    /// Bytes of a sealed state.
+    pub max_state: usize,
+    /// How long a client may take for its answers.
+    pub state_ttl: Duration,
+    /// Handlers that wait for answers.
+    pub park_limit: usize,
+    /// Those among them that hold a thread.
+    pub park_threads: usize,
+    /// How long a handler waits; after that it is run again from its top when the answers come.
+    pub park_ttl: Duration,
+}
+
+impl Default for RoundLimits {
+    fn default() -> Self {
+        Self {
+            max_state: 256 * 1024,
+            state_ttl: Duration::from_secs(15 * 60),
+            park_limit: 1_000,
+            park_threads: 32,
+            park_ttl: Duration::from_secs(5 * 60),
+        }
+    }
 }
 
 impl Offers {
@@ -73,6 +104,7 @@ impl Offers {
             completions: Arc::default(),
             methods: Arc::default(),
             notifications: Arc::default(),
+            middleware: None,
         }
     }
 
@@ -93,9 +125,10 @@ impl Offers {
         }
     }
 
-    /// Serves a request of a vendor's own.
+    /// Serves a request of a vendor's own, or one of the specification's in the router's place: the handler is then
+    /// given its params as they came, and answers with the whole result in the newest vocabulary.
     pub fn add_method(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
-        names::check_vendor(name, None)?;
+        names::check_method(name)?;
         match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
             None => Ok(()),
             Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
@@ -104,7 +137,7 @@ impl Offers {
 
     /// Listens to a notification: a vendor's own, or `notifications/roots/list_changed`.
     pub fn add_notification(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
-        names::check_vendor(name, Some(Method::RootsListChanged))?;
+        names::check_notification(name)?;
         match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
             None => Ok(()),
             Some(_) => {
@@ -116,6 +149,21 @@ impl Offers {
     /// Who listens to this notification.
     pub fn listener(&self, name: &str) -> Option<&Handler> {
         self.notifications.get(name)
+    }
+
+    /// From now on the requests that it wants pass this middleware; `None`: none does.
+    pub fn set_middleware(&mut self, middleware: Option<Middleware>) {
+        self.middleware = middleware.map(Arc::new);
+    }
+
+    /// The specification's methods that handlers answer in the router's place.
+    pub fn replaced(&self) -> Vec<Method> {
+        self.methods.keys().filter_map(|it| Method::parse(it)).collect()
+    }
+
+    /// Whether handlers answer one of these in the router's place.
+    fn replaces(&self, methods: &[Method]) -> bool {
+        methods.iter().any(|it| self.methods.contains_key(it.as_str()))
     }
 
     fn method(&self, name: &str) -> Option<&Handler> {
@@ -153,14 +201,21 @@ impl Offers {
     fn describe(&self) -> ServerDescription {
         let list = ListCapability { list_changed: Some(true) };
         let resources = ResourcesCapability { subscribe: Some(true), list_changed: Some(true) };
-        let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
+        let has_tools =
+            !self.tools.is_empty() || self.replaces(&[Method::ListTools, Method::CallTool]);
+        let has_prompts =
+            !self.prompts.is_empty() || self.replaces(&[Method::ListPrompts, Method::GetPrompt]);
+        let has_resources = !self.resources.is_empty()
+            || !self.templates.is_empty()
+            || self.replaces(&[Method::ListResources, Method::ReadResource]);
+        let completes = !self.completions.is_empty() || self.replaces(&[Method::Complete]);
         ServerDescription {
             info: self.server.info.clone(),
             capabilities: ServerCapabilities {
-                tools: (!self.tools.is_empty()).then(|| list.clone()),
-                prompts: (!self.prompts.is_empty()).then_some(list),
+                tools: has_tools.then(|| list.clone()),
+                prompts: has_prompts.then_some(list),
                 resources: has_resources.then_some(resources),
-                completions: (!self.completions.is_empty()).then(|| raw("{}".into())),
+                completions: completes.then(|| raw("{}".into())),
                 logging: Some(raw("{}".into())),
                 ..ServerCapabilities::default()
             },

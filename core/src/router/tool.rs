@@ -26,6 +26,8 @@ pub struct ToolOffer {
     pub timeout: Option<Duration>,
     /// At most so many calls at once.
     pub concurrency: Option<usize>,
+    /// Whether a run must not be repeated from its top when its client answers.
+    pub forbids_replay: bool,
     /// Arguments that HTTP headers repeat.
     pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
@@ -65,6 +67,7 @@ impl ToolOffer {
             tags: Vec::new(),
             timeout: None,
             concurrency: None,
+            forbids_replay: false,
             mirrored: mirrored.into(),
             input,
             output,
@@ -117,12 +120,13 @@ where
 }
 
 /// What a tool's reply is to its callers: content, and a structured value where there is one.
-pub(super) fn outcome(offer: &ToolOffer, reply: Reply) -> Result<ToolOutcome, Failure> {
-    let output = offer.output.as_ref();
+/// Without an offer nothing is known of its schema.
+pub(super) fn outcome(offer: Option<&ToolOffer>, reply: Reply) -> Result<ToolOutcome, Failure> {
+    let output = offer.and_then(|it| it.output.as_ref());
     match reply {
         Reply::Nothing => match output {
             None => Ok(ToolOutcome { content: "[]".into(), ..ToolOutcome::default() }),
-            Some(_) => structured(offer, "null".into(), None),
+            Some(_) => structured(output, "null".into(), None),
         },
         Reply::Text(text) => {
             let content = text_content(&text);
@@ -131,13 +135,13 @@ pub(super) fn outcome(offer: &ToolOffer, reply: Reply) -> Result<ToolOutcome, Fa
             }
             let mut value = String::with_capacity(text.len() + 2);
             json::push_string(&mut value, &text);
-            structured(offer, value, Some(content))
+            structured(output, value, Some(content))
         }
-        Reply::Json(value) => structured(offer, value, None),
+        Reply::Json(value) => structured(output, value, None),
         Reply::Parts(parts) => {
             Ok(ToolOutcome { content: blocks(&parts)?, ..ToolOutcome::default() })
         }
-        Reply::Result(result) => whole(offer, &result),
+        Reply::Result(result) => whole(output, &result),
         Reply::Questions(_) => Err(nobody_to_ask()),
         Reply::Blob(_) => Err(bad_result(
             "a tool can't answer with bare bytes: wrap them in an image, audio or file",
@@ -146,17 +150,17 @@ pub(super) fn outcome(offer: &ToolOffer, reply: Reply) -> Result<ToolOutcome, Fa
 }
 
 fn structured(
-    offer: &ToolOffer,
+    output: Option<&Output>,
     value: String,
     content: Option<String>,
 ) -> Result<ToolOutcome, Failure> {
-    let schema_is_object = check_output(offer, &value)?;
+    let schema_is_object = check_output(output, &value)?;
     let content = content.unwrap_or_else(|| text_content(&value));
     let structured = Some(Structured { json: value, schema_is_object });
     Ok(ToolOutcome { content, structured, ..ToolOutcome::default() })
 }
 
-fn whole(offer: &ToolOffer, result: &str) -> Result<ToolOutcome, Failure> {
+fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Whole<'a> {
@@ -175,7 +179,7 @@ fn whole(offer: &ToolOffer, result: &str) -> Result<ToolOutcome, Failure> {
         Some(value) => {
             let schema_is_object = match whole.is_error {
                 true => None,
-                false => check_output(offer, value.get())?,
+                false => check_output(output, value.get())?,
             };
             Some(Structured { json: value.get().to_owned(), schema_is_object })
         }
@@ -194,8 +198,8 @@ fn whole(offer: &ToolOffer, result: &str) -> Result<ToolOutcome, Failure> {
 }
 
 /// Structured results MUST conform to the output schema (Tools, "Output Schema").
-fn check_output(offer: &ToolOffer, value: &str) -> Result<Option<bool>, Failure> {
-    let Some(output) = &offer.output else { return Ok(None) };
+fn check_output(output: Option<&Output>, value: &str) -> Result<Option<bool>, Failure> {
+    let Some(output) = output else { return Ok(None) };
     let parsed: Value = serde_json::from_str(value).map_err(|it| bad_result(it.to_string()))?;
     output
         .schema

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Audio, Image, Json, ToolError,
+    Audio, Context, Image, Json, ToolError,
     error::to_json,
     kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
     schema,
@@ -57,7 +57,7 @@ pub trait Answer<Kind>: Send + 'static {
     fn schema() -> Option<Value>;
 
     #[doc(hidden)]
-    fn into_reply(self) -> Result<Reply, Failure>;
+    fn into_reply(self, call: &Context) -> Result<Reply, Failure>;
 }
 
 impl<Kind, T: Output<Kind>> Answer<Kind> for Result<T, ToolError> {
@@ -65,8 +65,8 @@ impl<Kind, T: Output<Kind>> Answer<Kind> for Result<T, ToolError> {
         T::schema()
     }
 
-    fn into_reply(self) -> Result<Reply, Failure> {
-        self.map_or_else(ToolError::into_reply, Output::reply)
+    fn into_reply(self, call: &Context) -> Result<Reply, Failure> {
+        self.map_or_else(|error| error.into_reply(call), Output::reply)
     }
 }
 
@@ -81,7 +81,7 @@ macro_rules! plain {
                 <Self as Output<$kind>>::schema()
             }
 
-            fn into_reply(self) -> Result<Reply, Failure> {
+            fn into_reply(self, _: &Context) -> Result<Reply, Failure> {
                 Output::<$kind>::reply(self)
             }
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{ToolError, forms};
+use super::{Context, ToolError, forms};
 use crate::{
     protocol::{
         CreateMessageRequestParams, CreateMessageResult, ListRootsResult, Method, Raw, Root,
@@ -189,20 +189,9 @@ impl Put {
 }
 
 /// Questions as the core takes them.
-pub(super) fn as_json(puts: &[Put]) -> String {
-    let mut counts = std::collections::BTreeMap::new();
-    let all: Vec<Value> = puts
-        .iter()
-        .map(|put| {
-            let key = put.key(|kind| {
-                let count = counts.entry(kind).or_insert(0);
-                *count += 1;
-                *count
-            });
-            json!({"key": key, "method": put.method.as_str(), "params": put.params})
-        })
-        .collect();
-    Value::Array(all).to_string()
+pub(super) fn as_json(puts: &[Put], call: &Context) -> String {
+    let question = |put: &Put| json!({"key": call.key(put), "method": put.method.as_str(), "params": put.params});
+    Value::Array(puts.iter().map(question).collect()).to_string()
 }
 
 impl<T> Questions for Question<T> {

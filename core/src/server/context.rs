@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -21,16 +21,18 @@ use super::{
     ask::{self, Outcome, Put, Question, Questions},
     connection::Connection,
     error::log_data,
+    run::Runner,
 };
 use crate::{
     driver::Work,
     error::Fault,
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect, Id,
-        Implementation, LoggingLevel, Raw, Revision, Root,
+        Implementation, LoggingLevel, Question as Asked, Raw, Revision, Root,
     },
     router::Failure,
     session::{
+        CallId,
         asking::AskId,
         server::{CallContext, Progress},
     },
@@ -57,7 +59,12 @@ pub struct Context {
 
 /// One call under way.
 pub(super) struct Call {
-    context: CallContext,
+    /// The number by which the service knows the handler.
+    id: CallId,
+    /// Of the request that the handler runs for: a later one takes its place when that brings the answers.
+    context: Mutex<CallContext>,
+    wants_progress: AtomicBool,
+    runner: Weak<Runner>,
     connection: Arc<dyn Connection>,
     is_cancelled: AtomicBool,
     cancelled: Notify,
@@ -71,13 +78,22 @@ struct Asking {
     counts: BTreeMap<&'static str, u32>,
     next: u64,
     waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Failure>>>,
+    /// What was done already.
+    steps: BTreeMap<String, Raw>,
     is_over: bool,
 }
 
 impl Context {
-    pub(super) fn new(context: CallContext, connection: Arc<dyn Connection>) -> Self {
+    pub(super) fn new(
+        context: CallContext,
+        connection: Arc<dyn Connection>,
+        runner: Weak<Runner>,
+    ) -> Self {
         let call = Call {
-            context,
+            runner,
+            id: context.call,
+            wants_progress: AtomicBool::new(context.wants_progress),
+            context: Mutex::new(context),
             connection,
             is_cancelled: AtomicBool::new(false),
             cancelled: Notify::new(),
@@ -87,23 +103,26 @@ impl Context {
     }
 
     /// The request's id; `None` in a handler of notifications.
-    pub fn request_id(&self) -> Option<&Id> {
-        self.call.context.request_id.as_ref()
+    ///
+    /// A handler that asked its client may go on for another request (Multi Round-Trip Requests): this, like all that is
+    /// known of the request, is then the latest one's.
+    pub fn request_id(&self) -> Option<Id> {
+        self.context().request_id.clone()
     }
 
     /// The revision of the protocol that the request is served in.
     pub fn revision(&self) -> Revision {
-        self.call.context.revision
+        self.context().revision
     }
 
     /// The older description of the protocol that the request is in, where it is no revision.
     pub fn dialect(&self) -> Option<Dialect> {
-        self.call.context.dialect
+        self.context().dialect
     }
 
     /// The id of the session; `None` where there is none, as in revision 2026-07-28 and over stdio.
-    pub fn session_id(&self) -> Option<&str> {
-        self.call.context.http.as_ref()?.session_id.as_deref()
+    pub fn session_id(&self) -> Option<Arc<str>> {
+        self.context().http.as_ref()?.session_id.clone()
     }
 
     /// The headers of the HTTP request; `None` where there is none, as over stdio and WebSocket.
@@ -111,34 +130,34 @@ impl Context {
     /// ```
     /// # use gudgeon::{Context, Server};
     /// async fn language(ctx: Context) -> String {
-    ///     let given = ctx.headers().and_then(|it| it.get("accept-language")?.to_str().ok());
-    ///     given.unwrap_or("en").to_owned()
+    ///     let headers = ctx.headers().unwrap_or_default();
+    ///     headers.get("accept-language").and_then(|it| it.to_str().ok()).unwrap_or("en").to_owned()
     /// }
     ///
     /// let server = Server::new("shelf").tool("language", language);
     /// ```
-    pub fn headers(&self) -> Option<&HeaderMap> {
-        self.call.context.http.as_ref().map(|it| &it.headers)
+    pub fn headers(&self) -> Option<HeaderMap> {
+        self.context().http.as_ref().map(|it| it.headers.clone())
     }
 
     /// The client's name and version, as far as it gave them.
     pub fn client(&self) -> Implementation {
-        parsed(self.call.context.client.info.as_deref())
+        parsed(self.context().client.info.as_deref())
     }
 
     /// What the client declared that it can do.
     pub fn client_capabilities(&self) -> ClientCapabilities {
-        parsed(self.call.context.client.capabilities.as_deref())
+        parsed(self.context().client.capabilities.as_deref())
     }
 
     /// The request's `_meta`: a JSON object (Base Protocol, "`_meta`").
-    pub fn meta(&self) -> Option<&RawValue> {
-        self.call.context.meta.as_deref()
+    pub fn meta(&self) -> Option<Raw> {
+        self.context().meta.clone()
     }
 
     /// Whether the caller asked to hear of progress. What is told without it is dropped.
     pub fn wants_progress(&self) -> bool {
-        self.call.context.wants_progress
+        self.call.wants_progress.load(Ordering::Relaxed)
     }
 
     /// Tells how far the call is, at once: `progress` of `total`, in any unit, and a word on it (Progress). `progress`
@@ -149,10 +168,10 @@ impl Context {
         total: Option<f64>,
         message: impl Into<Option<&'a str>>,
     ) {
-        if self.call.context.wants_progress {
+        if self.wants_progress() {
             let message = message.into().map(ToOwned::to_owned);
             let step = Progress { progress, total, message };
-            self.call.connection.progress(self.call.context.call, step);
+            self.call.connection.progress(self.call.id, step);
             self.call.connection.flush();
         }
     }
@@ -172,7 +191,7 @@ impl Context {
         data: impl Serialize,
     ) {
         let logger = logger.into().map(ToOwned::to_owned);
-        self.call.connection.log(self.call.context.call, level, logger, log_data(&data));
+        self.call.connection.log(self.call.id, level, logger, log_data(&data));
         self.call.connection.flush();
     }
 
@@ -204,7 +223,7 @@ impl Context {
     /// Over legacy HTTP: ends the stream that the answer would come on, so that the client comes back for it after
     /// `retry`; the answer waits for it (Streamable HTTP, "Resumability and Redelivery"). Elsewhere it does nothing.
     pub fn close_stream(&self, retry: impl Into<Option<Duration>>) {
-        self.call.connection.close_stream(self.call.context.call, retry.into());
+        self.call.connection.close_stream(self.call.id, retry.into());
         self.call.connection.flush();
     }
 
@@ -227,8 +246,11 @@ impl Context {
     /// Asks the user by a form, and waits for the answer (Elicitation). A plain type, such as `bool`, is asked as the one
     /// property `value`, a struct by its fields.
     ///
-    /// It fails when the user said no or closed the form, when the client did not declare elicitation, and in revisions
-    /// where questions travel in results: there, return the question ([`ask`](crate::ask)).
+    /// Where questions travel in results (2026-07-28, Multi Round-Trip Requests) the handler waits until the client sends
+    /// its request again with the answer. If that comes to another process, or too late, the handler is run again from its
+    /// top and the earlier answers are there at once; see [`Context::step`] for what must not happen twice.
+    ///
+    /// It fails when the user said no or closed the form, and when the client did not declare elicitation.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -287,20 +309,68 @@ impl Context {
         questions.read(&results)
     }
 
+    /// Does something once for the call, and remembers what it gave: should the handler have to run again from its top,
+    /// because its client's answer came to another process or too late for this one, the step is not done again.
+    ///
+    /// That is at least once, not exactly once: a process that dies between the deed and the next question has forgotten
+    /// it. What the step gives goes through JSON, on the first run too. A failed step is not remembered; a key names one
+    /// step of a call.
+    ///
+    /// ```
+    /// # use gudgeon::{Context, Server, ToolError};
+    /// async fn order(ctx: Context) -> Result<String, ToolError> {
+    ///     let number: u32 = ctx.step("reserve", async { Ok::<_, ToolError>(42) }).await?;
+    ///     match ctx.elicit(format!("Order {number}?")).await? {
+    ///         true => Ok(format!("ordered {number}")),
+    ///         false => Ok("left".into()),
+    ///     }
+    /// }
+    ///
+    /// let server = Server::new("shelf").tool("order", order);
+    /// ```
+    pub async fn step<T, E>(
+        &self,
+        key: &str,
+        step: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, ToolError>
+    where
+        T: Serialize + DeserializeOwned,
+        ToolError: From<E>,
+    {
+        let known = self.asking().steps.get(key).cloned();
+        let known = known.or_else(|| self.context().answers.step(key));
+        let value = match known {
+            Some(value) => value,
+            None => {
+                let value = serde_json::value::to_raw_value(&step.await?)?;
+                self.call.connection.step(self.call.id, key, value.clone());
+                self.asking().steps.insert(key.to_owned(), value.clone());
+                value
+            }
+        };
+        Ok(serde_json::from_str(value.get())?)
+    }
+
     /// The answer to a question that the handler returned before; `None` until it was answered. It fails when the user
     /// said no.
     pub fn answer<T>(&self, question: &Question<T>) -> Result<Option<T>, ToolError> {
         self.known(&question.put).map(|it| question.decode(&it)).transpose()
     }
 
-    fn known(&self, put: &Put) -> Option<Raw> {
-        let key = put.key(|kind| {
+    /// A question without a key of its own gets its number when the call first names it.
+    pub(super) fn key<'p>(&self, put: &'p Put) -> &'p str {
+        put.key(|kind| {
             let mut asking = self.asking();
             let count = asking.counts.entry(kind).or_insert(0);
             *count += 1;
             *count
-        });
-        self.call.context.answers.get(key, put.method, put.params.get())
+        })
+    }
+
+    fn known(&self, put: &Put) -> Option<Raw> {
+        let key = self.key(put);
+        let answers = self.context().answers.clone();
+        answers.get(key, put.method, put.params.get())
     }
 
     /// The clients' results, in order; the first failure where there is one.
@@ -315,6 +385,9 @@ impl Context {
                 None => Ok(self.send(put)),
             })
             .collect();
+        if waiting.iter().any(Result::is_ok) {
+            self.wait_for_round().await;
+        }
         let mut answers = Vec::with_capacity(waiting.len());
         for one in waiting {
             answers.push(match one {
@@ -337,15 +410,31 @@ impl Context {
             asking.waiting.insert(ask, sender);
             ask
         };
-        let Call { context, connection, .. } = &*self.call;
-        // Asking starts no handlers: all that can come of it at once is a refusal.
-        let Work { answers, .. } =
-            connection.ask(context.call, ask, put.method, put.params.clone());
+        let key = self.key(put).to_owned();
+        let question = Asked { key, method: put.method, params: put.params.clone() };
+        // Asking starts no handlers: all that can come of it at once is a refusal, or what was answered before.
+        let Work { answers, .. } = self.call.connection.ask(self.call.id, ask, question);
         for (_, ask, outcome) in answers {
             self.answered(ask, outcome);
         }
-        connection.flush();
+        self.call.connection.flush();
         receiver
+    }
+
+    /// Lets others that run for the same call ask in the same round; then what was asked goes out.
+    async fn wait_for_round(&self) {
+        tokio::task::yield_now().await;
+        let work = self.call.connection.waits(self.call.id, false);
+        if let Some(runner) = self.call.runner.upgrade() {
+            runner.perform(work);
+            runner.settle();
+        }
+    }
+
+    /// The handler goes on for another request.
+    pub(super) fn resumed(&self, context: CallContext) {
+        self.call.wants_progress.store(context.wants_progress, Ordering::Relaxed);
+        *self.context() = context;
     }
 
     pub(super) fn answered(&self, ask: AskId, outcome: Result<Raw, Fault>) {
@@ -369,6 +458,10 @@ impl Context {
         self.end();
     }
 
+    fn context(&self) -> MutexGuard<'_, CallContext> {
+        self.call.context.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn asking(&self) -> MutexGuard<'_, Asking> {
         self.call.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -377,7 +470,7 @@ impl Context {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
-            .field("call", &self.call.context)
+            .field("call", &*self.context())
             .field("is_cancelled", &self.is_cancelled())
             .finish_non_exhaustive()
     }

@@ -4,7 +4,10 @@ use std::{any::type_name, error::Error as StdError, fmt};
 
 use serde::Serialize;
 
-use super::ask::{self, Put, Questions};
+use super::{
+    Context,
+    ask::{self, Put, Questions},
+};
 use crate::{
     protocol::{Raw, json},
     router::{Failure, Reply},
@@ -98,14 +101,14 @@ impl ToolError {
         Self(Box::new(Reason::Failed(failure)))
     }
 
-    pub(super) fn into_reply(self) -> Result<Reply, Failure> {
+    pub(super) fn into_reply(self, call: &Context) -> Result<Reply, Failure> {
         match *self.0 {
             Reason::Failed(failure) => Err(failure),
             Reason::Asks(questions) => {
                 for question in &questions {
                     question.check()?;
                 }
-                Ok(Reply::Questions(ask::as_json(&questions)))
+                Ok(Reply::Questions(ask::as_json(&questions, call)))
             }
         }
     }

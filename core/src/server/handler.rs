@@ -162,8 +162,9 @@ macro_rules! forms {
                 Erased::new(move |$input, $context| {
                     let handler = Arc::clone(&handler);
                     Box::pin(async move {
-                        let _ = (&$input, &$context);
-                        handler($($value),*).await.into_reply()
+                        let _ = &$input;
+                        let call = $context.clone();
+                        handler($($value),*).await.into_reply(&call)
                     })
                 })
             }

@@ -47,7 +47,7 @@ use crate::{
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
-    router::{Offers, ServerFacts},
+    router::{Offers, RoundLimits, ServerFacts},
     schema::Schema,
     transport::listen::{self, Address},
 };
@@ -110,6 +110,7 @@ impl Server {
             list_ttl: Duration::ZERO,
             debug: false,
             request_state_keys: Vec::new(),
+            rounds: RoundLimits::default(),
         });
         Self {
             hub: Arc::new(Hub::new(offers)),

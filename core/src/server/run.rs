@@ -59,9 +59,15 @@ impl Runner {
     /// Does what the service asks for, and what comes of that. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
         while !work.is_empty() {
-            let Work { runs, cancels, reports, answers, .. } = std::mem::take(&mut work);
+            let Work { runs, cancels, resumes, reports, answers, .. } = std::mem::take(&mut work);
             for text in reports {
                 report(&text);
+            }
+            for (call, circumstances) in resumes {
+                let context = lock(&self.under_way).get(&call).cloned();
+                if let Some(context) = context {
+                    context.resumed(circumstances);
+                }
             }
             for (call, ask, outcome) in answers {
                 let context = lock(&self.under_way).get(&call).cloned();
@@ -148,7 +154,7 @@ impl Runner {
         let Ok(handler) = handler.downcast::<Erased>() else {
             return self.finish(call, Err(abandoned()));
         };
-        let context = Context::new(context, Arc::clone(&self.connection));
+        let context = Context::new(context, Arc::clone(&self.connection), Arc::downgrade(self));
         if let Some(call) = call {
             lock(&self.under_way).insert(call, context.clone());
         }

@@ -4,11 +4,13 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use super::{
     Effect, Run, Start,
-    gates::Gates,
+    gates::{Gates, Ready},
+    interaction::Links,
+    parking::Parking,
     rounds::{Outcome, Rounds},
     running::{Kept, Running, RunningCalls},
     sealing::Sealing,
-    state::Binding,
+    state::{Binding, Opened},
 };
 use crate::{
     error::Fault,
@@ -16,7 +18,7 @@ use crate::{
     router::{self, Dispatch, Failure, Finish, Job, Offers, Reply},
     session::{
         CallId,
-        asking::{self, Answers, AskId, Round},
+        asking::{AskId, Journal},
         server::{Call, CallContext},
     },
 };
@@ -28,10 +30,14 @@ const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 pub(super) struct Calls {
     pub(super) offers: Arc<Offers>,
     pub(super) effects: VecDeque<Effect>,
-    running: RunningCalls,
-    gates: Gates,
-    rounds: Rounds,
-    sealing: Sealing,
+    /// What has to be said to requests other than the one that is being handled.
+    pub(super) replies: VecDeque<(CallId, Result<Response, Fault>)>,
+    pub(super) running: RunningCalls,
+    pub(super) gates: Gates,
+    pub(super) rounds: Rounds,
+    pub(super) parking: Parking,
+    pub(super) links: Links,
+    pub(super) sealing: Sealing,
     references: u32,
 }
 
@@ -61,50 +67,77 @@ impl Calls {
             sealing: Sealing::new(&offers.server.request_state_keys, start),
             offers,
             effects: VecDeque::new(),
+            replies: VecDeque::new(),
             running: RunningCalls::default(),
             gates: Gates::default(),
             rounds: Rounds::default(),
+            parking: Parking::default(),
+            links: Links::default(),
             references: 0,
         }
     }
 
     pub(super) fn begin(&mut self, now: Instant, call: Call) -> Begun {
         let Call { request, mut context } = call;
-        match self.answers(now, &request) {
-            Ok(answers) => context.answers = answers,
+        let round = match self.opened(now, &request) {
+            Ok(Opened { answers, round }) => {
+                context.answers = answers;
+                round
+            }
             Err(fault) => return Begun::Answered(Err(fault)),
-        }
+        };
         let kept = can_be_asked(&context).then(|| request.clone());
         let claims = context.http.as_deref().filter(|_| context.checks_headers);
         match router::dispatch(&self.offers, request, claims.map(|it| &it.headers)) {
             Dispatch::Answer(answer) => Begun::Answered(answer),
             Dispatch::Listen(filter) => Begun::Listening(filter),
             Dispatch::Run(job) => {
+                if let Some(round) = round
+                    && let Some(begun) = self.go_on(now, round, &job, &context)
+                {
+                    return begun;
+                }
                 let kept = kept.map(|request| {
-                    let (handler, input) = (Arc::clone(&job.handler), job.input.clone());
-                    Box::new(Kept { request, handler, input, context: context.clone() })
+                    Box::new(Kept {
+                        handler_call: context.call,
+                        request,
+                        handler: Arc::clone(&job.handler),
+                        input: job.input.clone(),
+                        context: context.clone(),
+                        recorded: Journal::default(),
+                        asked: Vec::new(),
+                        sent: Vec::new(),
+                        round: None,
+                    })
                 });
-                self.admit(now, job, context, kept);
+                self.admit(now, Ready::Start(job, context, kept));
                 Begun::Started
             }
         }
     }
 
+    /// A handler is over. Gives the call that this is about now.
     pub(super) fn finish(
         &mut self,
         now: Instant,
-        call: CallId,
+        handler: CallId,
         outcome: Result<Reply, Failure>,
-    ) -> Finished {
+    ) -> (CallId, Finished) {
+        if let Some(parked) = self.parking.get_mut(handler) {
+            parked.outcome = Some(outcome);
+            return (handler, Finished::Forgotten);
+        }
+        let call = self.links.end(handler);
         let outcome = match outcome {
-            Ok(Reply::Questions(questions)) => return self.ask(now, call, &questions),
+            Ok(Reply::Questions(questions)) => return (call, self.ask_back(now, call, &questions)),
             outcome => outcome,
         };
-        let Some(running) = self.running.remove(call) else { return Finished::Forgotten };
+        let Some(running) = self.running.remove(call) else { return (call, Finished::Forgotten) };
         let answer = outcome.and_then(|reply| running.finish.response(reply));
         let answer = answer.map_err(|failure| self.fault(&running.finish, failure));
+        self.conclude(&running, &answer);
         self.leave(now, running.gate);
-        Finished::Answered(answer)
+        (call, Finished::Answered(answer))
     }
 
     /// A question was answered: some handler goes on, unless the whole call has come to its end with this.
@@ -115,14 +148,15 @@ impl Calls {
         ask: AskId,
         outcome: Result<Raw, Fault>,
     ) -> Finished {
-        match self.rounds.answered(call, ask, outcome) {
+        let recorded = self.running.kept(call).map(|it| &mut it.recorded);
+        match self.rounds.answered(call, ask, outcome, recorded) {
             Outcome::Elsewhere(outcome) => {
+                self.record(call, ask, outcome.as_ref().ok());
                 self.effects.push_back(Effect::Answered { call, ask, outcome });
                 Finished::Forgotten
             }
             Outcome::Waiting => Finished::Forgotten,
             Outcome::Complete(run) => {
-                self.running.keep_answers(call, &run.context.answers);
                 self.effects.push_back(Effect::Run(run));
                 Finished::Forgotten
             }
@@ -137,33 +171,41 @@ impl Calls {
     /// Nobody waits for this call any more.
     pub(super) fn cancel(&mut self, now: Instant, call: CallId) {
         self.rounds.forget(call);
+        if self.parking.leave(call) {
+            return;
+        }
         match self.running.remove(call) {
-            Some(running) => {
-                self.effects.push_back(Effect::Cancel(call));
-                self.leave(now, running.gate);
+            Some(running) => self.give_up(now, call, running),
+            None => {
+                if let Some(Ready::Resume(parked, _)) = self.gates.forget(call) {
+                    self.effects.push_back(Effect::Cancel(parked.handler));
+                }
             }
-            None => self.gates.forget(call),
         }
     }
 
     /// Takes out the next call that ran out of time, and stops it.
     pub(super) fn expire(&mut self, now: Instant) -> Option<(CallId, Fault)> {
+        for handler in self.parking.expire(now) {
+            self.effects.push_back(Effect::Cancel(handler));
+        }
         let (call, running) = self.running.expired(now)?;
         self.rounds.forget(call);
         let seconds = running.timeout.map_or(0.0, |it| it.as_secs_f64());
         let fault = self.fault(&running.finish, Failure::TimedOut(seconds));
-        self.effects.push_back(Effect::Cancel(call));
+        self.effects.push_back(Effect::Cancel(self.links.end_of(call, &running)));
+        self.conclude(&running, &Err(fault.clone()));
         self.leave(now, running.gate);
         Some((call, fault))
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.running.deadline()
+        [self.running.deadline(), self.parking.deadline()].into_iter().flatten().min()
     }
 
-    /// Handlers that run, or wait in line.
+    /// Handlers that run, or wait in line, and requests that wait for one.
     pub(super) fn in_flight(&self) -> usize {
-        self.running.len() + self.gates.len()
+        self.running.len() + self.gates.len() + self.parking.joined()
     }
 
     /// Whether so many bytes are unanswered that a shell should stop reading.
@@ -183,86 +225,46 @@ impl Calls {
         }
     }
 
-    /// What the client has answered in earlier rounds, and with this request.
-    fn answers(&mut self, now: Instant, request: &Request) -> Result<Answers, Fault> {
+    /// What the client brought back: answers of earlier rounds, and those that came with this request.
+    fn opened(&mut self, now: Instant, request: &Request) -> Result<Opened, Fault> {
         let (Request::CallTool { inputs, .. }
         | Request::ReadResource { inputs, .. }
         | Request::GetPrompt { inputs, .. }) = request
         else {
-            return Ok(Answers::default());
+            return Ok(Opened::default());
         };
-        let Inputs { responses: None, state: None } = inputs else {
-            let Some(binding) = Binding::of(request, None) else { return Ok(Answers::default()) };
-            return self.sealing.open(now, &binding, inputs).map_err(|refused| {
-                self.effects.push_back(Effect::Report(refused.report));
-                refused.fault
-            });
-        };
-        Ok(Answers::default())
-    }
-
-    /// A handler returned questions: they are the answer, or go out as requests.
-    fn ask(&mut self, now: Instant, call: CallId, questions: &str) -> Finished {
-        let Some(mut running) = self.running.remove(call) else { return Finished::Forgotten };
-        let kept = running.kept.take();
-        let (answers, capabilities) = match &kept {
-            Some(kept) => (kept.context.answers.clone(), kept.context.client.capabilities.as_ref()),
-            None => (Answers::default(), None),
-        };
-        match (asking::round(questions, &answers, capabilities, running.wire), kept) {
-            (Err(fault), _) => {
-                self.leave(now, running.gate);
-                Finished::Answered(Err(fault))
-            }
-            (Ok(Round::Ask(requests)), kept) => {
-                self.leave(now, running.gate);
-                let binding = kept.and_then(|it| Binding::of(&it.request, None));
-                let journal = answers.journal(&requests);
-                let state = binding.and_then(|it| self.sealing.seal(now, it, journal));
-                Finished::Answered(Ok(Response::InputRequired { requests, state }))
-            }
-            (Ok(Round::Request(requests)), Some(kept)) => {
-                let asks = self.rounds.begin(call, &kept, requests);
-                let deadline = running.timeout.and_then(|it| now.checked_add(it));
-                self.running.insert(call, Running { kept: Some(kept), ..running }, deadline);
-                Finished::Asks(asks)
-            }
-            (Ok(Round::Request(_)), None) => {
-                self.leave(now, running.gate);
-                Finished::Answered(Err(Fault::invalid_params("the client can't be asked")))
-            }
+        if let Inputs { responses: None, state: None } = inputs {
+            return Ok(Opened::default());
         }
+        let Some(binding) = Binding::of(request, None) else { return Ok(Opened::default()) };
+        let limits = &self.offers.server.rounds;
+        let opened = self.sealing.open(now, &binding, inputs, limits);
+        opened.map_err(|refused| self.refused(refused))
     }
 
     /// Runs a job now, or when its tool has room.
-    fn admit(&mut self, now: Instant, job: Job, context: CallContext, kept: Option<Box<Kept>>) {
-        let waits = match &job.finish {
-            Finish::Tool(offer) => offer.concurrency.map(|limit| (offer.tool.name.clone(), limit)),
-            _ => None,
-        };
-        match waits {
-            None => self.start(now, (job, context, kept), None),
+    pub(super) fn admit(&mut self, now: Instant, ready: Ready) {
+        match ready.limit() {
+            None => self.start(now, ready, None),
             Some((name, limit)) => {
-                if let Some(waiting) = self.gates.enter(&name, limit, (job, context, kept)) {
-                    self.start(now, waiting, Some(name));
+                if let Some(ready) = self.gates.enter(&name, limit, ready) {
+                    self.start(now, ready, Some(name));
                 }
             }
         }
     }
 
-    fn start(
-        &mut self,
-        now: Instant,
-        (job, context, kept): (Job, CallContext, Option<Box<Kept>>),
-        gate: Option<String>,
-    ) {
+    fn start(&mut self, now: Instant, ready: Ready, gate: Option<String>) {
+        let (job, context, kept) = match ready {
+            Ready::Start(job, context, kept) => (job, context, kept),
+            Ready::Resume(parked, context) => return self.resume(now, *parked, context, gate),
+        };
         let Job { handler, input, finish, timeout } = job;
         let wire = context.wire();
-        self.running.insert(
-            context.call,
-            Running { finish, gate, timeout, weight: input.len(), wire, kept },
-            timeout.and_then(|it| now.checked_add(it)),
-        );
+        let deadline = timeout.and_then(|it| now.checked_add(it));
+        let weight = input.len();
+        self.running
+            .insert(context.call, Running { finish, gate, timeout, deadline, weight, wire, kept });
         self.effects.push_back(Effect::Run(Run {
             handler,
             input,
@@ -271,7 +273,7 @@ impl Calls {
         }));
     }
 
-    fn fault(&mut self, finish: &Finish, failure: Failure) -> Fault {
+    pub(super) fn fault(&mut self, finish: &Finish, failure: Failure) -> Fault {
         self.references = self.references.wrapping_add(1);
         let reference = match &failure {
             Failure::Exception { .. } => format!("{}-{:x}", self.sealing.tag(), self.references),
@@ -282,7 +284,7 @@ impl Calls {
         fault
     }
 
-    fn leave(&mut self, now: Instant, gate: Option<String>) {
+    pub(super) fn leave(&mut self, now: Instant, gate: Option<String>) {
         if let Some(name) = gate
             && let Some(next) = self.gates.leave(&name)
         {

@@ -2,14 +2,19 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::running::Kept;
+use super::{parking::Parked, running::Kept};
 use crate::{
-    router::Job,
+    router::{Finish, Job},
     session::{CallId, server::CallContext},
 };
 
 /// A call that is ready to run.
-pub(super) type Ready = (Job, CallContext, Option<Box<Kept>>);
+#[derive(Debug)]
+pub(super) enum Ready {
+    Start(Job, CallContext, Option<Box<Kept>>),
+    /// It goes on, with the answers that this request brought.
+    Resume(Box<Parked>, CallContext),
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Gates {
@@ -31,7 +36,7 @@ impl Gates {
             gate.running += 1;
             return Some(call);
         }
-        self.weight += call.0.input.len();
+        self.weight += call.weight();
         gate.waiting.push_back(call);
         None
     }
@@ -46,17 +51,20 @@ impl Gates {
                 self.tools.remove(tool);
             }
         }
-        self.weight -= next.as_ref().map_or(0, |(job, ..)| job.input.len());
+        self.weight -= next.as_ref().map_or(0, Ready::weight);
         next
     }
 
-    /// Drops a call that was cancelled while it waited.
-    pub(super) fn forget(&mut self, call: CallId) {
+    /// Takes out a call that was cancelled while it waited.
+    pub(super) fn forget(&mut self, call: CallId) -> Option<Ready> {
         for gate in self.tools.values_mut() {
-            if let Some(at) = gate.waiting.iter().position(|(_, context, _)| context.call == call) {
-                self.weight -= gate.waiting.remove(at).map_or(0, |(job, ..)| job.input.len());
+            if let Some(at) = gate.waiting.iter().position(|it| it.call() == call) {
+                let ready = gate.waiting.remove(at)?;
+                self.weight -= ready.weight();
+                return Some(ready);
             }
         }
+        None
     }
 
     /// Calls that wait in line.
@@ -67,5 +75,31 @@ impl Gates {
     /// Bytes of input that wait in line.
     pub(super) fn weight(&self) -> usize {
         self.weight
+    }
+}
+
+impl Ready {
+    /// The tool that it has to wait for, and how many calls of it may run at once.
+    pub(super) fn limit(&self) -> Option<(String, usize)> {
+        let finish = match self {
+            Self::Start(job, ..) => &job.finish,
+            Self::Resume(parked, _) => &parked.running.finish,
+        };
+        match finish {
+            Finish::Tool(offer) => offer.concurrency.map(|limit| (offer.tool.name.clone(), limit)),
+            _ => None,
+        }
+    }
+
+    fn call(&self) -> CallId {
+        let (Self::Start(_, context, _) | Self::Resume(_, context)) = self;
+        context.call
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Start(job, ..) => job.input.len(),
+            Self::Resume(parked, _) => parked.running.weight,
+        }
     }
 }

@@ -9,6 +9,8 @@ mod endpoint;
 mod events;
 mod gates;
 mod guard;
+mod interaction;
+mod parking;
 mod reply;
 mod rounds;
 mod running;
@@ -27,7 +29,7 @@ pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::sealing::Start;
 use crate::{
     error::Fault,
-    protocol::{Implementation, LoggingLevel, Method, Raw, json},
+    protocol::{Implementation, LoggingLevel, Question, Raw, json},
     router::{Failure, Handler, Offers, Reply},
     session::{
         CallId,
@@ -61,8 +63,18 @@ pub enum Input<'a> {
     Ask {
         call: CallId,
         ask: AskId,
-        method: Method,
-        params: Raw,
+        question: Question,
+    },
+    /// A handler has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
+    Waits {
+        call: CallId,
+        blocks: bool,
+    },
+    /// A step of a handler's gave this, and is not to be done again.
+    Step {
+        call: CallId,
+        key: String,
+        value: Raw,
     },
     /// What somebody was sent to a page for is finished.
     PageDone(&'a str),
@@ -93,6 +105,8 @@ pub enum Effect {
     Run(Run),
     /// Stop this handler: nobody waits for it any more.
     Cancel(CallId),
+    /// A handler that waited goes on for another request, in these circumstances; they name the handler as before.
+    Resume { call: CallId, context: CallContext },
     /// What the client answered to a running handler.
     Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// A line for the log: something failed in a way that callers are not told.
@@ -128,19 +142,27 @@ impl Service {
         match input {
             Input::Frame(bytes) => self.session.handle(session::Input::Frame(bytes)),
             Input::TooLong { limit } => self.session.handle(session::Input::TooLong { limit }),
-            Input::Done(call, outcome) => {
-                let finished = self.calls.finish(now, call, outcome);
+            Input::Done(handler, outcome) => {
+                let (call, finished) = self.calls.finish(now, handler, outcome);
                 self.conclude(call, finished);
             }
-            Input::Progress(call, progress) => {
+            Input::Progress(handler, progress) => {
+                let call = self.calls.links.current(handler);
                 self.session.handle(session::Input::Progress(call, progress));
             }
-            Input::Log { call, level, logger, data } => {
+            Input::Log { call: handler, level, logger, data } => {
+                let call = self.calls.links.current(handler);
                 self.session.handle(session::Input::Log { call, level, logger, data });
             }
-            Input::Ask { call, ask, method, params } => {
-                self.session.handle(session::Input::Ask { call, ask, method, params });
+            Input::Ask { call: handler, ask, question } => {
+                if let Some((call, Question { method, params, .. })) =
+                    self.calls.ask(handler, ask, question)
+                {
+                    self.session.handle(session::Input::Ask { call, ask, method, params });
+                }
             }
+            Input::Waits { call, blocks } => self.calls.wait(now, call, blocks),
+            Input::Step { call, key, value } => self.calls.step(call, &key, value),
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
             Input::Offers(offers, changed) => {
                 self.calls.offers = offers;
@@ -149,13 +171,19 @@ impl Service {
                 }
             }
             Input::Updated(uri) => self.session.handle(session::Input::Updated(uri)),
-            Input::ShutDown => self.session.handle(session::Input::EndSubscriptions),
+            Input::ShutDown => {
+                self.calls.unpark();
+                self.session.handle(session::Input::EndSubscriptions);
+            }
             Input::Tick => {
                 while let Some((call, fault)) = self.calls.expire(now) {
                     self.session.handle(session::Input::Done(call, Err(fault)));
                 }
             }
-            Input::Closed => self.session.handle(session::Input::Closed),
+            Input::Closed => {
+                self.calls.unpark();
+                self.session.handle(session::Input::Closed);
+            }
         }
         self.drain(now);
     }
@@ -192,7 +220,16 @@ impl Service {
     }
 
     fn drain(&mut self, now: Instant) {
-        while let Some(output) = self.session.poll() {
+        loop {
+            if let Some((call, answer)) = self.calls.replies.pop_front() {
+                self.session.handle(session::Input::Done(call, answer));
+            }
+            let Some(output) = self.session.poll() else {
+                match self.calls.replies.is_empty() {
+                    true => return,
+                    false => continue,
+                }
+            };
             match output {
                 session::Output::Send(sent) => self.outputs.push_back(Output::Send(sent.frame)),
                 session::Output::Call(call) => {

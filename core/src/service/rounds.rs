@@ -8,7 +8,7 @@ use crate::{
     protocol::{Method, Question, Raw},
     session::{
         CallId,
-        asking::{Answers, AskId},
+        asking::{Answers, AskId, Journal},
         server::CallContext,
     },
 };
@@ -25,9 +25,7 @@ pub(super) struct Rounds {
 #[derive(Debug)]
 struct Asking {
     run: Run,
-    /// The key under which each answer is expected.
-    waiting: HashMap<AskId, String>,
-    answers: Answers,
+    waiting: HashMap<AskId, Question>,
 }
 
 /// What an answer leads to.
@@ -52,21 +50,19 @@ impl Rounds {
     ) -> Vec<(AskId, Method, Raw)> {
         let mut waiting = HashMap::with_capacity(questions.len());
         let mut asks = Vec::with_capacity(questions.len());
-        for Question { key, method, params } in questions {
+        for question in questions {
             let ask = AskId(OWN | self.next);
             self.next += 1;
-            waiting.insert(ask, key);
-            asks.push((ask, method, params));
+            asks.push((ask, question.method, question.params.clone()));
+            waiting.insert(ask, question);
         }
-        let earlier = self.open.remove(&call).map(|it| it.answers);
-        let answers = earlier.unwrap_or_else(|| kept.context.answers.clone());
         let run = Run {
             handler: Arc::clone(&kept.handler),
             input: kept.input.clone(),
             context: kept.context.clone(),
             is_notification: false,
         };
-        self.open.insert(call, Asking { run, waiting, answers });
+        self.open.insert(call, Asking { run, waiting });
         asks
     }
 
@@ -75,26 +71,30 @@ impl Rounds {
         call: CallId,
         ask: AskId,
         outcome: Result<Raw, Fault>,
+        recorded: Option<&mut Journal>,
     ) -> Outcome {
         if ask.0 & OWN == 0 {
             return Outcome::Elsewhere(outcome);
         }
-        let Some(asking) = self.open.get_mut(&call) else { return Outcome::Waiting };
-        let Some(key) = asking.waiting.remove(&ask) else { return Outcome::Waiting };
+        let (Some(asking), Some(recorded)) = (self.open.get_mut(&call), recorded) else {
+            return Outcome::Waiting;
+        };
+        let Some(question) = asking.waiting.remove(&ask) else { return Outcome::Waiting };
         match outcome {
             Err(fault) => {
                 self.open.remove(&call);
                 return Outcome::Failed(fault);
             }
-            Ok(answer) => asking.answers = asking.answers.with(&key, answer),
+            Ok(answer) => recorded.answered(&question, answer),
         }
         if !asking.waiting.is_empty() {
             return Outcome::Waiting;
         }
         match self.open.remove(&call) {
             None => Outcome::Waiting,
-            Some(Asking { run, answers, .. }) => {
-                let context = CallContext { answers, ..run.context };
+            Some(Asking { run, .. }) => {
+                let known = run.context.answers.journal().then(recorded);
+                let context = CallContext { answers: Answers::new(None, known), ..run.context };
                 Outcome::Complete(Run { context, ..run })
             }
         }

@@ -6,10 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::state::RoundId;
 use crate::{
-    protocol::Request,
+    protocol::{Question, Request},
     router::{Finish, Handler},
-    session::{CallId, asking::Answers, server::CallContext},
+    session::{
+        CallId,
+        asking::{AskId, Journal},
+        server::CallContext,
+    },
     wire::Wire,
 };
 
@@ -20,6 +25,8 @@ pub(super) struct Running {
     /// The tool whose concurrency limit it counts against.
     pub(super) gate: Option<String>,
     pub(super) timeout: Option<Duration>,
+    /// When that is over.
+    pub(super) deadline: Option<Instant>,
     /// Bytes of input that it holds.
     pub(super) weight: usize,
     pub(super) wire: &'static Wire,
@@ -27,13 +34,23 @@ pub(super) struct Running {
     pub(super) kept: Option<Box<Kept>>,
 }
 
-/// What it takes to run a handler again when its questions are answered.
+/// What it takes to ask the client, and to run a handler again when its questions are answered.
 #[derive(Debug)]
 pub(super) struct Kept {
+    /// The call under which its shell knows the handler: the first of several requests that it ran for.
+    pub(super) handler_call: CallId,
     pub(super) request: Request,
     pub(super) handler: Handler,
     pub(super) input: String,
     pub(super) context: CallContext,
+    /// What was answered and done beyond what came with the first request.
+    pub(super) recorded: Journal,
+    /// Questions that wait for the end of the handler's turn, to travel in a result.
+    pub(super) asked: Vec<(AskId, Question)>,
+    /// Questions that went out as requests.
+    pub(super) sent: Vec<(AskId, Question)>,
+    /// The round whose answers it goes on with.
+    pub(super) round: Option<RoundId>,
 }
 
 #[derive(Debug, Default)]
@@ -44,10 +61,10 @@ pub(super) struct RunningCalls {
 }
 
 impl RunningCalls {
-    pub(super) fn insert(&mut self, call: CallId, running: Running, deadline: Option<Instant>) {
+    pub(super) fn insert(&mut self, call: CallId, running: Running) {
         self.weight += running.weight;
+        self.deadlines.extend(running.deadline.map(|it| Reverse((it, call))));
         self.calls.insert(call, running);
-        self.deadlines.extend(deadline.map(|it| Reverse((it, call))));
     }
 
     pub(super) fn remove(&mut self, call: CallId) -> Option<Running> {
@@ -61,11 +78,13 @@ impl RunningCalls {
         running
     }
 
-    /// What was answered so far counts in the next round as well.
-    pub(super) fn keep_answers(&mut self, call: CallId, answers: &Answers) {
-        if let Some(kept) = self.calls.get_mut(&call).and_then(|it| it.kept.as_mut()) {
-            kept.context.answers = answers.clone();
-        }
+    pub(super) fn get(&self, call: CallId) -> Option<&Running> {
+        self.calls.get(&call)
+    }
+
+    /// What is kept of a call whose client can be asked.
+    pub(super) fn kept(&mut self, call: CallId) -> Option<&mut Kept> {
+        self.calls.get_mut(&call)?.kept.as_deref_mut()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -87,7 +106,10 @@ impl RunningCalls {
             && at <= now
         {
             self.deadlines.pop();
-            if let Some(running) = self.take(call) {
+            // A call that was asked a question in between has a later one.
+            if self.calls.get(&call).is_some_and(|it| it.deadline == Some(at))
+                && let Some(running) = self.take(call)
+            {
                 return Some((call, running));
             }
         }

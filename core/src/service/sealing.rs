@@ -4,11 +4,8 @@ use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
-use super::state::{self, Binding, KeyRing, Refused};
-use crate::{
-    protocol::Inputs,
-    session::asking::{Answers, Journal},
-};
+use super::state::{self, Binding, KeyRing, Opened, Refused, RoundId};
+use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 
 /// The circumstances under which a service starts: what sans-IO code can't find out by itself.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +22,7 @@ pub struct Start {
 pub(super) struct Sealing {
     keys: KeyRing,
     start: Start,
-    sealed: u64,
+    made: u64,
 }
 
 impl Sealing {
@@ -36,7 +33,7 @@ impl Sealing {
             [] => KeyRing::new([own]),
             keys => KeyRing::new(keys),
         };
-        Self { keys, start: *start, sealed: 0 }
+        Self { keys, start: *start, made: 0 }
     }
 
     pub(super) fn open(
@@ -44,21 +41,33 @@ impl Sealing {
         now: Instant,
         binding: &Binding,
         inputs: &Inputs,
-    ) -> Result<Answers, Refused> {
-        state::open(&self.keys, self.unix(now), binding, inputs)
+        limits: &RoundLimits,
+    ) -> Result<Opened, Refused> {
+        state::open(&self.keys, self.unix(now), binding, inputs, limits.max_state)
     }
 
     pub(super) fn seal(
         &mut self,
         now: Instant,
         binding: Binding,
-        journal: Journal,
+        contents: (Option<RoundId>, Journal),
+        limits: &RoundLimits,
     ) -> Option<String> {
-        let expires = self.unix(now) + state::DEFAULT_LIFETIME;
-        let mut nonce = [0; 24];
-        nonce.copy_from_slice(&derive(&self.start.seed, "nonce", self.sealed)[..24]);
-        self.sealed += 1;
-        state::seal(&self.keys, expires, binding, journal, nonce, state::DEFAULT_MAX_STATE)
+        let expires = self.unix(now) + limits.state_ttl.as_secs().max(1);
+        let nonce = self.fresh("nonce");
+        state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)
+    }
+
+    /// A name that nothing else has, and nobody can guess.
+    pub(super) fn round(&mut self) -> RoundId {
+        RoundId(self.fresh("round"))
+    }
+
+    fn fresh<const N: usize>(&mut self, purpose: &str) -> [u8; N] {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&derive(&self.start.seed, purpose, self.made)[..N]);
+        self.made += 1;
+        bytes
     }
 
     /// Tells this process's references from those of others in one log.

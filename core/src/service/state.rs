@@ -20,13 +20,11 @@ use crate::{
     session::asking::{Answers, Journal},
 };
 
-/// Seconds that a client has for its answer, where nobody says otherwise.
-pub const DEFAULT_LIFETIME: u64 = 15 * 60;
-/// Bytes of a sealed state, where nobody says otherwise.
-pub const DEFAULT_MAX_STATE: usize = 256 * 1024;
 /// What is sealed is of this kind and layout.
 const KIND: &[u8] = b"gudgeon requestState 1";
 const NONCE: usize = 24;
+/// What a state holds at most beside its journal and the names in it: bytes.
+const BASE_STATE: usize = 2 * 1024;
 
 /// The keys of a server: the first seals, every one opens, so that keys can be changed while states are under way.
 #[derive(Clone)]
@@ -54,6 +52,17 @@ pub struct Refused {
     pub report: String,
 }
 
+/// The name of a round of questions whose handler waits for the answers.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+pub struct RoundId(pub [u8; 16]);
+
+/// What a client brought back.
+#[derive(Clone, Debug, Default)]
+pub struct Opened {
+    pub answers: Answers,
+    pub round: Option<RoundId>,
+}
+
 /// What is sealed.
 #[derive(Deserialize, Serialize)]
 struct Contents {
@@ -62,6 +71,8 @@ struct Contents {
     expires: u64,
     #[serde(rename = "b")]
     binding: Binding,
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    round: Option<RoundId>,
     #[serde(rename = "j", default)]
     journal: Journal,
 }
@@ -105,14 +116,15 @@ impl Binding {
 }
 
 /// A state for the client to bring back until `expires`, in seconds since 1970. Were it longer than `max` bytes, the
-/// journal is left out: the questions of earlier rounds will be asked again. `None` without a key.
+/// journal is left out: a handler that no longer waits will ask the questions of earlier rounds again. `None` without a
+/// key.
 ///
 /// `nonce` must be random and never be used twice.
 pub fn seal(
     keys: &KeyRing,
     expires: u64,
     binding: Binding,
-    journal: Journal,
+    (round, journal): (Option<RoundId>, Journal),
     nonce: [u8; NONCE],
     max: usize,
 ) -> Option<String> {
@@ -122,7 +134,7 @@ pub fn seal(
         let sealed = cipher.encrypt(&nonce.into(), Payload { msg: &text, aad: KIND }).ok()?;
         Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
     };
-    let mut contents = Contents { expires, binding, journal };
+    let mut contents = Contents { expires, binding, round, journal };
     let state = sealed(&contents)?;
     if state.len() <= max {
         return Some(state);
@@ -132,17 +144,30 @@ pub fn seal(
 }
 
 /// What a client has answered: `inputResponses`, on top of what its state holds.
+///
+/// `max` is what [`seal`] was given: what is much longer is none of its states, and is not even decoded.
 pub fn open(
     keys: &KeyRing,
     now: u64,
     binding: &Binding,
     inputs: &Inputs,
-) -> Result<Answers, Refused> {
-    let journal = match &inputs.state {
-        None => Journal::default(),
+    max: usize,
+) -> Result<Opened, Refused> {
+    let (round, journal) = match &inputs.state {
+        None => (None, Journal::default()),
+        Some(state) if state.len() > longest(binding, max) => {
+            return Err(Refused::new("it is longer than any state (option max_state)"));
+        }
         Some(state) => unseal(keys, now, binding, state).map_err(Refused::new)?,
     };
-    Ok(Answers::new(inputs.responses.as_ref(), journal))
+    Ok(Opened { answers: Answers::new(inputs.responses.as_ref(), journal), round })
+}
+
+/// Bytes of the longest state of this request: without a journal it can still be longer than `max`, by what it names.
+fn longest(binding: &Binding, max: usize) -> usize {
+    // Escapes make six bytes of one, and base64 four of three.
+    let named = binding.target.len() + binding.principal.as_ref().map_or(0, String::len);
+    max.max(BASE_STATE + 8 * named)
 }
 
 fn unseal(
@@ -150,7 +175,7 @@ fn unseal(
     now: u64,
     binding: &Binding,
     state: &str,
-) -> Result<Journal, &'static str> {
+) -> Result<(Option<RoundId>, Journal), &'static str> {
     let bytes = URL_SAFE_NO_PAD.decode(state).map_err(|_| "it is no base64url")?;
     let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or("it is too short")?;
     let text = keys
@@ -170,12 +195,12 @@ fn unseal(
     } else if bound.arguments != binding.arguments {
         Err("it belongs to a call with other arguments")
     } else {
-        Ok(contents.journal)
+        Ok((contents.round, contents.journal))
     }
 }
 
 impl Refused {
-    fn new(reason: &str) -> Self {
+    pub(super) fn new(reason: &str) -> Self {
         Self {
             fault: Fault::invalid_params("Invalid or expired requestState"),
             report: format!("a requestState was refused: {reason}"),
@@ -208,6 +233,7 @@ mod tests {
         protocol::{Method, Question, json::to_raw},
     };
 
+    const MAX: usize = 256 * 1024;
     const ROOTS: &str = r#"{"roots":[{"uri":"file:///a"}]}"#;
 
     fn call(name: &str, arguments: &str) -> Request {
@@ -226,11 +252,12 @@ mod tests {
     fn asked() -> Journal {
         let question =
             Question { key: "roots".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
-        Answers::default().journal(&[question])
+        Journal::default().asking(&[question])
     }
 
     fn sealed(keys: &KeyRing) -> String {
-        seal(keys, 100, binding("a", r#"{"x":1}"#), asked(), [7; 24], DEFAULT_MAX_STATE).unwrap()
+        let contents = (Some(RoundId([3; 16])), asked());
+        seal(keys, 100, binding("a", r#"{"x":1}"#), contents, [7; 24], MAX).unwrap()
     }
 
     fn brought(state: &str) -> Inputs {
@@ -240,8 +267,8 @@ mod tests {
         }
     }
 
-    fn opened(keys: &KeyRing, now: u64, binding: &Binding, state: &str) -> Result<Answers, String> {
-        open(keys, now, binding, &brought(state)).map_err(|refused| {
+    fn opened(keys: &KeyRing, now: u64, binding: &Binding, state: &str) -> Result<Opened, String> {
+        open(keys, now, binding, &brought(state), MAX).map_err(|refused| {
             assert_eq!(refused.fault.kind, FaultKind::InvalidParams);
             assert_eq!(refused.fault.message, "Invalid or expired requestState");
             assert!(refused.fault.data.is_none());
@@ -254,7 +281,8 @@ mod tests {
         let keys = KeyRing::new(["secret"]);
         let state = sealed(&keys);
         let own = binding("a", r#"{"x":1.0}"#);
-        let answers = opened(&keys, 99, &own, &state).unwrap();
+        let Opened { answers, round } = opened(&keys, 99, &own, &state).unwrap();
+        assert_eq!(round, Some(RoundId([3; 16])));
         assert!(answers.get("roots", Method::ListRoots, "{}").is_some());
         assert!(answers.get("roots", Method::ListRoots, r#"{"other":1}"#).is_none());
         for (now, binding, reason) in [
@@ -333,14 +361,40 @@ mod tests {
         let keys = KeyRing::new(["secret"]);
         let own = binding("a", "{}");
         let long = json!({"roots": [{"uri": format!("file:///{}", "x".repeat(4000))}]});
-        let journal = Answers::default().with("roots", to_raw(&long)).journal(&[]);
-        let state = |max| seal(&keys, 100, own.clone(), journal.clone(), [1; 24], max).unwrap();
+        let question =
+            Question { key: "roots".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+        let mut journal = Journal::default();
+        journal.answered(&question, to_raw(&long));
+        let round = Some(RoundId([3; 16]));
+        let contents = || (round, journal.clone());
+        let state = |max| seal(&keys, 100, own.clone(), contents(), [1; 24], max).unwrap();
         let without = |state: String| Inputs { responses: None, state: Some(state) };
-        let kept = open(&keys, 1, &own, &without(state(8_000))).unwrap();
-        assert!(kept.get("roots", Method::ListRoots, "{}").is_some());
+        let kept = open(&keys, 1, &own, &without(state(8_000)), 8_000).unwrap();
+        assert!(kept.answers.get("roots", Method::ListRoots, "{}").is_some());
         assert!(state(2_000).len() < 2_000);
-        let dropped = open(&keys, 1, &own, &without(state(2_000))).unwrap();
-        assert!(dropped.get("roots", Method::ListRoots, "{}").is_none());
+        let dropped = open(&keys, 1, &own, &without(state(2_000)), 2_000).unwrap();
+        assert!(dropped.answers.get("roots", Method::ListRoots, "{}").is_none());
+        assert_eq!(dropped.round, round, "a handler that waits is found all the same");
+    }
+
+    #[test]
+    fn what_is_longer_than_any_state_is_not_even_decoded() {
+        let keys = KeyRing::new(["secret"]);
+        let own = binding("a", "{}");
+        let state = |length: usize| "A".repeat(length);
+        assert!(opened(&keys, 1, &own, &state(MAX)).unwrap_err().contains("no key opens it"));
+        for length in [MAX + 1, 1024 * 1024] {
+            let report = opened(&keys, 1, &own, &state(length)).unwrap_err();
+            assert!(report.contains("longer than any state (option max_state)"), "{report}");
+        }
+        // Whatever was sealed comes in again, however long the names in it are.
+        for name in ["\u{1}".repeat(3_000), "ä\"".repeat(2_000), "a".into()] {
+            let own = binding(&name, "{}");
+            let contents = (Some(RoundId([3; 16])), asked());
+            let state = seal(&keys, 100, own.clone(), contents, [7; 24], 100).unwrap();
+            let inputs = Inputs { responses: None, state: Some(state) };
+            assert!(open(&keys, 1, &own, &inputs, 100).is_ok(), "{name:?}");
+        }
     }
 
     #[test]
@@ -348,7 +402,7 @@ mod tests {
         let responses: Raw =
             to_raw(&json!({ "roots": serde_json::from_str::<Value>(ROOTS).unwrap() }));
         let inputs = Inputs { responses: Some(responses), state: None };
-        let answers = open(&KeyRing::new(["k"]), 1, &binding("a", "{}"), &inputs).unwrap();
-        assert!(answers.get("roots", Method::ListRoots, "{}").is_some());
+        let answers = open(&KeyRing::new(["k"]), 1, &binding("a", "{}"), &inputs, MAX).unwrap();
+        assert!(answers.answers.get("roots", Method::ListRoots, "{}").is_some());
     }
 }

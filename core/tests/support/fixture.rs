@@ -10,7 +10,7 @@ use gudgeon::{
         Revision, Tool, json::to_raw,
     },
     router::{
-        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts, TemplateOffer,
+        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, RoundLimits, ServerFacts, TemplateOffer,
         ToolOffer,
     },
 };
@@ -55,6 +55,7 @@ pub(crate) fn offers() -> Offers {
         list_ttl: Duration::ZERO,
         debug: false,
         request_state_keys: Vec::new(),
+        rounds: RoundLimits::default(),
     });
     add_tools(&mut offers);
     add_resources(&mut offers);

@@ -96,7 +96,8 @@ impl Visitor {
         while let Some(output) = self.endpoint.poll() {
             match output {
                 EndpointOutput::Exchange(ExchangeId(id), part) => self.note(id, part),
-                EndpointOutput::Connection(..) | EndpointOutput::Effect(Effect::Report(_)) => (),
+                EndpointOutput::Connection(..)
+                | EndpointOutput::Effect(Effect::Report(_) | Effect::Resume { .. }) => (),
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 EndpointOutput::Effect(Effect::Answered { ask, outcome, .. }) => {

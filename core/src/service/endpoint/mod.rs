@@ -31,7 +31,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    protocol::{LoggingLevel, Method, Raw},
+    protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
     session::{
         CallId,
@@ -78,8 +78,18 @@ pub enum EndpointInput<'a> {
     Ask {
         call: CallId,
         ask: AskId,
-        method: Method,
-        params: Raw,
+        question: Question,
+    },
+    /// A handler has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
+    Waits {
+        call: CallId,
+        blocks: bool,
+    },
+    /// A step of a handler's gave this, and is not to be done again.
+    Step {
+        call: CallId,
+        key: String,
+        value: Raw,
     },
     /// What somebody was sent to a page for is finished.
     PageDone(&'a str),
@@ -197,23 +207,39 @@ impl Endpoint {
                 self.tell_connection(now, connection, session::Input::TooLong { limit });
             }
             EndpointInput::HungUp(connection) => self.close_connection(now, connection),
-            EndpointInput::Done(call, outcome) => {
-                let finished = self.calls.finish(now, call, outcome);
+            EndpointInput::Done(handler, outcome) => {
+                let (call, finished) = self.calls.finish(now, handler, outcome);
                 self.conclude(now, call, finished);
             }
-            EndpointInput::Progress(call, step) => {
+            EndpointInput::Progress(handler, step) => {
+                let call = self.calls.links.current(handler);
                 self.tell_call(now, call, |local| session::Input::Progress(local, step));
             }
-            EndpointInput::Log { call, level, logger, data } => {
+            EndpointInput::Log { call: handler, level, logger, data } => {
+                let call = self.calls.links.current(handler);
                 self.tell_call(now, call, |call| session::Input::Log { call, level, logger, data });
             }
-            EndpointInput::Ask { call, ask, method, params } => {
-                self.tell_call(now, call, |call| session::Input::Ask { call, ask, method, params });
+            EndpointInput::Ask { call: handler, ask, question } => {
+                if let Some((call, Question { method, params, .. })) =
+                    self.calls.ask(handler, ask, question)
+                {
+                    self.tell_call(now, call, |call| session::Input::Ask {
+                        call,
+                        ask,
+                        method,
+                        params,
+                    });
+                }
             }
+            EndpointInput::Waits { call, blocks } => self.calls.wait(now, call, blocks),
+            EndpointInput::Step { call, key, value } => self.calls.step(call, &key, value),
             EndpointInput::PageDone(page) => {
                 self.tell_all(now, |()| session::Input::PageDone(page));
             }
-            EndpointInput::CloseStream(call, retry) => self.let_poll(call, retry),
+            EndpointInput::CloseStream(handler, retry) => {
+                let call = self.calls.links.current(handler);
+                self.let_poll(call, retry);
+            }
             EndpointInput::Offers(offers, changed) => {
                 self.calls.offers = offers;
                 for kind in changed {
@@ -224,6 +250,9 @@ impl Endpoint {
             EndpointInput::Tick => self.tick(now),
             EndpointInput::ShutDown => self.shut_down(now),
             EndpointInput::Closed => self.close(now),
+        }
+        while let Some((call, answer)) = self.calls.replies.pop_front() {
+            self.tell_call(now, call, |local| session::Input::Done(local, answer));
         }
         self.plan_sweep(now);
     }

@@ -80,6 +80,7 @@ impl Endpoint {
 
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
+        self.calls.unpark();
         self.tell_all(now, |()| session::Input::EndSubscriptions);
         for number in self.sessions.all() {
             let Some(mut session) = self.sessions.take(number) else { continue };
@@ -103,6 +104,7 @@ impl Endpoint {
 
     pub(super) fn close(&mut self, now: Instant) {
         self.is_closing = true;
+        self.calls.unpark();
         for number in self.sessions.all() {
             self.end_session(now, number);
         }

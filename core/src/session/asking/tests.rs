@@ -85,12 +85,12 @@ fn models_and_roots_have_shapes_of_their_own() {
 fn answers_of_earlier_rounds_travel_in_the_journal() {
     let first = Answers::default();
     let one = question("step1", Method::Elicit, FORM);
-    let journal = first.journal(std::slice::from_ref(&one));
+    let journal = first.journal().asking(std::slice::from_ref(&one));
     let ada = json!({"action": "accept", "content": {"name": "Ada"}});
     let second = Answers::new(Some(&to_raw(&json!({"step1": ada, "junk": {}}))), journal);
     assert!(second.get("step1", Method::Elicit, FORM).is_some());
     let two = question("step2", Method::ListRoots, "{}");
-    let sealed = serde_json::to_string(&second.journal(&[two])).unwrap();
+    let sealed = serde_json::to_string(&second.journal().asking(&[two])).unwrap();
     let opened: Journal = serde_json::from_str(&sealed).unwrap();
     // What is settled can't be answered anew.
     let bob = json!({"action": "accept", "content": {"name": "Bob"}});
@@ -103,13 +103,14 @@ fn answers_of_earlier_rounds_travel_in_the_journal() {
 #[test]
 fn an_answer_to_another_question_under_the_same_key_does_not_count() {
     let one = question("who", Method::Elicit, FORM);
-    let journal = Answers::default().journal(&[one]);
+    let journal = Answers::default().journal().asking(&[one]);
     let answer = json!({"who": {"action": "accept", "content": {"name": "Ada"}}});
     let answers = Answers::new(Some(&to_raw(&answer)), journal);
-    assert!(answers.get("who", Method::Elicit, &FORM.replace("Who?", "Whom?")).is_none());
     // How it is written makes no difference.
     let spaced = serde_json::to_string_pretty(&form()).unwrap();
     assert!(answers.get("who", Method::Elicit, &spaced).is_some());
+    assert!(answers.get("who", Method::Elicit, &FORM.replace("Who?", "Whom?")).is_none());
+    assert!(answers.get("who", Method::Elicit, FORM).is_none(), "it was left behind");
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn only_what_is_not_answered_is_asked() {
     let legacy = Wire::of(Revision::V2025_11_25);
     let round_of_legacy = round(&questions, &answers, Some(&declared), legacy).unwrap();
     assert!(matches!(round_of_legacy, Round::Request(open) if open.len() == 1));
-    let all = answers.with("who", to_raw(&json!({"action": "decline"})));
+    let all = responses(&json!({"where": {"roots": []}, "who": {"action": "decline"}}));
     let fault = round(&questions, &all, Some(&declared), modern()).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Handler);
     assert!(fault.message.contains("who, where is answered already"), "{}", fault.message);
@@ -232,15 +233,42 @@ fn questions_that_make_no_sense_are_the_handlers_mistake() {
 }
 
 #[test]
-fn a_waiting_handler_asks_by_request_where_there_are_requests() {
+fn a_question_travels_as_the_revision_has_it() {
     let declared = to_raw(&json!({"elicitation": {}}));
-    let params = json::raw(FORM.into());
-    let check =
-        |revision, declared| check_request(Method::Elicit, &params, declared, Wire::of(revision));
-    assert!(check(Revision::V2025_06_18, Some(&declared)).is_ok());
-    let undeclared = check(Revision::V2025_06_18, None).unwrap_err();
-    assert_eq!(undeclared.kind, FaultKind::MissingCapability);
-    let elsewhere = check(Revision::V2026_07_28, Some(&declared)).unwrap_err();
-    assert_eq!(elsewhere.kind, FaultKind::Handler);
-    assert!(elsewhere.message.contains("return it from the handler"));
+    let question = question("who", Method::Elicit, FORM);
+    let can = |revision, declared| check(&question, declared, Wire::of(revision));
+    for (revision, inside) in [(Revision::V2025_06_18, false), (Revision::V2026_07_28, true)] {
+        assert!(can(revision, Some(&declared)).is_ok());
+        assert_eq!(can(revision, None).unwrap_err().kind, FaultKind::MissingCapability);
+        assert_eq!(travels_inside(Method::Elicit, Wire::of(revision)), inside);
+    }
+}
+
+#[test]
+fn a_question_that_changed_leaves_behind_what_came_after_it() {
+    let one = question("one", Method::Elicit, FORM);
+    let two = question("two", Method::ListRoots, "{}");
+    let mut journal = Journal::default();
+    journal.answered(&one, to_raw(&json!({"action": "decline"})));
+    journal.done("paid", to_raw(&json!(7)));
+    journal.answered(&two, to_raw(&json!({"roots": []})));
+    let again = Answers::new(None, journal.clone());
+    assert!(again.get("one", Method::Elicit, FORM).is_some());
+    assert_eq!(value(&again.step("paid").unwrap()), json!(7));
+    assert!(again.get("two", Method::ListRoots, "{}").is_some());
+    let changed = Answers::new(None, journal);
+    assert!(changed.get("two", Method::ListRoots, "{}").is_some());
+    assert!(changed.get("one", Method::Elicit, &FORM.replace("Who?", "Whom?")).is_none());
+    assert!(changed.step("paid").is_none());
+    assert!(changed.get("two", Method::ListRoots, "{}").is_none());
+    assert_eq!(serde_json::to_value(changed.journal()).unwrap(), json!([]));
+}
+
+#[test]
+fn answers_to_what_was_never_asked_are_not_carried_on() {
+    let answers = responses(&json!({"who": {"action": "decline"}, "junk": {"action": "accept"}}));
+    assert!(answers.get("who", Method::Elicit, FORM).is_some());
+    let carried = serde_json::to_value(answers.journal()).unwrap();
+    assert_eq!(carried.as_array().unwrap().len(), 1);
+    assert_eq!(carried[0]["k"], "who");
 }

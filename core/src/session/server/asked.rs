@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
-        ErrorObject, Id, Method, Raw,
+        ErrorObject, Id, Method, Question, Raw,
         json::{self, ObjectWriter},
     },
     session::{
@@ -73,7 +73,9 @@ impl Asked {
         method: Method,
         params: Raw,
     ) -> Result<Vec<u8>, Fault> {
-        asking::check_request(method, &params, capabilities, wire)?;
+        let question = Question { key: String::new(), method, params };
+        asking::check(&question, capabilities, wire)?;
+        let params = question.params;
         if self.open.len() >= MAX_OPEN {
             return Err(Fault::new(
                 FaultKind::Handler,

@@ -1,0 +1,412 @@
+//! Questions of handlers: as requests on their stream, or in the result, while the handler is parked.
+
+use std::{collections::HashMap, time::Instant};
+
+use super::{
+    Effect,
+    calls::{Begun, Calls, Finished},
+    gates::Ready,
+    parking::{Claimed, Parked},
+    running::{Kept, Running},
+    state::{Binding, Refused, RoundId},
+};
+use crate::{
+    error::{Fault, FaultKind},
+    protocol::{Question, Raw, Response},
+    router::{Job, Reply},
+    session::{
+        CallId,
+        asking::{self, AskId, Round},
+        server::CallContext,
+    },
+};
+
+/// Which request each handler runs for, where it is not the one that began it.
+#[derive(Debug, Default)]
+pub(super) struct Links(HashMap<CallId, CallId>);
+
+impl Links {
+    pub(super) fn current(&self, handler: CallId) -> CallId {
+        if self.0.is_empty() {
+            return handler;
+        }
+        self.0.get(&handler).copied().unwrap_or(handler)
+    }
+
+    /// The same, of a handler that is over.
+    pub(super) fn end(&mut self, handler: CallId) -> CallId {
+        if self.0.is_empty() {
+            return handler;
+        }
+        self.0.remove(&handler).unwrap_or(handler)
+    }
+
+    /// The handler that runs for this request, which is over.
+    pub(super) fn end_of(&mut self, call: CallId, running: &Running) -> CallId {
+        let handler = running.kept.as_ref().map_or(call, |it| it.handler_call);
+        self.0.remove(&handler);
+        handler
+    }
+}
+
+impl Calls {
+    /// A running handler asks: what has to go out as a request of its call's, if it is not settled otherwise.
+    pub(super) fn ask(
+        &mut self,
+        handler: CallId,
+        ask: AskId,
+        question: Question,
+    ) -> Option<(CallId, Question)> {
+        if let Some(parked) = self.parking.get_mut(handler) {
+            parked.later.push((ask, question));
+            return None;
+        }
+        let call = self.links.current(handler);
+        match self.known(call, &question) {
+            Ok(None) => (),
+            Ok(Some(answer)) => {
+                self.tell(handler, ask, Ok(answer));
+                return None;
+            }
+            Err(fault) => {
+                self.tell(handler, ask, Err(fault));
+                return None;
+            }
+        }
+        let travels_inside = self
+            .running
+            .get(call)
+            .is_some_and(|it| asking::travels_inside(question.method, it.wire));
+        if travels_inside {
+            if let Err(fault) = self.ask_inside(call, ask, question) {
+                self.tell(handler, ask, Err(fault));
+            }
+            return None;
+        }
+        if let Some(kept) = self.running.kept(call) {
+            kept.sent.push((ask, question.clone()));
+        }
+        Some((call, question))
+    }
+
+    /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
+    pub(super) fn wait(&mut self, now: Instant, handler: CallId, blocks: bool) {
+        if let Some(parked) = self.parking.get_mut(handler) {
+            parked.is_ready = !parked.later.is_empty();
+            return;
+        }
+        let call = self.links.current(handler);
+        if self.running.kept(call).is_some_and(|it| !it.asked.is_empty())
+            && let Some(running) = self.running.remove(call)
+        {
+            let answer = self.park(now, call, running, blocks);
+            self.replies.push_back((call, answer));
+        }
+    }
+
+    /// A question that went out as a request is settled.
+    pub(super) fn record(&mut self, call: CallId, ask: AskId, answer: Option<&Raw>) {
+        let Some(kept) = self.running.kept(call) else { return };
+        let Some(at) = kept.sent.iter().position(|(sent, _)| *sent == ask) else { return };
+        let (_, question) = kept.sent.swap_remove(at);
+        if let Some(answer) = answer {
+            kept.recorded.answered(&question, answer.clone());
+        }
+    }
+
+    /// A step of a handler's is done, and is not to be done again.
+    pub(super) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
+        let call = self.links.current(handler);
+        let kept = match self.parking.get_mut(handler) {
+            Some(parked) => parked.running.kept.as_deref_mut(),
+            None => self.running.kept(call),
+        };
+        if let Some(kept) = kept {
+            kept.recorded.done(key, value);
+        }
+    }
+
+    /// A request brings answers to a round: its handler goes on. `None`: it has to run from its top.
+    pub(super) fn go_on(
+        &mut self,
+        now: Instant,
+        round: RoundId,
+        job: &Job,
+        context: &CallContext,
+    ) -> Option<Begun> {
+        match self.parking.claim(round, context) {
+            Claimed::Waiting(parked) => Some(self.bring(now, round, parked, context)),
+            Claimed::Joined => Some(Begun::Started),
+            Claimed::Crowded => {
+                let refused = Refused::new("too many requests with the same state wait already");
+                Some(Begun::Answered(Err(self.refused(refused))))
+            }
+            Claimed::Unknown if job.finish.forbids_replay() => {
+                let refused = Refused::new("its handler is gone, and must not run again");
+                Some(Begun::Answered(Err(self.refused(refused))))
+            }
+            Claimed::Unknown => None,
+        }
+    }
+
+    /// A parked handler goes on, for this request.
+    pub(super) fn resume(
+        &mut self,
+        now: Instant,
+        parked: Parked,
+        context: CallContext,
+        gate: Option<String>,
+    ) {
+        let Parked { handler, mut running, answered, later, is_ready, left, blocks, .. } = parked;
+        let call = context.call;
+        running.gate = gate;
+        running.deadline = left.and_then(|it| now.checked_add(it));
+        self.relink(handler, &mut running, context);
+        if let Some(kept) = running.kept.as_mut() {
+            kept.asked = later;
+        }
+        self.running.insert(call, running);
+        for (ask, answer) in answered {
+            self.tell(handler, ask, Ok(answer));
+        }
+        if is_ready {
+            self.wait(now, handler, blocks);
+        }
+    }
+
+    /// A handler returned questions: they are the answer, or go out as requests.
+    pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Finished {
+        let Some(mut running) = self.running.remove(call) else { return Finished::Forgotten };
+        let Some(kept) = running.kept.take() else {
+            let round = asking::round(questions, &asking::Answers::default(), None, running.wire);
+            self.leave(now, running.gate);
+            return Finished::Answered(Err(round.err().unwrap_or_else(nobody_to_ask)));
+        };
+        let capabilities = kept.context.client.capabilities.as_ref();
+        let answers = match kept.recorded.weight() {
+            0 => kept.context.answers.clone(),
+            _ => asking::Answers::new(None, journal(&kept)),
+        };
+        match asking::round(questions, &answers, capabilities, running.wire) {
+            Err(fault) => {
+                running.kept = Some(kept);
+                self.conclude(&running, &Err(fault.clone()));
+                self.leave(now, running.gate);
+                Finished::Answered(Err(fault))
+            }
+            Ok(Round::Ask(requests)) => {
+                let known = answers.journal().asking(&requests);
+                let limits = self.offers.server.rounds;
+                let binding = Binding::of(&kept.request, None);
+                let state =
+                    binding.and_then(|it| self.sealing.seal(now, it, (None, known), &limits));
+                let answer = Ok(Response::InputRequired { requests, state });
+                running.kept = Some(kept);
+                self.conclude(&running, &answer);
+                self.leave(now, running.gate);
+                Finished::Answered(answer)
+            }
+            Ok(Round::Request(requests)) => {
+                let asks = self.rounds.begin(call, &kept, requests);
+                let deadline = running.timeout.and_then(|it| now.checked_add(it));
+                self.running.insert(call, Running { kept: Some(kept), deadline, ..running });
+                Finished::Asks(asks)
+            }
+        }
+    }
+
+    /// What came of a run is the answer to all requests that wait for it.
+    pub(super) fn conclude(&mut self, running: &Running, answer: &Result<Response, Fault>) {
+        let Some(round) = running.kept.as_ref().and_then(|it| it.round) else { return };
+        for call in self.parking.release(round) {
+            self.replies.push_back((call, answer.clone()));
+        }
+    }
+
+    /// The request that a handler runs for was given up. Another that waits for the same takes its place.
+    pub(super) fn give_up(&mut self, now: Instant, call: CallId, mut running: Running) {
+        let handler = self.links.end_of(call, &running);
+        let round = running.kept.as_ref().and_then(|it| it.round);
+        if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
+            let call = next.call;
+            self.relink(handler, &mut running, next);
+            self.running.insert(call, running);
+            return;
+        }
+        if let Some(round) = round {
+            self.parking.release(round);
+        }
+        self.effects.push_back(Effect::Cancel(handler));
+        self.leave(now, running.gate);
+    }
+
+    /// Nobody will come back for handlers that wait.
+    pub(super) fn unpark(&mut self) {
+        for handler in self.parking.clear() {
+            self.effects.push_back(Effect::Cancel(handler));
+        }
+    }
+
+    pub(super) fn refused(&mut self, refused: Refused) -> Fault {
+        self.effects.push_back(Effect::Report(refused.report));
+        refused.fault
+    }
+
+    /// The answer, where it is known already.
+    fn known(&mut self, call: CallId, question: &Question) -> Result<Option<Raw>, Fault> {
+        let Some(kept) = self.running.kept(call) else { return Ok(None) };
+        let other = || {
+            let key = &question.key;
+            let problem = format!("two questions have the key {key:?}: give each a key of its own");
+            Fault::new(FaultKind::Handler, problem)
+        };
+        if let Some(answer) = kept.recorded.get(question).map_err(|()| other())? {
+            return Ok(Some(answer.clone()));
+        }
+        let open = kept.asked.iter().chain(&kept.sent);
+        if open.into_iter().any(|(_, it)| it.key == question.key) {
+            return Err(other());
+        }
+        Ok(kept.context.answers.get(&question.key, question.method, question.params.get()))
+    }
+
+    /// Puts a question into the round to come.
+    fn ask_inside(&mut self, call: CallId, ask: AskId, question: Question) -> Result<(), Fault> {
+        let Some(running) = self.running.get(call) else { return Err(nobody_to_ask()) };
+        let capabilities = running.kept.as_ref();
+        let capabilities = capabilities.and_then(|it| it.context.client.capabilities.as_ref());
+        asking::check(&question, capabilities, running.wire)?;
+        let limits = &self.offers.server.rounds;
+        if running.finish.forbids_replay() && !self.parking.has_room(limits, false) {
+            return Err(Fault::new(
+                FaultKind::Handler,
+                "too many handlers wait for answers, and this tool must not run twice: try again later",
+            ));
+        }
+        let Some(kept) = self.running.kept(call) else { return Err(nobody_to_ask()) };
+        kept.asked.push((ask, question));
+        Ok(())
+    }
+
+    /// Asks the client in the answer to this call, and keeps the handler until the answers come.
+    fn park(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut running: Running,
+        blocks: bool,
+    ) -> Result<Response, Fault> {
+        let Some(kept) = running.kept.as_mut() else { return Err(nobody_to_ask()) };
+        let open = std::mem::take(&mut kept.asked);
+        let handler = kept.handler_call;
+        let parked = Parked {
+            handler,
+            left: running.deadline.map(|it| it.saturating_duration_since(now)),
+            open,
+            answered: Vec::new(),
+            later: Vec::new(),
+            is_ready: false,
+            outcome: None,
+            blocks,
+            running,
+        };
+        self.links.end(handler);
+        let gate = parked.running.gate.clone();
+        let answer = self.send_round(now, call, Box::new(parked));
+        self.leave(now, gate);
+        answer
+    }
+
+    /// The answer that asks what is open, under a name by which the handler is found again.
+    fn send_round(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        mut parked: Box<Parked>,
+    ) -> Result<Response, Fault> {
+        let limits = self.offers.server.rounds;
+        let requests: Vec<_> = parked.open.iter().map(|(_, it)| it.clone()).collect();
+        let round = self.sealing.round();
+        let Some(kept) = parked.running.kept.as_mut() else { return Err(nobody_to_ask()) };
+        let journal = journal(kept).asking(&requests);
+        let state = Binding::of(&kept.request, None)
+            .and_then(|it| self.sealing.seal(now, it, (Some(round), journal), &limits));
+        let answer = Ok(Response::InputRequired { requests, state });
+        self.conclude(&parked.running, &answer);
+        if let Some(kept) = parked.running.kept.as_mut() {
+            kept.round = None;
+        }
+        tracing::trace!(call = call.0, handler = parked.handler.0, "parked");
+        for handler in self.parking.park(now, &limits, round, parked) {
+            self.effects.push_back(Effect::Cancel(handler));
+        }
+        answer
+    }
+
+    /// Gives a parked handler the answers that a request brought. What is missing, or does not fit, is asked again.
+    fn bring(
+        &mut self,
+        now: Instant,
+        round: RoundId,
+        mut parked: Box<Parked>,
+        context: &CallContext,
+    ) -> Begun {
+        let Some(kept) = parked.running.kept.as_mut() else {
+            return Begun::Answered(Err(nobody_to_ask()));
+        };
+        kept.round = Some(round);
+        for (ask, question) in std::mem::take(&mut parked.open) {
+            let Question { key, method, params } = &question;
+            match context.answers.get(key, *method, params.get()) {
+                Some(answer) => {
+                    kept.recorded.answered(&question, answer.clone());
+                    parked.answered.push((ask, answer));
+                }
+                None => parked.open.push((ask, question)),
+            }
+        }
+        if let Some(Ok(Reply::Questions(questions))) = &parked.outcome {
+            let (questions, call) = (questions.clone(), context.call);
+            kept.context = CallContext { answers: kept.context.answers.clone(), ..context.clone() };
+            self.running.insert(call, parked.running);
+            return match self.ask_back(now, call, &questions) {
+                Finished::Answered(answer) => Begun::Answered(answer),
+                Finished::Asks(_) | Finished::Forgotten => Begun::Started,
+            };
+        }
+        if let Some(outcome) = parked.outcome.take() {
+            let finish = &parked.running.finish;
+            let answer = outcome.and_then(|reply| finish.response(reply));
+            let answer = answer.map_err(|failure| self.fault(finish, failure));
+            self.conclude(&parked.running, &answer);
+            return Begun::Answered(answer);
+        }
+        if !parked.open.is_empty() {
+            return Begun::Answered(self.send_round(now, context.call, parked));
+        }
+        self.admit(now, Ready::Resume(parked, context.clone()));
+        Begun::Started
+    }
+
+    /// From now on a handler runs for this request.
+    fn relink(&mut self, handler: CallId, running: &mut Running, context: CallContext) {
+        let Some(kept) = running.kept.as_mut() else { return };
+        self.links.0.insert(handler, context.call);
+        kept.context = CallContext { answers: kept.context.answers.clone(), ..context };
+        let told = CallContext { call: handler, ..kept.context.clone() };
+        self.effects.push_back(Effect::Resume { call: handler, context: told });
+    }
+
+    fn tell(&mut self, handler: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
+        self.effects.push_back(Effect::Answered { call: handler, ask, outcome });
+    }
+}
+
+/// All that a handler knows by now.
+fn journal(kept: &Kept) -> asking::Journal {
+    kept.context.answers.journal().then(&kept.recorded)
+}
+
+fn nobody_to_ask() -> Fault {
+    Fault::new(FaultKind::Handler, "the client is gone, or can't be asked")
+}

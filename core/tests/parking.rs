@@ -1,0 +1,410 @@
+//! Handlers that wait for answers which come with a later request (2026-07-28, Multi Round-Trip Requests).
+
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+#[path = "support/asker.rs"]
+mod asker;
+
+use std::time::Duration;
+
+use gudgeon::{
+    protocol::{Raw, json::to_raw},
+    router::{Reply, RoundLimits},
+    service::{Input, Run},
+    session::{CallId, server::Progress},
+};
+use serde_json::{Value, json};
+
+use self::asker::{Server, ask, form, modern, questions, yes};
+
+fn able() -> Value {
+    json!({"elicitation": {}})
+}
+
+fn waits(run: &Run) -> Input<'static> {
+    Input::Waits { call: run.context.call, blocks: false }
+}
+
+fn call(id: u64, tool: &str, rest: &Value) -> Value {
+    let mut params = json!({"name": tool});
+    for (key, value) in rest.as_object().unwrap() {
+        params[key] = value.clone();
+    }
+    modern(id, &able(), &params)
+}
+
+fn retry(id: u64, tool: &str, state: &str, responses: &Value) -> Value {
+    call(id, tool, &json!({"requestState": state, "inputResponses": responses}))
+}
+
+/// Calls a tool whose handler asks under these keys, and gives the handler and the state.
+fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run, String) {
+    server.hear(&call(id, tool, &json!({})));
+    let run = server.running();
+    let state = asks(server, &run, keys);
+    (run, state)
+}
+
+/// A handler asks under these keys: the state that its client is given.
+fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> String {
+    for (number, key) in keys.iter().enumerate() {
+        server.handle(ask(run, number as u64, key));
+    }
+    server.handle(waits(run));
+    state(server, keys)
+}
+
+fn state(server: &mut Server, keys: &[&str]) -> String {
+    let said = server.said();
+    let result = &said["result"];
+    assert_eq!(result["resultType"], "input_required", "{said}");
+    let open: Vec<_> = result["inputRequests"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(open, keys);
+    result["requestState"].as_str().unwrap().to_owned()
+}
+
+fn done(server: &mut Server, run: &Run, text: &str) {
+    server.done(run, Ok(Reply::Text(text.into())));
+}
+
+fn text(said: &Value) -> (u64, &str) {
+    let text = said["result"]["content"][0]["text"].as_str();
+    (said["id"].as_u64().unwrap(), text.unwrap_or_else(|| panic!("{said}")))
+}
+
+fn refused(said: &Value) -> bool {
+    said["error"]["code"] == -32602 && said["error"]["message"] == "Invalid or expired requestState"
+}
+
+#[test]
+fn a_parked_handler_goes_on_from_that_line_for_the_request_with_the_answers() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a", "b"]);
+    assert!(server.answered.is_empty());
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes(), "b": {"action": "decline"}})));
+    assert!(server.runs.is_empty(), "it is not run again");
+    let (call, context) = server.resumed.pop().unwrap();
+    assert_eq!((call, context.call), (run.context.call, run.context.call));
+    assert_eq!(context.request_id.unwrap().as_json(), "2");
+    let answers: Vec<_> = server.answered.drain(..).map(Result::unwrap).collect();
+    assert_eq!(answers, [yes(), json!({"action": "decline"})]);
+    let second = asks(&mut server, &run, &["c"]);
+    server.hear(&retry(3, "tool", &second, &json!({"c": yes()})));
+    assert_eq!(server.answered.len(), 1);
+    done(&mut server, &run, "deleted");
+    assert_eq!(text(&server.said()), (3, "deleted"));
+    assert_eq!(server.service.in_flight(), 0);
+}
+
+#[test]
+fn progress_goes_to_the_request_that_the_handler_runs_for_now() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    let step = || Progress { progress: 1.0, total: None, message: None };
+    server.handle(Input::Progress(run.context.call, step()));
+    assert!(server.sent.is_empty(), "nobody waits for it");
+    let mut request = retry(2, "tool", &state, &json!({"a": yes()}));
+    request["params"]["_meta"]["progressToken"] = json!("later");
+    server.hear(&request);
+    assert!(server.resumed[0].1.wants_progress);
+    server.handle(Input::Progress(run.context.call, step()));
+    assert_eq!(server.said()["params"]["progressToken"], "later");
+}
+
+#[test]
+fn where_the_handler_is_gone_it_runs_from_its_top_with_all_answers() {
+    let (mut first, mut second) = (Server::new(), Server::new());
+    let (run, state) = asked(&mut first, 1, "tool", &["a"]);
+    first.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    first.handle(Input::Step {
+        call: run.context.call,
+        key: "paid".into(),
+        value: to_raw(&json!(7)),
+    });
+    let state = asks(&mut first, &run, &["b"]);
+    // Another process that shares the keys.
+    second.hear(&retry(3, "tool", &state, &json!({"b": yes()})));
+    let again = second.running();
+    assert_eq!(again.context.answers.step("paid").unwrap().get(), "7");
+    for (number, key) in ["a", "b"].into_iter().enumerate() {
+        second.handle(ask(&again, number as u64, key));
+        assert_eq!(second.answered.pop().unwrap().unwrap(), yes(), "{key}");
+    }
+    let third = asks(&mut second, &again, &["c"]);
+    first.hear(&retry(4, "tool", &third, &json!({"c": yes()})));
+    let last = first.running();
+    for key in ["a", "b", "c"] {
+        first.handle(ask(&last, 0, key));
+        assert_eq!(first.answered.pop().unwrap().unwrap(), yes(), "{key}");
+    }
+    done(&mut first, &last, "done");
+    assert_eq!(text(&first.said()), (4, "done"));
+}
+
+#[test]
+fn what_is_missing_or_does_not_fit_is_asked_again_and_the_rest_is_kept() {
+    let mut server = Server::new();
+    let (run, state_of_both) = asked(&mut server, 1, "tool", &["a", "b"]);
+    let unfit = json!({"a": yes(), "b": {"action": "accept", "content": {"value": 3}}, "z": yes()});
+    server.hear(&retry(2, "tool", &state_of_both, &unfit));
+    let rest = state(&mut server, &["b"]);
+    assert!(server.answered.is_empty() && server.resumed.is_empty());
+    server.hear(&retry(3, "tool", &rest, &json!({})));
+    let rest = state(&mut server, &["b"]);
+    server.hear(&retry(4, "tool", &rest, &json!({"b": yes()})));
+    assert_eq!(server.answered.len(), 2);
+    done(&mut server, &run, "done");
+    assert_eq!(text(&server.said()), (4, "done"));
+}
+
+#[test]
+fn a_second_retry_joins_the_first_while_it_runs_and_gets_the_same_reply() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    server.hear(&retry(3, "tool", &state, &json!({"a": yes()})));
+    assert!(server.runs.is_empty());
+    done(&mut server, &run, "once");
+    let mut replies = [server.said(), server.said()];
+    replies.sort_by_key(|it| it["id"].as_u64());
+    assert_eq!(replies.each_ref().map(text), [(2, "once"), (3, "once")]);
+    // Later it is a replay.
+    server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.runs.len(), 1);
+}
+
+#[test]
+fn a_retry_that_joined_gets_the_next_round_as_well() {
+    let mut server = Server::new();
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    server.hear(&retry(3, "tool", &first, &json!({"a": yes()})));
+    server.handle(ask(&run, 0, "b"));
+    server.handle(waits(&run));
+    let states = [state(&mut server, &["b"]), state(&mut server, &["b"])];
+    assert_eq!(states[0], states[1]);
+}
+
+#[test]
+fn a_handler_outlives_the_retry_that_woke_it_while_another_waits() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    for id in [2, 3] {
+        server.hear(&retry(id, "tool", &state, &json!({"a": yes()})));
+    }
+    let cancel = |id| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    server.hear(&cancel(2));
+    assert!(server.cancelled.is_empty());
+    assert_eq!(server.resumed.last().unwrap().1.request_id.as_ref().unwrap().as_json(), "3");
+    done(&mut server, &run, "still");
+    assert_eq!(text(&server.said()), (3, "still"));
+    assert!(server.sent.is_empty());
+
+    let (run, state) = asked(&mut server, 4, "tool", &["a"]);
+    server.hear(&retry(5, "tool", &state, &json!({"a": yes()})));
+    server.hear(&cancel(5));
+    assert_eq!(server.cancelled, [run.context.call]);
+}
+
+#[test]
+fn a_tool_that_must_not_run_twice_is_refused_once_its_handler_is_gone() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "forbids", &["a"]);
+    server.hear(&retry(2, "forbids", &state, &json!({"a": yes()})));
+    done(&mut server, &run, "paid");
+    assert_eq!(text(&server.said()), (2, "paid"));
+    server.hear(&retry(3, "forbids", &state, &json!({"a": yes()})));
+    assert!(refused(&server.said()) && server.runs.is_empty());
+    assert!(server.reports.pop().unwrap().contains("must not run again"));
+    let mut other = Server::new();
+    other.hear(&retry(4, "forbids", &state, &json!({"a": yes()})));
+    assert!(refused(&other.said()) && other.runs.is_empty());
+}
+
+#[test]
+fn with_the_table_full_a_tool_that_must_not_run_twice_asks_nothing() {
+    let mut server = Server::with(RoundLimits { park_limit: 1, ..RoundLimits::default() });
+    let (_, first) = asked(&mut server, 1, "forbids", &["a"]);
+    server.hear(&call(2, "forbids", &json!({})));
+    let run = server.running();
+    server.handle(ask(&run, 0, "a"));
+    let problem = server.answered.pop().unwrap().unwrap_err();
+    assert!(problem.contains("too many handlers wait"), "{problem}");
+    server.handle(waits(&run));
+    assert!(server.sent.is_empty());
+    // One that may run twice asks all the same, and is replayed.
+    let (run, state) = asked(&mut server, 3, "tool", &["a"]);
+    assert_eq!(server.cancelled, [run.context.call]);
+    server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.runs.len(), 1);
+    server.hear(&retry(5, "forbids", &first, &json!({"a": yes()})));
+    assert_eq!(server.resumed.len(), 1);
+}
+
+#[test]
+fn the_oldest_leaves_for_the_newest() {
+    let limits = RoundLimits { park_limit: 3, park_threads: 1, ..RoundLimits::default() };
+    let mut server = Server::with(limits);
+    let mut calls = Vec::new();
+    for id in 1..=4 {
+        calls.push(asked(&mut server, id, "tool", &["a"]).0.context.call);
+    }
+    assert_eq!(server.cancelled, calls[..1]);
+    // Of those that hold a thread, too.
+    let mut blocking = |id| {
+        server.hear(&call(id, "tool", &json!({})));
+        let run = server.running();
+        server.handle(ask(&run, 0, "a"));
+        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        state(&mut server, &["a"]);
+        run.context.call
+    };
+    let (first, second): (CallId, CallId) = (blocking(5), blocking(6));
+    assert_eq!(server.cancelled, [calls[0], calls[1], calls[2], first]);
+    assert!(!server.cancelled.contains(&second));
+}
+
+#[test]
+fn a_thousand_that_hold_threads_are_kept_to_the_limit() {
+    let mut server = Server::new();
+    let mut states = Vec::new();
+    for id in 0..1_000 {
+        server.hear(&call(id, "tool", &json!({})));
+        let run = server.running();
+        server.handle(ask(&run, 0, "a"));
+        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        states.push(state(&mut server, &["a"]));
+    }
+    assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().park_threads);
+    for (id, state) in (1_000..).zip(&states) {
+        server.hear(&retry(id, "tool", state, &json!({"a": yes()})));
+    }
+    assert_eq!(server.resumed.len(), RoundLimits::default().park_threads);
+    assert_eq!(server.resumed.len() + server.runs.len(), 1_000);
+}
+
+#[test]
+fn nobody_waits_for_longer_than_the_time_that_is_given() {
+    let mut server = Server::new();
+    let limits = RoundLimits::default();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    assert_eq!(server.service.deadline(), Some(server.now + limits.park_ttl));
+    server.now += limits.park_ttl;
+    server.handle(Input::Tick);
+    assert_eq!(server.cancelled, [run.context.call]);
+    // What it then says is nobody's.
+    done(&mut server, &run, "too late");
+    assert!(server.sent.is_empty());
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.runs.len(), 1, "its client may still answer");
+    server.now += limits.state_ttl;
+    server.hear(&retry(3, "tool", &state, &json!({"a": yes()})));
+    assert!(refused(&server.said()));
+    assert!(server.reports.pop().unwrap().contains("expired"));
+}
+
+#[test]
+fn waiting_counts_against_neither_the_timeout_nor_the_limit_of_calls_at_once() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "slow", &["a"]);
+    server.now += Duration::from_secs(60);
+    server.handle(Input::Tick);
+    assert!(server.cancelled.is_empty());
+    server.hear(&retry(2, "slow", &state, &json!({"a": yes()})));
+    server.now += Duration::from_secs(9);
+    server.handle(Input::Tick);
+    assert!(server.sent.is_empty());
+    server.now += Duration::from_secs(1);
+    server.handle(Input::Tick);
+    assert_eq!(server.said()["result"]["isError"], true);
+    assert_eq!(server.cancelled, [run.context.call]);
+
+    let (first, state) = asked(&mut server, 3, "alone", &["a"]);
+    server.hear(&call(4, "alone", &json!({})));
+    let second = server.running();
+    server.hear(&retry(5, "alone", &state, &json!({"a": yes()})));
+    assert!(server.resumed.len() == 1, "it waits in line");
+    done(&mut server, &second, "second");
+    assert_eq!(text(&server.said()), (4, "second"));
+    assert_eq!(server.resumed.last().unwrap().0, first.context.call);
+    done(&mut server, &first, "first");
+    assert_eq!(text(&server.said()), (5, "first"));
+}
+
+#[test]
+fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
+    let mut server = Server::new();
+    let (run, state_of_a) = asked(&mut server, 1, "tool", &["a"]);
+    done(&mut server, &run, "gave up");
+    assert!(server.sent.is_empty());
+    server.hear(&retry(2, "tool", &state_of_a, &json!({"a": yes()})));
+    assert_eq!(text(&server.said()), (2, "gave up"));
+    let (run, state_of_a) = asked(&mut server, 3, "tool", &["a"]);
+    server.done(&run, Ok(questions(&["explicit"])));
+    server.hear(&retry(4, "tool", &state_of_a, &json!({"a": yes()})));
+    state(&mut server, &["explicit"]);
+    // What it asks while it is parked goes out with the next round.
+    let (run, first) = asked(&mut server, 5, "tool", &["a"]);
+    server.handle(ask(&run, 1, "later"));
+    server.handle(waits(&run));
+    server.hear(&retry(6, "tool", &first, &json!({"a": yes()})));
+    let second = state(&mut server, &["later"]);
+    server.hear(&retry(7, "tool", &second, &json!({"later": yes()})));
+    assert_eq!(server.answered.len(), 2);
+}
+
+#[test]
+fn a_question_that_changed_is_asked_again() {
+    let mut server = Server::with(RoundLimits { park_limit: 0, ..RoundLimits::default() });
+    let (_, state_of_a) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state_of_a, &json!({"a": yes()})));
+    let run = server.running();
+    let mut changed = form();
+    changed["message"] = json!("Really?");
+    let question = gudgeon::protocol::Question {
+        key: "a".into(),
+        method: gudgeon::protocol::Method::Elicit,
+        params: to_raw(&changed),
+    };
+    server.handle(Input::Ask {
+        call: run.context.call,
+        ask: gudgeon::session::asking::AskId(0),
+        question,
+    });
+    server.handle(waits(&run));
+    assert!(server.answered.is_empty());
+    state(&mut server, &["a"]);
+}
+
+#[test]
+fn one_key_is_one_question() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    server.answered.clear();
+    server.handle(ask(&run, 1, "a"));
+    assert_eq!(server.answered.pop().unwrap().unwrap(), yes(), "it was answered already");
+    server.handle(ask(&run, 2, "b"));
+    server.handle(ask(&run, 3, "b"));
+    let problem = server.answered.pop().unwrap().unwrap_err();
+    assert!(problem.contains("two questions have the key \"b\""), "{problem}");
+}
+
+#[test]
+fn a_state_that_grew_too_long_still_finds_its_handler() {
+    let mut server = Server::with(RoundLimits { max_state: 600, ..RoundLimits::default() });
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    let value: Raw = to_raw(&"x".repeat(4_000));
+    server.handle(Input::Step { call: run.context.call, key: "long".into(), value });
+    let second = asks(&mut server, &run, &["b"]);
+    assert!(second.len() < 600);
+    server.hear(&retry(3, "tool", &second, &json!({"b": yes()})));
+    assert_eq!(server.resumed.len(), 2);
+    let third = asks(&mut server, &run, &["c"]);
+    server.handle(Input::ShutDown);
+    assert_eq!(server.cancelled, [run.context.call], "finally blocks run");
+    server.hear(&retry(4, "tool", &third, &json!({"c": yes()})));
+    let again = server.running();
+    assert!(again.context.answers.step("long").is_none(), "it has to ask all of it again");
+}
