@@ -15,7 +15,13 @@ use crate::{
 pub fn fit(method: Method, params: &str, answer: &Raw) -> Result<Raw, String> {
     let text = answer.get();
     match method {
-        Method::Elicit => fit_elicitation(params, answer),
+        Method::Elicit => match Form::read(params, answer)? {
+            None => Ok(answer.clone()),
+            Some(form) => {
+                form.check(&form.compile()?)?;
+                Ok(form.finish(answer))
+            }
+        },
         Method::CreateMessage => match serde_json::from_str::<CreateMessageResult>(text) {
             Ok(_) => Ok(answer.clone()),
             Err(error) => Err(format!("it is no sampled message: {error}")),
@@ -28,36 +34,66 @@ pub fn fit(method: Method, params: &str, answer: &Raw) -> Result<Raw, String> {
     }
 }
 
-fn fit_elicitation(params: &str, answer: &Raw) -> Result<Raw, String> {
-    let result: ElicitResult = serde_json::from_str(answer.get())
-        .map_err(|error| format!("it is no result of an elicitation: {error}"))?;
-    let asked: Value = serde_json::from_str(params).map_err(|error| error.to_string())?;
-    if result.action != ElicitAction::Accept || mode(&asked) == "url" {
-        return Ok(answer.clone());
+/// A form's answer with the defaults of what was left open, if it fits the form (Elicitation, "Requested Schema"): what
+/// a client sends. Unlike with [`fit`], a schema that can't be read checks nothing: it is the server's.
+pub fn fill(params: &str, answer: &Raw) -> Result<Raw, String> {
+    let Some(form) = Form::read(params, answer)? else { return Ok(answer.clone()) };
+    if let Ok(schema) = form.compile() {
+        form.check(&schema)?;
     }
-    let schema = asked.get("requestedSchema").unwrap_or(&Value::Null);
-    let mut content: Map<String, Value> = match &result.content {
-        None => Map::new(),
-        Some(content) => serde_json::from_str(content.get())
-            .map_err(|_| "its content must be an object".to_owned())?,
-    };
-    let fields = schema.get("properties").and_then(Value::as_object);
-    for (name, field) in fields.into_iter().flatten() {
-        if let Some(default) = field.get("default")
-            && !content.contains_key(name)
-        {
-            content.insert(name.clone(), default.clone());
+    Ok(form.finish(answer))
+}
+
+/// A form that was accepted.
+struct Form {
+    schema: Value,
+    /// An object; what was left open has its default.
+    content: Value,
+    meta: Option<Raw>,
+}
+
+impl Form {
+    /// `None` where there is nothing to fill in.
+    fn read(params: &str, answer: &Raw) -> Result<Option<Self>, String> {
+        let result: ElicitResult = serde_json::from_str(answer.get())
+            .map_err(|error| format!("it is no result of an elicitation: {error}"))?;
+        let mut asked: Value = serde_json::from_str(params).map_err(|error| error.to_string())?;
+        if result.action != ElicitAction::Accept || mode(&asked) == "url" {
+            return Ok(None);
         }
+        let schema = asked.get_mut("requestedSchema").map(Value::take).unwrap_or_default();
+        let mut content: Map<String, Value> = match &result.content {
+            None => Map::new(),
+            Some(content) => serde_json::from_str(content.get())
+                .map_err(|_| "its content must be an object".to_owned())?,
+        };
+        let fields = schema.get("properties").and_then(Value::as_object);
+        for (name, field) in fields.into_iter().flatten() {
+            if let Some(default) = field.get("default")
+                && !content.contains_key(name)
+            {
+                content.insert(name.clone(), default.clone());
+            }
+        }
+        Ok(Some(Self { schema, content: Value::Object(content), meta: result.meta }))
     }
-    let content = Value::Object(content);
-    Schema::compile(&schema.to_string())
-        .map_err(|error| error.to_string())?
-        .check(&content)
-        .map_err(|violation| format!("its content does not fit the form: {violation}"))?;
-    let mut filled = ObjectWriter::with_capacity(answer.get().len() + 32);
-    filled.raw("action", r#""accept""#).raw("content", &content.to_string());
-    if let Some(meta) = &result.meta {
-        filled.raw("_meta", meta.get());
+
+    fn compile(&self) -> Result<Schema, String> {
+        Schema::compile(&self.schema.to_string()).map_err(|error| error.to_string())
     }
-    Ok(json::raw(filled.finish()))
+
+    fn check(&self, schema: &Schema) -> Result<(), String> {
+        schema
+            .check(&self.content)
+            .map_err(|violation| format!("its content does not fit the form: {violation}"))
+    }
+
+    fn finish(self, answer: &Raw) -> Raw {
+        let mut filled = ObjectWriter::with_capacity(answer.get().len() + 32);
+        filled.raw("action", r#""accept""#).raw("content", &self.content.to_string());
+        if let Some(meta) = &self.meta {
+            filled.raw("_meta", meta.get());
+        }
+        json::raw(filled.finish())
+    }
 }
