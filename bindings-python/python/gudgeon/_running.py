@@ -1,0 +1,147 @@
+"""How a server runs: over stdio, at an address, over a wire of one's own, or mounted in a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from ._lifespan import Lifespan
+
+
+class Running:
+    """The half of `Server` that serves."""
+
+    _lifespan: Lifespan
+    _asgi_apps: list[Any]
+
+    def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Any) -> None:
+        """Serves until a signal comes (SIGTERM, Ctrl-C), or, over stdio, until the client is gone.
+
+        Nothing new is taken then, what is in flight is answered, and this returns. Over stdio, stdout belongs to the
+        protocol: what is printed goes to stderr.
+
+        Args:
+            at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (WebSocket is there too), "https://…" with `tls`,
+                "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 lets the system choose.
+            workers: Processes that share the port. A session of the legacy era lives in one of them: they suit
+                clients from 2026-07-28 on, or a balancer that knows sessions.
+            public_url: What clients call the server behind a proxy: decides `Host` and `Origin`.
+            allowed_origins, allowed_hosts: Others that may call, such as "https://example.org" and "example.org".
+            cors: True, or the origins whose pages may read the answers. Default False.
+            legacy_sse: Whether the pair of 2024-11-05 is served at `/sse`. Default False.
+            max_body: Bytes of a request's body. Default 4 MiB.
+            max_headers: Bytes of a request's head. Default 64 KiB.
+            max_sessions, max_streams, max_in_flight: Sessions, streams of one, requests at once. Defaults 10,000,
+                16 and 1,000; over them the answer is 503.
+            header_timeout, idle_timeout: Seconds for a request's head, and for a connection without a request.
+                Defaults 10 and 60.
+            session_idle: Seconds after which a silent session ends. Default 1800.
+            keep_alive: Seconds between two comments on a quiet stream. Default 15.
+            event_store: Whether streams of legacy sessions can be resumed. Default True.
+            tls: The files with the certificate chain and its key.
+            shutdown_grace: Seconds for calls in flight at the end. Default 10; over stdio it is 3.
+
+        Raises:
+            TypeError, ValueError: The address or an option can't be meant.
+            OSError: Nothing can listen there.
+
+        Spec: Base Protocol › Transports.
+        """
+        if at == "stdio":
+            _no_options(http, workers)
+            from ._run import run_stdio
+
+            run_stdio(self)
+            return
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"run(): workers= is a whole number above 0, not {workers!r}")
+        from ._listening import run_address
+
+        run_address(self, _address(at, "run"), http, workers)
+
+    async def serve(self, at: Any = "stdio", /, **http: Any) -> None:
+        """`run` inside an event loop that runs already; cancelling it ends the server in good order.
+
+        Args:
+            at: As for `run`, or a `Transport` of your own: served until `receive()` gives None.
+            http: As for `run`.
+        """
+        if at == "stdio":
+            _no_options(http)
+            from ._serving import serve_stdio
+
+            await serve_stdio(self)
+        elif isinstance(at, str):
+            from ._listening import serve_address
+
+            await serve_address(self, at, http)
+        else:
+            _no_options(http)
+            from ._hosting import serve_wire
+
+            await serve_wire(self, at)
+
+    def listen(self, at: str, /, **http: Any) -> AbstractAsyncContextManager[Any]:
+        """Serves at an address inside an `async with` block, which gives a `Listening` with the `url`.
+
+        Args:
+            at, http: As for `run`.
+
+        >>> import asyncio
+        >>> from gudgeon import Client, Server
+        >>> app = Server("shelf")
+        >>> @app.tool
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> async def main() -> int:
+        ...     async with app.listen("http://127.0.0.1:0/mcp") as here, Client(here.url) as client:
+        ...         return (await client.call_tool("add", {"a": 1, "b": 2})).data
+        >>> asyncio.run(main())
+        3
+        """
+        from ._listening import listening
+
+        return listening(self, _address(at, "listen"), http)
+
+    def asgi(self, **http: Any) -> Callable[..., Coroutine[Any, Any, None]]:
+        """This server as an ASGI app, to be mounted anywhere: alone, or in Starlette, FastAPI, Django.
+
+        `async def` handlers run on the host's event loop, `def` ones on threads of the server's own. `lifespan=` is
+        entered when the host sends ASGI's startup, else at the first request, and left at shutdown, with the event
+        loop, or by `aclose()`. Hosts wait for open streams before they send the shutdown: set their time limit for it
+        (uvicorn: `timeout_graceful_shutdown`).
+
+        Args:
+            http: As for `run`, but what is about connections: these are the host's. Whether a request came over
+                loopback says the scope's `server`.
+
+        >>> from gudgeon import Server
+        >>> app = Server("shelf")
+        >>> asgi = app.asgi(public_url="https://example.org/mcp")  # uvicorn module:asgi
+        """
+        from ._asgi import AsgiApp
+
+        asgi = AsgiApp(self, http)
+        self._asgi_apps.append(asgi)
+        return asgi
+
+    async def aclose(self) -> None:
+        """Ends what `asgi()` serves and leaves the lifespan; twice is fine, and a later request begins anew."""
+        for asgi in self._asgi_apps:
+            await asgi.aclose()
+        await self._lifespan.aclose()
+
+
+def _no_options(http: Mapping[str, Any], workers: int = 1) -> None:
+    if http or workers != 1:
+        raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio and a Transport take no options")
+
+
+def _address(at: Any, method: str) -> str:
+    if not isinstance(at, str):
+        raise TypeError(
+            f"{method} takes an address such as 'http://127.0.0.1:8000/mcp', not {type(at).__name__}; "
+            "`await app.serve(…)` takes a Transport too"
+        )
+    return at
