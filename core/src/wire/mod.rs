@@ -83,6 +83,8 @@ pub struct Vocabulary {
     pub progress_messages: bool,
     /// `resultType`, cache hints and the server's name on every result.
     pub stamped_results: bool,
+    /// Forms with lists of choices, titles beside their values, and defaults of every type.
+    pub rich_forms: bool,
     /// An error without a readable request id leaves `id` out, rather than saying null.
     pub absent_error_id: bool,
 }

@@ -17,11 +17,13 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
     let knows_pages = wire.server_notifications.contains(&Method::ElicitationComplete);
     if !knows_pages {
         object.shift_remove("mode");
-        let fields = object.get_mut("requestedSchema").and_then(|it| it.get_mut("properties"));
-        for (_, field) in fields.and_then(Value::as_object_mut).into_iter().flatten() {
-            older_choice(field);
-        }
-    } else if object.get("mode").is_some_and(|it| it == "url") {
+    }
+    if !wire.vocabulary.rich_forms
+        && let Some(form) = object.get_mut("requestedSchema").and_then(Value::as_object_mut)
+    {
+        older_form(form);
+    }
+    if knows_pages && object.get("mode").is_some_and(|it| it == "url") {
         let id = match object.get("elicitationId").and_then(Value::as_str) {
             Some(own) => own.to_owned(),
             None => id,
@@ -32,7 +34,21 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
     (json::to_raw(&object), None)
 }
 
-/// A choice of values with titles, as it was before 2025-11-25: two lists side by side.
+/// A form as it was before 2025-11-25. What a default would have filled in is filled into the answer.
+fn older_form(form: &mut Map<String, Value>) {
+    form.shift_remove("$schema");
+    let fields = form.get_mut("properties").and_then(Value::as_object_mut);
+    for field in fields.into_iter().flat_map(Map::values_mut) {
+        older_choice(field);
+        if let Some(field) = field.as_object_mut()
+            && field.get("type").is_none_or(|it| it != "boolean")
+        {
+            field.shift_remove("default");
+        }
+    }
+}
+
+/// A choice of values with titles: two lists side by side.
 fn older_choice(field: &mut Value) {
     let Some(object) = field.as_object_mut() else { return };
     let Some(Value::Array(choices)) = object.get("oneOf") else { return };
@@ -61,7 +77,8 @@ mod tests {
 
     #[test]
     fn forms_have_no_mode_and_choices_two_lists_before_pages_were_known() {
-        let choice = json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}]});
+        let choice =
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}], "default": "a"});
         let schema = |field: Value| json!({"type": "object", "properties": {"value": field}});
         let form = json!({"mode": "form", "message": "?", "requestedSchema": schema(choice)});
         assert_eq!(lowered(Revision::V2025_11_25, &form), (form.clone(), None));

@@ -43,6 +43,7 @@ pub(super) const VOCABULARY: Vocabulary = Vocabulary {
     completions_capability: false,
     progress_messages: false,
     stamped_results: false,
+    rich_forms: false,
     absent_error_id: false,
 };
 

@@ -38,8 +38,13 @@ const SERVER_NOTIFICATIONS: &[Method] = &[
     ElicitationComplete,
 ];
 
-pub(super) const VOCABULARY: Vocabulary =
-    Vocabulary { icons: true, absent_error_id: true, primed_streams: true, ..before::VOCABULARY };
+pub(super) const VOCABULARY: Vocabulary = Vocabulary {
+    icons: true,
+    rich_forms: true,
+    absent_error_id: true,
+    primed_streams: true,
+    ..before::VOCABULARY
+};
 
 pub(super) static WIRE: Wire = Wire {
     revision: Revision::V2025_11_25,

@@ -1,0 +1,421 @@
+//! What a form may ask: a flat object of texts, numbers, booleans, choices and lists of choices (Elicitation, "Requested
+//! Schema").
+
+use serde_json::{Map, Value};
+
+use crate::wire::Wire;
+
+const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
+const KNOWN: [&str; 4] = ["$schema", "type", "properties", "required"];
+const KINDS: &str =
+    "a form asks for texts, numbers, booleans, choices and lists of choices, one level deep";
+
+/// What a property asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Text,
+    /// One of several texts.
+    Choice,
+    Number,
+    Integer,
+    Boolean,
+    /// Some of several texts.
+    Choices,
+}
+
+/// Whether some revision can say this form, given as the JSON Schema that it asks by; if not, what is wrong with it, and
+/// the mend. For the time when a question's type is registered, before anybody knows who will be asked.
+///
+/// ```
+/// # use gudgeon::session::asking::check_form;
+/// let age = r#"{"type": "object", "properties": {"age": {"type": "integer"}}}"#;
+/// assert_eq!(check_form(age), Ok(()));
+/// let code = r#"{"type": "object", "properties": {"code": {"type": "string", "pattern": "^x"}}}"#;
+/// assert!(check_form(code).is_err_and(|it| it.starts_with("its property \"code\" has \"pattern\"")));
+/// ```
+pub fn check_form(schema: &str) -> Result<(), String> {
+    let schema =
+        serde_json::from_str(schema).map_err(|error| format!("its schema is no JSON: {error}"))?;
+    check(&schema, None)
+}
+
+/// The same for one revision; for any where that is not known.
+pub(super) fn check(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
+    let whole = schema.as_object().filter(|it| it.get("type").is_some_and(|it| it == "object"));
+    let properties = whole.and_then(|it| it.get("properties")?.as_object());
+    let (Some(whole), Some(properties)) = (whole, properties) else {
+        return Err(
+            "its schema must be {\"type\": \"object\", \"properties\": {…}}: ask for one plain value as the only \
+             property"
+                .into(),
+        );
+    };
+    if let Some(other) = whole.keys().find(|it| !KNOWN.contains(&it.as_str())) {
+        return Err(format!(
+            "its schema has {other:?}, which forms don't know: only {} may stand beside each other",
+            listed(&KNOWN)
+        ));
+    }
+    for (name, property) in properties {
+        let place = |problem: String| format!("its property {name:?} {problem}");
+        check_property(property, wire).map_err(place)?;
+    }
+    let required = match whole.get("required") {
+        None => &[][..],
+        Some(required) => required.as_array().ok_or("\"required\" must be a list of properties")?,
+    };
+    match required.iter().find(|it| !it.as_str().is_some_and(|it| properties.contains_key(it))) {
+        None => Ok(()),
+        Some(unknown) => Err(format!("it requires {unknown}, which is none of its properties")),
+    }
+}
+
+fn check_property(property: &Value, wire: Option<&Wire>) -> Result<(), String> {
+    let property = property.as_object().ok_or_else(|| format!("is no JSON Schema: {KINDS}"))?;
+    let kind = kind(property)?;
+    if kind == Kind::Choices
+        && let Some(wire) = wire.filter(|it| !it.vocabulary.rich_forms)
+    {
+        return Err(format!(
+            "is a list of choices, which {} has no words for: ask for one choice, or with one boolean for each",
+            wire.name()
+        ));
+    }
+    let known = kind.keywords();
+    if let Some(other) = property.keys().find(|it| !known.contains(&it.as_str())) {
+        return Err(format!(
+            "has {other:?}, which forms don't know of {}: leave it out and check the answer, or say it by {}",
+            kind.name(),
+            listed(known)
+        ));
+    }
+    for text in ["title", "description"] {
+        if property.get(text).is_some_and(|it| !it.is_string()) {
+            return Err(format!("has a {text:?} that is no text"));
+        }
+    }
+    for count in ["minLength", "maxLength", "minItems", "maxItems"] {
+        if property.get(count).is_some_and(|it| it.as_u64().is_none()) {
+            return Err(format!("has a {count:?} that is no whole number from 0 on"));
+        }
+    }
+    for bound in ["minimum", "maximum"] {
+        if property.get(bound).is_some_and(|it| !it.is_number()) {
+            return Err(format!("has a {bound:?} that is no number"));
+        }
+    }
+    if let Some(format) = property.get("format")
+        && !format.as_str().is_some_and(|it| FORMATS.contains(&it))
+    {
+        return Err(format!(
+            "has the format {format}, and forms know {}: leave it out and check the answer",
+            listed(&FORMATS)
+        ));
+    }
+    let choices = choices(kind, property)?;
+    match property.get("default") {
+        Some(default) if !kind.takes(default, &choices) => Err(format!(
+            "has the default {default}, which is no answer to it: it asks for {}",
+            kind.name()
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn kind(property: &Map<String, Value>) -> Result<Kind, String> {
+    let is_choice = property.contains_key("enum") || property.contains_key("oneOf");
+    match property.get("type") {
+        Some(Value::String(name)) => match name.as_str() {
+            "string" if is_choice => Ok(Kind::Choice),
+            "string" => Ok(Kind::Text),
+            "number" => Ok(Kind::Number),
+            "integer" => Ok(Kind::Integer),
+            "boolean" => Ok(Kind::Boolean),
+            "array" => Ok(Kind::Choices),
+            "object" => Err(format!(
+                "is an object, and {KINDS}: ask for its parts as properties of their own, or in a question of their own"
+            )),
+            other => Err(format!("is of the type {other:?}, and {KINDS}")),
+        },
+        Some(Value::Array(_)) => Err(format!(
+            "is of several types, and {KINDS}: choose one; what may be missing is left out of \"required\""
+        )),
+        _ => Err(format!("has no \"type\", and {KINDS}: give it one of them")),
+    }
+}
+
+/// The texts to choose from.
+fn choices(kind: Kind, property: &Map<String, Value>) -> Result<Vec<&str>, String> {
+    match kind {
+        Kind::Choice => match (property.get("enum"), property.get("oneOf")) {
+            (Some(_), Some(_)) => Err("has \"enum\" beside \"oneOf\": keep one of them".into()),
+            (Some(values), None) => {
+                let values = plain(values)?;
+                match property.get("enumNames") {
+                    Some(names) if plain(names)?.len() != values.len() => {
+                        Err("has another number of \"enumNames\" than of values in \"enum\"".into())
+                    }
+                    _ => Ok(values),
+                }
+            }
+            (None, Some(_)) if property.contains_key("enumNames") => {
+                Err("has \"enumNames\" beside \"oneOf\", which has titles itself: leave them out"
+                    .into())
+            }
+            (None, titled_ones) => titled(titled_ones),
+        },
+        Kind::Choices => {
+            let items = property.get("items").and_then(Value::as_object);
+            let keys: Vec<_> = items.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+            let member = |name: &str| items.and_then(|it| it.get(name));
+            match (member("enum"), member("anyOf")) {
+                (Some(values), None)
+                    if keys.len() == 2 && member("type").is_some_and(|it| it == "string") =>
+                {
+                    plain(values)
+                }
+                (None, Some(values)) if keys.len() == 1 => titled(Some(values)),
+                _ => Err(
+                    "is a list, which a form asks as a choice of several: its \"items\" are \
+                     {\"type\": \"string\", \"enum\": […]} or {\"anyOf\": [{\"const\": …, \"title\": …}]}"
+                        .into(),
+                ),
+            }
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn plain(values: &Value) -> Result<Vec<&str>, String> {
+    let values = values.as_array().filter(|it| !it.is_empty());
+    values.and_then(|it| it.iter().map(Value::as_str).collect()).ok_or_else(|| {
+        "has choices that are no texts, or none at all: forms choose among texts".into()
+    })
+}
+
+fn titled(choices: Option<&Value>) -> Result<Vec<&str>, String> {
+    let choices = choices.and_then(Value::as_array).filter(|it| !it.is_empty());
+    let value = |choice: &'_ Value| -> Option<()> {
+        let choice = choice.as_object()?;
+        (choice.len() == 2 && choice.get("const")?.is_string() && choice.get("title")?.is_string())
+            .then_some(())
+    };
+    match choices {
+        Some(choices) if choices.iter().all(|it| value(it).is_some()) => {
+            Ok(choices.iter().filter_map(|it| it.get("const")?.as_str()).collect())
+        }
+        _ => Err(
+            "has choices other than {\"const\": …, \"title\": …}, each a text: give every choice both, or list \
+             the plain values in \"enum\""
+                .into(),
+        ),
+    }
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "a text",
+            Self::Choice => "one of several texts",
+            Self::Number => "a number",
+            Self::Integer => "a whole number",
+            Self::Boolean => "true or false",
+            Self::Choices => "some of several texts",
+        }
+    }
+
+    fn keywords(self) -> &'static [&'static str] {
+        match self {
+            Self::Text => {
+                &["type", "title", "description", "minLength", "maxLength", "format", "default"]
+            }
+            Self::Choice => {
+                &["type", "title", "description", "enum", "enumNames", "oneOf", "default"]
+            }
+            Self::Number | Self::Integer => {
+                &["type", "title", "description", "minimum", "maximum", "default"]
+            }
+            Self::Boolean => &["type", "title", "description", "default"],
+            Self::Choices => {
+                &["type", "title", "description", "minItems", "maxItems", "items", "default"]
+            }
+        }
+    }
+
+    fn takes(self, default: &Value, choices: &[&str]) -> bool {
+        let is_choice = |it: &Value| it.as_str().is_some_and(|it| choices.contains(&it));
+        match self {
+            Self::Text => default.is_string(),
+            Self::Choice => is_choice(default),
+            Self::Number => default.is_number(),
+            Self::Integer => default.as_f64().is_some_and(|it| it.fract() == 0.0),
+            Self::Boolean => default.is_boolean(),
+            Self::Choices => default.as_array().is_some_and(|it| it.iter().all(is_choice)),
+        }
+    }
+}
+
+fn listed(words: &[&str]) -> String {
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::Revision;
+
+    fn of(property: &Value, revision: Revision) -> Result<(), String> {
+        let schema = json!({"type": "object", "properties": {"p": property}, "required": ["p"]});
+        check(&schema, Some(Wire::of(revision)))
+    }
+
+    #[test]
+    fn all_that_the_specification_names_can_be_asked() {
+        for property in [
+            json!({"type": "string"}),
+            json!({"type": "string", "title": "T", "description": "D", "minLength": 1, "maxLength": 2, "default": "a"}),
+            json!({"type": "string", "format": "email"}),
+            json!({"type": "string", "format": "uri"}),
+            json!({"type": "string", "format": "date"}),
+            json!({"type": "string", "format": "date-time"}),
+            json!({"type": "number", "minimum": 0.5, "maximum": 2, "default": 1}),
+            json!({"type": "integer", "minimum": -1, "maximum": 7, "default": 3}),
+            json!({"type": "boolean", "default": false}),
+            json!({"type": "string", "enum": ["a", "b"], "default": "b"}),
+            json!({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}),
+            json!({"type": "string", "oneOf": [{"const": "a", "title": "A"}], "default": "a"}),
+        ] {
+            for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+                assert_eq!(of(&property, revision), Ok(()), "{property}");
+            }
+        }
+        for list in [
+            json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "minItems": 1, "maxItems": 2, "default": ["b"]}),
+            json!({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}}),
+        ] {
+            assert_eq!(of(&list, Revision::V2025_11_25), Ok(()));
+            assert_eq!(of(&list, Revision::V2026_07_28), Ok(()));
+            assert_eq!(
+                check_form(&json!({"type": "object", "properties": {"p": list}}).to_string()),
+                Ok(())
+            );
+            let problem = of(&list, Revision::V2025_06_18).expect_err("no words for it");
+            assert!(
+                problem.starts_with(
+                    "its property \"p\" is a list of choices, which 2025-06-18 has no words for"
+                ),
+                "{problem}"
+            );
+        }
+        let nothing = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}});
+        assert_eq!(check(&nothing, None), Ok(()));
+    }
+
+    #[test]
+    fn what_forms_do_not_know_is_named_with_its_property_and_the_mend() {
+        for (property, problem) in [
+            (
+                json!({"type": "string", "pattern": "^a"}),
+                "has \"pattern\", which forms don't know of a text",
+            ),
+            (json!({"type": "number", "exclusiveMinimum": 0}), "has \"exclusiveMinimum\""),
+            (json!({"type": "number", "multipleOf": 2}), "has \"multipleOf\""),
+            (
+                json!({"type": "boolean", "enum": [true]}),
+                "has \"enum\", which forms don't know of true or false",
+            ),
+            (json!({"type": "string", "enum": ["a"], "minLength": 1}), "has \"minLength\""),
+            (
+                json!({"type": "string", "format": "uuid"}),
+                "has the format \"uuid\", and forms know email, uri",
+            ),
+            (
+                json!({"type": "object", "properties": {}}),
+                "is an object, and a form asks for texts",
+            ),
+            (json!({"type": ["string", "null"]}), "is of several types"),
+            (json!({"anyOf": [{"type": "string"}]}), "has no \"type\""),
+            (json!({"type": "null"}), "is of the type \"null\""),
+            (json!(true), "is no JSON Schema"),
+            (
+                json!({"type": "array", "items": {"type": "string"}}),
+                "is a list, which a form asks as a choice",
+            ),
+            (json!({"type": "array"}), "is a list, which a form asks as a choice"),
+            (json!({"type": "array", "items": {"type": "integer", "enum": [1]}}), "is a list"),
+            (
+                json!({"type": "array", "items": {"type": "string", "enum": ["a"]}, "uniqueItems": true}),
+                "has \"uniqueItems\"",
+            ),
+            (
+                json!({"type": "array", "items": {"type": "string", "enum": ["a"]}, "default": ["b"]}),
+                "has the default [\"b\"]",
+            ),
+            (
+                json!({"type": "string", "enum": []}),
+                "has choices that are no texts, or none at all",
+            ),
+            (json!({"type": "string", "enum": [1]}), "has choices that are no texts"),
+            (
+                json!({"type": "string", "enum": ["a"], "enumNames": []}),
+                "has choices that are no texts",
+            ),
+            (
+                json!({"type": "string", "enum": ["a"], "enumNames": ["A", "B"]}),
+                "has another number of \"enumNames\"",
+            ),
+            (
+                json!({"type": "string", "enum": ["a"], "oneOf": []}),
+                "has \"enum\" beside \"oneOf\"",
+            ),
+            (json!({"type": "string", "oneOf": [{"const": "a"}]}), "has choices other than"),
+            (
+                json!({"type": "string", "oneOf": [], "enumNames": ["a"]}),
+                "has \"enumNames\" beside \"oneOf\"",
+            ),
+            (
+                json!({"type": "string", "default": 1}),
+                "has the default 1, which is no answer to it: it asks for a text",
+            ),
+            (json!({"type": "integer", "default": 1.5}), "has the default 1.5"),
+            (json!({"type": "string", "enum": ["a"], "default": "b"}), "has the default \"b\""),
+            (
+                json!({"type": "string", "minLength": -1}),
+                "has a \"minLength\" that is no whole number",
+            ),
+            (json!({"type": "number", "minimum": "0"}), "has a \"minimum\" that is no number"),
+            (json!({"type": "string", "title": 1}), "has a \"title\" that is no text"),
+        ] {
+            for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+                let told = of(&property, revision).expect_err(&property.to_string());
+                assert!(
+                    told.starts_with(&format!("its property \"p\" {problem}")),
+                    "{property}: {told}"
+                );
+            }
+        }
+        for (schema, problem) in [
+            (json!(null), "its schema must be {\"type\": \"object\""),
+            (json!({"type": "boolean"}), "its schema must be"),
+            (json!({"type": "object"}), "its schema must be"),
+            (
+                json!({"type": "object", "properties": {}, "additionalProperties": false}),
+                "its schema has \"additionalProperties\"",
+            ),
+            (
+                json!({"type": "object", "properties": {}, "required": ["p"]}),
+                "it requires \"p\", which is none",
+            ),
+            (
+                json!({"type": "object", "properties": {}, "required": "p"}),
+                "\"required\" must be a list",
+            ),
+        ] {
+            let told = check(&schema, None).expect_err("no form");
+            assert!(told.starts_with(problem), "{told}");
+        }
+        assert!(check_form("{").is_err_and(|it| it.starts_with("its schema is no JSON")));
+    }
+}
