@@ -117,8 +117,17 @@ export declare class NativeShell {
   takeEndedConversations(): Array<number>
   /** The answer that came with a call to a question of its handler's, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
-  /** Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON. */
-  ask(slot: number, number: number, method: string, params: string): void
+  /**
+   * Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
+   * Whether there is a call that somebody waits for.
+   */
+  ask(slot: number, number: number, key: string, method: string, params: string): boolean
+  /** Handlers have asked all that they want to ask in this turn of the event loop. */
+  waits(slots: Array<number>): void
+  /** What a step gave in an earlier run of a call's handler, as JSON. */
+  knownStep(slot: number, key: string): string | null
+  /** A step is done, and is not to be done again. `value` is JSON. */
+  step(slot: number, key: string, value: string): void
   /** The client is to come back for this call's answer: after so many milliseconds, if given. */
   closeStream(slot: number, retry?: number | undefined | null): void
   /** Whether a handler may send more at once. */

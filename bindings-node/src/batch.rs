@@ -1,8 +1,9 @@
 //! What JavaScript is to do next, written as one JSON text by whoever finds it, taken and parsed once.
 //!
 //! An entry is an array, told by its length:
-//! `[slot, handler, input, revision, requestId]` runs a handler, `[slot]` cancels one, `[slot, number, result, failure]`
-//! answers its question of that number, `["text"]` is a line for the log, `[]` says that the peer will send no more.
+//! `[slot, handler, input, revision, requestId]` runs a handler, `[slot, revision, requestId]` says that one goes on for
+//! another request, `[slot, number, result, failure]` answers its question of that number, `[slot]` cancels it, `["text"]`
+//! is a line for the log, `[]` says that the peer will send no more.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -41,6 +42,9 @@ impl Batches {
     }
 
     pub(crate) fn push(&mut self, work: Work) {
+        for (call, context) in work.resumes {
+            self.push_resume(call, context);
+        }
         for (call, ask, outcome) in work.answers {
             if self.calls.contains_key(&call.0) {
                 push_answer(self.entry(), call, ask, outcome);
@@ -105,12 +109,18 @@ impl Batches {
         entry.push_str(&handler.to_string());
         entry.push(',');
         entry.push_str(&run.input);
-        entry.push_str(",\"");
-        entry.push_str(run.context.spoken());
-        entry.push_str("\",");
-        push_id(entry, run.context.request_id.as_ref());
+        push_request(entry, &run.context);
         self.close();
         self.calls.insert(slot, run.context);
+    }
+
+    fn push_resume(&mut self, call: CallId, context: CallContext) {
+        let Some(known) = self.calls.get_mut(&call.0) else { return };
+        known.clone_from(&context);
+        let entry = self.entry();
+        entry.push_str(&call.0.to_string());
+        push_request(entry, &context);
+        self.close();
     }
 
     /// Begins an entry in the last batch, or in a new one when that is full.
@@ -130,6 +140,14 @@ impl Batches {
             batch.push(']');
         }
     }
+}
+
+/// The revision and the id of a request.
+fn push_request(entry: &mut String, context: &CallContext) {
+    entry.push_str(",\"");
+    entry.push_str(context.spoken());
+    entry.push_str("\",");
+    push_id(entry, context.request_id.as_ref());
 }
 
 fn push_answer(entry: &mut String, call: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
@@ -202,19 +220,23 @@ mod tests {
         Run {
             handler: Dropped::default().handler(7),
             input: r#"{"a":1}"#.into(),
-            context: CallContext {
-                call: CallId(call),
-                request_id: Id::parse(id),
-                revision: Revision::LATEST,
-                dialect: None,
-                meta: None,
-                client: Arc::new(ClientIdentity::default()),
-                wants_progress: false,
-                answers: Answers::default(),
-                checks_headers: false,
-                http: None,
-            },
+            context: context(call, id),
             is_notification: false,
+        }
+    }
+
+    fn context(call: u64, id: &str) -> CallContext {
+        CallContext {
+            call: CallId(call),
+            request_id: Id::parse(id),
+            revision: Revision::LATEST,
+            dialect: None,
+            meta: None,
+            client: Arc::new(ClientIdentity::default()),
+            wants_progress: false,
+            answers: Answers::default(),
+            checks_headers: false,
+            http: None,
         }
     }
 
@@ -255,6 +277,24 @@ mod tests {
             batches.take().unwrap(),
             r#"[[0,7,{"a":1},"2026-07-28",5],[0,3,{"action":"decline"},null],[0,4,null,{"kind":"notSupported","message":"not here"}]]"#
         );
+    }
+
+    #[test]
+    fn a_handler_goes_on_for_another_request_before_it_hears_the_answers() {
+        let mut batches = Batches::default();
+        batches.push(work(vec![run(0, "5")]));
+        batches.push(Work {
+            resumes: vec![(CallId(0), context(0, "6")), (CallId(9), context(9, "7"))],
+            answers: vec![(CallId(0), AskId(3), Ok(json::raw("{}".into())))],
+            ..Work::default()
+        });
+        assert_eq!(
+            batches.take().unwrap(),
+            r#"[[0,7,{"a":1},"2026-07-28",5],[0,"2026-07-28",6],[0,3,{},null]]"#
+        );
+        assert_eq!(batches.context(0).unwrap().request_id, Id::parse("6"));
+        assert_eq!(batches.finish(0), Some(CallId(0)));
+        assert_eq!(batches.running(), 0);
     }
 
     #[test]

@@ -6,7 +6,10 @@ use gudgeon::{
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
-    router::{Handler, Offers, PromptOffer, ResourceOffer, ServerFacts, TemplateOffer, ToolOffer},
+    router::{
+        Handler, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts, TemplateOffer,
+        ToolOffer,
+    },
     session::server::ListKind,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -35,6 +38,7 @@ struct Options {
     concurrency: Option<usize>,
     ttl_ms: Option<f64>,
     cache_scope: Option<String>,
+    replay: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +53,27 @@ struct ServerOptions {
     max_message: Option<usize>,
     #[serde(default)]
     debug: bool,
+    /// Bytes of each.
+    #[serde(default)]
+    request_state_keys: Vec<Vec<u8>>,
+    max_request_state: Option<usize>,
+    state_ttl_ms: Option<f64>,
+    park_limit: Option<usize>,
+    park_ttl_ms: Option<f64>,
+}
+
+impl ServerOptions {
+    fn rounds(&self) -> RoundLimits {
+        let usual = RoundLimits::default();
+        let time = |given: Option<f64>, usual| given.and_then(duration).unwrap_or(usual);
+        RoundLimits {
+            max_state: self.max_request_state.unwrap_or(usual.max_state),
+            state_ttl: time(self.state_ttl_ms, usual.state_ttl),
+            park_limit: self.park_limit.unwrap_or(usual.park_limit),
+            park_ttl: time(self.park_ttl_ms, usual.park_ttl),
+            ..usual
+        }
+    }
 }
 
 impl Kind {
@@ -77,13 +102,14 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
     let options: ServerOptions = parse("server", declaration)?;
     let facts = ServerFacts {
         info,
+        rounds: options.rounds(),
         instructions: options.instructions,
         revisions: revisions(options.revisions)?,
         dialects: options.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
         page_size: options.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: options.list_ttl_ms.and_then(duration).unwrap_or_default(),
         debug: options.debug,
-        request_state_keys: Vec::new(),
+        request_state_keys: options.request_state_keys,
     };
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }
@@ -110,6 +136,7 @@ pub(crate) fn add(
             let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
             (offer.tags, offer.timeout) = (tags, timeout);
             offer.concurrency = options.concurrency;
+            offer.forbids_replay = options.replay.as_deref() == Some("forbid");
             offers.tools.add(offer, options.enabled)
         }
         Kind::Resource => {
@@ -176,12 +203,24 @@ mod tests {
     #[test]
     fn a_tool_keeps_its_options() {
         let mut offers = offers();
-        let declaration = r#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"enabled":false}"#;
+        let declaration = r#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"replay":"forbid","enabled":false}"#;
         add(&mut offers, Kind::Tool, declaration, Arc::new(())).unwrap();
         assert!(offers.tools.get("a").is_none());
         let offer = offers.tools.find("a").unwrap();
         assert_eq!(offer.timeout, Some(Duration::from_millis(1500)));
         assert_eq!((offer.concurrency, &offer.tags[..]), (Some(2), &["x".to_owned()][..]));
+        assert!(offer.forbids_replay);
+    }
+
+    #[test]
+    fn what_questions_may_cost_is_the_users_to_say() {
+        let declaration = r#"{"name":"t","parkLimit":0,"parkTtlMs":1500,"stateTtlMs":60000,"requestStateKeys":[[1,255],[2]]}"#;
+        let (facts, _) = server(declaration).unwrap();
+        let (given, usual) = (facts.rounds, RoundLimits::default());
+        assert_eq!((given.park_limit, given.park_threads), (0, usual.park_threads));
+        assert_eq!(given.park_ttl, Duration::from_millis(1500));
+        assert_eq!((given.state_ttl, given.max_state), (Duration::from_mins(1), usual.max_state));
+        assert_eq!(facts.request_state_keys, [vec![1, 255], vec![2]]);
     }
 
     #[test]

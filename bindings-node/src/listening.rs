@@ -138,7 +138,7 @@ impl Mover for Listens {
     fn flush(&self) {}
 
     /// What listens looks at the deadline itself.
-    fn started(&self) {}
+    fn rescheduled(&self) {}
 
     fn wake_at(&self, _: Instant) {}
 

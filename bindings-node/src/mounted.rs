@@ -176,7 +176,7 @@ impl Mover for Mounted {
     fn flush(&self) {}
 
     /// The server says itself when that changes its deadline.
-    fn started(&self) {}
+    fn rescheduled(&self) {}
 
     fn wake_at(&self, deadline: Instant) {
         *lock(&self.waiting.alarm) = Some(deadline);

@@ -9,7 +9,7 @@ use std::{
 use gudgeon::{
     driver::{Backend, Work},
     router::Offers,
-    session::server::ListKind,
+    session::{CallId, server::ListKind},
 };
 use napi::{
     Status,
@@ -27,8 +27,8 @@ pub(crate) trait Mover: fmt::Debug + Send + Sync {
     fn backend(&self) -> &dyn Backend;
     /// Something may wait to be written.
     fn flush(&self);
-    /// Handlers have started in the place of others: their time may be limited.
-    fn started(&self);
+    /// Handlers have started or wait: the time of the next tick may have come nearer.
+    fn rescheduled(&self);
     /// The server is to be ticked at this time at the latest.
     fn wake_at(&self, deadline: Instant);
     /// Whether a handler may send more at once.
@@ -92,8 +92,24 @@ impl Shared {
             }
         }
         if !work.runs.is_empty() {
-            mover.started();
+            mover.rescheduled();
         }
+        self.push(work);
+        mover.flush();
+    }
+
+    /// Handlers have asked all that they want to ask now.
+    pub(crate) fn waits(&self, slots: impl Iterator<Item = u64>) {
+        let Some(mover) = self.mover() else { return };
+        let calls: Vec<CallId> = {
+            let batches = lock(&self.batches);
+            slots.filter_map(|it| batches.context(it)).map(|it| it.call).collect()
+        };
+        let mut work = Work::default();
+        for call in calls {
+            work.extend(mover.backend().waits(call, false));
+        }
+        mover.rescheduled();
         self.push(work);
         mover.flush();
     }

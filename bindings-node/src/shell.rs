@@ -12,7 +12,7 @@ use std::{
 use gudgeon::{
     driver::{Backend, Work},
     error::Error,
-    protocol::{Era, LoggingLevel, Method, json, json::ObjectWriter},
+    protocol::{Era, LoggingLevel, Method, Question, json, json::ObjectWriter},
     session::{
         asking::AskId,
         server::{CallContext, Progress},
@@ -103,13 +103,37 @@ impl NativeShell {
     }
 
     /// Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
+    /// Whether there is a call that somebody waits for.
     #[napi(catch_unwind)]
-    pub fn ask(&self, slot: f64, number: f64, method: String, params: String) {
-        if let Some(method) = Method::parse(&method) {
-            self.tell(slot, |backend, context| {
-                backend.ask(context.call, AskId(integer(number)), method, json::raw(params))
-            });
-        }
+    pub fn ask(&self, slot: f64, number: f64, key: String, method: String, params: String) -> bool {
+        let Some(method) = Method::parse(&method) else { return false };
+        let Some(context) = self.awaited(slot) else { return false };
+        let question = Question { key, method, params: json::raw(params) };
+        self.shared.tell(|it| it.ask(context.call, AskId(integer(number)), question));
+        true
+    }
+
+    /// Handlers have asked all that they want to ask in this turn of the event loop.
+    #[napi(catch_unwind)]
+    pub fn waits(&self, slots: Vec<f64>) {
+        self.shared.waits(slots.into_iter().map(integer));
+    }
+
+    /// What a step gave in an earlier run of a call's handler, as JSON.
+    #[napi(catch_unwind)]
+    pub fn known_step(&self, slot: f64, key: String) -> Option<String> {
+        let batches = lock(&self.shared.batches);
+        let step = batches.context(integer(slot))?.answers.step(&key)?;
+        Some(step.get().to_owned())
+    }
+
+    /// A step is done, and is not to be done again. `value` is JSON.
+    #[napi(catch_unwind)]
+    pub fn step(&self, slot: f64, key: String, value: String) {
+        self.tell(slot, |backend, context| {
+            backend.step(context.call, &key, json::raw(value));
+            Work::default()
+        });
     }
 
     /// The client is to come back for this call's answer: after so many milliseconds, if given.
@@ -183,11 +207,15 @@ impl NativeShell {
 
     /// Does something on behalf of a call that somebody waits for; whether there is room for more.
     fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, &CallContext) -> Work) -> bool {
-        let context = lock(&self.shared.batches).context(integer(slot)).cloned();
-        if let Some(context) = context.filter(|it| it.request_id.is_some()) {
+        if let Some(context) = self.awaited(slot) {
             self.shared.tell(|backend| tell(backend, &context));
         }
         self.has_room()
+    }
+
+    fn awaited(&self, slot: f64) -> Option<CallContext> {
+        let context = lock(&self.shared.batches).context(integer(slot)).cloned();
+        context.filter(|it| it.request_id.is_some())
     }
 }
 

@@ -81,7 +81,7 @@ impl Mover for Stream {
         self.server.try_flush();
     }
 
-    fn started(&self) {
+    fn rescheduled(&self) {
         if self.server.deadline().is_some() {
             self.kick();
         }

@@ -1,4 +1,4 @@
-import { Cancelled, type McpError, NotSupported, ProtocolError } from "./errors.js";
+import { McpError, NotSupported, ProtocolError } from "./errors.js";
 import { toJson } from "./json.js";
 import type { Asked } from "./questions.js";
 
@@ -7,16 +7,19 @@ type Wire = Readonly<Record<string, unknown>>;
 /** The way to the client, past which the core decides. */
 interface Way {
   answer(slot: number, key: string, method: string, params: string): string | null;
-  ask(slot: number, number: number, method: string, params: string): void;
+  ask(slot: number, number: number, key: string, method: string, params: string): boolean;
 }
 
 /** Why a question got no answer, as the core tells it. */
 export interface Refusal {
-  readonly kind: "missingCapability" | "notSupported" | "protocol" | "cancelled";
+  readonly kind: "missingCapability" | "notSupported" | "protocol";
   readonly code?: number;
   readonly message?: string;
   readonly data?: unknown;
 }
+
+/** The client's result, or why there is none. */
+export type Answer = Wire | Error;
 
 /** A question's number, on which the client's answer comes back. */
 let numbers = 0;
@@ -25,11 +28,14 @@ let numbers = 0;
 export class Asking {
   readonly #keys = new Map<Asked, string>();
   readonly #counts = new Map<string, number>();
-  readonly #waiting = new Map<number, (answer: Wire | McpError) => void>();
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #end: Error | undefined;
 
+  /** `wait`: the handler has asked, and may ask more in this turn of the event loop. */
   constructor(
     private readonly way: Way,
     private readonly slot: number,
+    private readonly wait: () => void,
   ) {}
 
   /** The question's own key, or the number that it got when the call first named it. */
@@ -51,38 +57,34 @@ export class Asking {
     return json === null ? undefined : (JSON.parse(json) as Wire);
   }
 
-  /** The client's result, or why there is none; asked at once where it is not known. Never rejects. */
-  put(question: Asked): Promise<Wire | McpError> {
+  /** Asked at once where the answer is not known. Rejects only where it can't be asked at all. */
+  async put(question: Asked): Promise<Answer> {
     const known = this.known(question);
-    if (known !== undefined) return Promise.resolve(known);
+    if (known !== undefined) return known;
+    if (this.#end) return this.#end;
     const number = ++numbers;
-    return new Promise((resolve) => {
-      this.#waiting.set(number, resolve);
-      this.way.ask(this.slot, number, question.method, toJson(question.params, "the question"));
-    });
+    if (!this.way.ask(this.slot, number, this.keyOf(question), question.method, toJson(question.params, "the question"))) {
+      throw new NotSupported("nobody is there to be asked: only handlers of requests can ask their client, and only before they return");
+    }
+    this.wait();
+    return new Promise((resolve) => void this.#waiting.set(number, resolve));
   }
 
   answered(number: number, result: Wire | null, refusal: Refusal | null): void {
     const settle = this.#waiting.get(number);
     this.#waiting.delete(number);
-    settle?.(result ?? errorOf(refusal ?? { kind: "cancelled" }));
+    settle?.(result ?? errorOf(refusal));
   }
 
-  /** The call is over: nobody answers any more. */
-  cancel(reason: Cancelled): void {
+  /** The run is over: nobody answers any more. */
+  end(reason: Error): void {
+    this.#end = reason;
     for (const settle of this.#waiting.values()) settle(reason);
     this.#waiting.clear();
   }
 }
 
-function errorOf({ kind, code = -32603, message = "", data }: Refusal): McpError {
-  switch (kind) {
-    case "missingCapability":
-    case "notSupported":
-      return new NotSupported(message, { data });
-    case "protocol":
-      return new ProtocolError(code, message, data);
-    case "cancelled":
-      return new Cancelled(message);
-  }
+function errorOf(refusal: Refusal | null): McpError {
+  const { kind, code = -32603, message = "", data } = refusal ?? {};
+  return kind === "protocol" ? new ProtocolError(code, message, data) : new NotSupported(message, { data });
 }

@@ -28,7 +28,8 @@ const DRAIN_MS = 1_000;
 
 type Run = readonly [slot: number, handler: number, input: Record<string, unknown>, revision: Revision, id: string | number | null];
 type Answer = readonly [slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null];
-type Entry = Run | Answer | readonly [cancelled: number] | readonly [report: string] | readonly [];
+type Resume = readonly [slot: number, revision: Revision, id: string | number | null];
+type Entry = Run | Answer | Resume | readonly [cancelled: number] | readonly [report: string] | readonly [];
 
 /** A host whose requests are served. */
 export interface Host {
@@ -48,6 +49,10 @@ export class Connection {
   #end!: () => void;
   #isStarted = false;
   #isScheduled = false;
+  /** Calls whose handlers have asked in this turn of the event loop. */
+  readonly #asking = new Set<number>();
+  /** Handlers that were told to end and have not. */
+  #ending = 0;
   #lines = "";
   #texts: string[] = [];
   /** Of legacy sessions, by the numbers that facts give their conversations. */
@@ -74,7 +79,7 @@ export class Connection {
     this.shell.cancelAll();
     this.#isStarted = true;
     this.drain();
-    await until(() => this.#running.size === 0, UNWIND_MS);
+    await until(() => this.#running.size === 0 && this.#ending === 0, UNWIND_MS);
     this.#flush();
     await until(() => this.shell.unwritten() === 0, DRAIN_MS);
     this.shell.close();
@@ -88,6 +93,20 @@ export class Connection {
   async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
     return this.#core.readResource(ctx, uri);
   }
+
+  /** This call's handler has asked; what it asks in this turn of the event loop goes out together. */
+  wait(slot: number): void {
+    if (this.#asking.size === 0) setImmediate(this.#sendAsked);
+    this.#asking.add(slot);
+  }
+
+  readonly #sendAsked = (): void => {
+    const slots = [...this.#asking];
+    this.#asking.clear();
+    if (this.#host) for (const slot of slots) this.#running.get(slot)?.keepFacts();
+    this.shell.waits(slots);
+    this.drain();
+  };
 
   async #waitForRoom(): Promise<void> {
     while (!this.shell.hasRoom()) await sleep(5);
@@ -121,6 +140,7 @@ export class Connection {
     for (const entry of JSON.parse(batch) as Entry[]) {
       if (entry.length === 5) hasPending = this.#run(entry) || hasPending;
       else if (entry.length === 4) this.#running.get(entry[0])?.answered(entry[1], entry[2], entry[3]);
+      else if (entry.length === 3) this.#running.get(entry[0])?.resume(entry[1], entry[2] ?? "");
       else if (entry.length === 0) this.#end();
       else if (typeof entry[0] === "string") console.error(entry[0]);
       else this.#cancel(entry[0]);
@@ -157,7 +177,7 @@ export class Connection {
   }
 
   #settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
-    if (!this.#running.delete(slot)) return;
+    if (!this.#running.delete(slot)) return this.#ended();
     try {
       this.#answer(slot, plan, ctx, value);
     } catch (thrown) {
@@ -167,7 +187,7 @@ export class Connection {
   }
 
   #settleFailed(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
-    if (!this.#running.delete(slot)) return;
+    if (!this.#running.delete(slot)) return this.#ended();
     this.#fail(slot, plan, ctx, thrown);
     this.#schedule();
   }
@@ -192,10 +212,16 @@ export class Connection {
     this.#put(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal }));
   }
 
+  /** What it gives and throws from now on is nobody's. */
   #cancel(slot: number): void {
     const ctx = this.#running.get(slot);
-    this.#running.delete(slot);
+    if (!this.#running.delete(slot)) return;
+    this.#ending++;
     ctx?.cancel();
+  }
+
+  #ended(): void {
+    this.#ending--;
   }
 
   #put(slot: number, kind: number, payload: string): void {

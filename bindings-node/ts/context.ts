@@ -1,11 +1,12 @@
-import { Asking, type Refusal } from "./asking.js";
+import { type Answer, Asking, type Refusal } from "./asking.js";
 import type { Connection } from "./connection.js";
-import { Cancelled, McpError, NotSupported } from "./errors.js";
+import { NotSupported } from "./errors.js";
 import { toJson } from "./json.js";
 import type { Plan } from "./plan.js";
 import { ask, type Asked, isQuestion, outcomeOf } from "./questions.js";
 import type { ResourceResult } from "./results.js";
 import { isPromise } from "./schema.js";
+import { StepJournal } from "./steps.js";
 import type {
   Context, Implementation, LogLevel, Maybe, Message, Meta, Outcome, Output, Principal, Question, Revision, Root,
   SampleOptions, SampleResult, Schema, ServerMembers,
@@ -30,18 +31,21 @@ interface Keyed {
 
 export class CallContext implements Context {
   #abort: AbortController | undefined;
-  #isCancelled = false;
+  /** Why nobody waits for this run any more. */
+  #end: DOMException | undefined;
   #facts: Facts | undefined;
   #headers: Headers | undefined;
+  #principal: { readonly value: Principal | undefined } | undefined;
   #state: Map<unknown, unknown> | undefined;
   #asking: Asking | undefined;
+  #steps: StepJournal | undefined;
 
   constructor(
     private readonly connection: Connection,
     private readonly plan: Plan,
     private readonly slot: number,
-    readonly requestId: string | number,
-    readonly revision: Revision,
+    public requestId: string | number,
+    public revision: Revision,
   ) {}
 
   get server(): ServerMembers<unknown> {
@@ -70,8 +74,9 @@ export class CallContext implements Context {
     return this.facts.sessionId;
   }
 
+  /** A host knows it until its request is answered, and a handler may wait for longer. */
   get principal(): Principal | undefined {
-    return this.connection.principalOf(this.facts.request);
+    return (this.#principal ??= { value: this.connection.principalOf(this.facts.request) }).value;
   }
 
   get session(): Map<string, unknown> {
@@ -92,7 +97,7 @@ export class CallContext implements Context {
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
-      if (this.#isCancelled) this.#abort.abort(cancellation());
+      if (this.#end) this.#abort.abort(this.#end);
     }
     return this.#abort.signal;
   }
@@ -102,10 +107,25 @@ export class CallContext implements Context {
     return this.#abort?.signal;
   }
 
+  /** Nobody waits for this run any more: it was cancelled, or is to run anew when its answers come. */
   cancel(): void {
-    this.#isCancelled = true;
-    this.#abort?.abort(cancellation());
-    this.#asking?.cancel(cancellation());
+    this.#end = new DOMException(END, "AbortError");
+    this.#abort?.abort(this.#end);
+    this.#asking?.end(this.#end);
+  }
+
+  /** The request may be answered while the handler waits. */
+  keepFacts(): void {
+    void this.principal;
+  }
+
+  /** From now on the handler runs for this request. */
+  resume(revision: Revision, requestId: string | number): void {
+    this.revision = revision;
+    this.requestId = requestId;
+    this.#facts = undefined;
+    this.#headers = undefined;
+    this.#principal = undefined;
   }
 
   progress(progress: number, rest: { total?: number | undefined; message?: string | undefined } = {}): Promise<void> {
@@ -137,43 +157,30 @@ export class CallContext implements Context {
     return this.log("error", data);
   }
 
-  async elicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Output<S>> {
-    const [answer] = await this.ask(ask.elicit(message, schema, rest));
-    return answer;
+  elicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Output<S>> {
+    return heard(this.#one(() => ask.elicit(message, schema, rest)));
   }
 
-  async tryElicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Outcome<Output<S>>> {
-    const question = ask.elicit(message, schema, rest) as unknown as Asked<Output<S>>;
-    return outcomeOf(question, resultOf(await this.asking.put(question)));
+  tryElicit<const S extends Schema>(message: string, schema: S, rest?: Keyed): Promise<Outcome<Output<S>>> {
+    return heard(this.#outcome(() => ask.elicit(message, schema, rest)));
   }
 
-  async elicitUrl(message: string, url: string, rest?: Keyed): Promise<string> {
-    const [id] = await this.ask(ask.elicitUrl(message, url, rest));
-    return id;
+  elicitUrl(message: string, url: string, rest?: Keyed): Promise<string> {
+    return heard(this.#one(() => ask.elicitUrl(message, url, rest)));
   }
 
-  async sample(
-    messages: string | readonly (string | Message)[],
-    options?: SampleOptions & Keyed,
-  ): Promise<SampleResult> {
-    const [result] = await this.ask(ask.sample(messages, options));
-    return result;
+  sample(messages: string | readonly (string | Message)[], options?: SampleOptions & Keyed): Promise<SampleResult> {
+    return heard(this.#one(() => ask.sample(messages, options)));
   }
 
-  async roots(rest?: Keyed): Promise<Root[]> {
-    const [roots] = await this.ask(ask.roots(rest));
-    return roots;
+  roots(rest?: Keyed): Promise<Root[]> {
+    return heard(this.#one(() => ask.roots(rest)));
   }
 
-  async ask<const Q extends readonly Question<unknown>[]>(
+  ask<const Q extends readonly Question<unknown>[]>(
     ...questions: Q
   ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }> {
-    // They are numbered and sent now; all are answered before any is looked at.
-    const asked = questions.map(checked);
-    const results = await Promise.all(asked.map((question) => this.asking.put(question)));
-    const answers = [];
-    for (const [at, question] of asked.entries()) answers.push(await question.read(resultOf(results[at])));
-    return answers as never;
+    return heard(this.#all(questions)) as never;
   }
 
   answer<T>(question: Question<T>): T | undefined {
@@ -195,10 +202,8 @@ export class CallContext implements Context {
     this.asking.answered(number, result, refusal);
   }
 
-  /** Nothing is replayed here, so the function runs; its result has gone through JSON, as a journal would give it. */
-  async step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
-    const value = await fn();
-    return value === undefined ? value : (JSON.parse(toJson(value, `the result of step "${key}"`)) as T);
+  step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
+    return (this.#steps ??= new StepJournal(this.connection.shell, this.slot)).step(key, fn);
   }
 
   async readResource(uri: string): Promise<ResourceResult> {
@@ -214,8 +219,31 @@ export class CallContext implements Context {
     this.connection.shell.closeStream(this.slot, retryMs);
   }
 
+  async #one<T>(make: () => Question<T>): Promise<T> {
+    const [answer] = await this.#all([make()]);
+    return answer as T;
+  }
+
+  async #outcome<T>(make: () => Question<T>): Promise<Outcome<T>> {
+    const question = make() as Asked<T>;
+    return outcomeOf(question, resultOf(await this.asking.put(question)));
+  }
+
+  async #all(questions: readonly unknown[]): Promise<unknown[]> {
+    // They are numbered and asked now; all are answered before any is looked at.
+    const asked = questions.map(checked);
+    const results = await Promise.all(asked.map((question) => this.asking.put(question)));
+    const answers = [];
+    for (const [at, question] of asked.entries()) answers.push(await question.read(resultOf(results[at])));
+    return answers;
+  }
+
   private get asking(): Asking {
-    return (this.#asking ??= new Asking(this.connection.shell, this.slot));
+    if (!this.#asking) {
+      this.#asking = new Asking(this.connection.shell, this.slot, () => this.connection.wait(this.slot));
+      if (this.#end) this.#asking.end(this.#end);
+    }
+    return this.#asking;
   }
 
   private get facts(): Facts {
@@ -234,11 +262,17 @@ function checked(question: unknown): Asked {
   throw new TypeError("ctx.ask and ctx.answer take questions, made by ask.elicit, ask.sample and their kin");
 }
 
-function resultOf(answer: Readonly<Record<string, unknown>> | McpError | undefined): Readonly<Record<string, unknown>> {
-  if (answer instanceof McpError) throw answer;
+function resultOf(answer: Answer | undefined): Readonly<Record<string, unknown>> {
+  if (answer instanceof Error) throw answer;
   return answer ?? {};
 }
 
-function cancellation(): Cancelled {
-  return new Cancelled("nobody waits for this call any more: the client gave it up, its time is over, or the server stops");
+/** A handler that asks twice and dies of the first answer awaits the second no more: that must not end the process. */
+function heard<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => {});
+  return answer;
 }
+
+const END =
+  "nobody waits for this run of the handler any more: the client gave the call up, its time is over, the server stops, " +
+  "or others needed its place, and it runs anew when its answers come";
