@@ -1,5 +1,6 @@
 """Servers that listen, for the benches over HTTP: spawned on a free port, driven by the driver, weighed by /proc."""
 
+import ctypes
 import http.client
 import json
 import os
@@ -22,6 +23,7 @@ COMMANDS = {
     "rust": [RUST_SERVER],
 }
 OURS = ("python", "node", "rust")
+PR_SET_THP_DISABLE = 41
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -36,6 +38,11 @@ def allow_many_files():
     return hard
 
 
+def without_huge_pages():
+    """For the process to come: the kernel would round what it holds up by 2 MB here and there, at its own times."""
+    ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+
+
 class Listening:
     """A server on a port of its own; `options` are those of `HttpOptions` by their Python names."""
 
@@ -44,7 +51,11 @@ class Listening:
             self.port = listener.getsockname()[1]
         command = [*COMMANDS[name], str(self.port), *([json.dumps(options)] if options else [])]
         self.process = subprocess.Popen(
-            [str(word) for word in command], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [str(word) for word in command],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            preexec_fn=without_huge_pages,
         )
         try:
             self._wait_until_it_listens()

@@ -20,8 +20,10 @@ def bench():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--idle", type=float, default=5.0, help="seconds until a session that nobody uses ends")
-    parser.add_argument("servers", nargs="*", choices=OURS, default=OURS)
+    parser.add_argument("servers", nargs="*", default=OURS, help=", ".join(OURS))
     options = parser.parse_args()
+    if unknown := set(options.servers) - set(OURS):
+        parser.error(f"no server of ours: {', '.join(unknown)}")
     most = allow_many_files()
     if most < options.count + 200:
         raise Broken(f"{options.count} connections need as many file descriptors; this machine allows {most}")
