@@ -1,11 +1,13 @@
 //! What shells drive: a [`Service`](crate::service::Service) or an [`Endpoint`](crate::service::Endpoint) behind a lock.
 
 mod endpoint;
+mod state_keys;
 mod stream;
 mod work;
 mod writer;
 
 pub use endpoint::{EndpointServer, Outbox, Shell};
+pub use state_keys::{STATE_KEYS, state_keys};
 pub use stream::StreamServer;
 pub use work::{Backend, Work};
 
@@ -21,5 +23,5 @@ pub fn start() -> Start {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).expect("the system gives random bytes");
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Start { now: Instant::now(), unix: since_1970.as_secs(), seed }
+    Start { now: Instant::now(), unix: since_1970.as_secs(), seed, rehearsal: None }
 }
