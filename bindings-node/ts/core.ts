@@ -8,6 +8,7 @@ import { Mounted } from "./mounted.js";
 import { checked, native, type NativeServer } from "./native.js";
 import { mountPlan, type Plan, type Steps } from "./plan.js";
 import type { ResourceResult } from "./results.js";
+import { roundOptions } from "./round-options.js";
 import type { Middleware, ServerMembers, ServerOptions } from "./types.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
@@ -50,14 +51,15 @@ export class ServerCore {
     readonly options: ServerOptions<unknown>,
   ) {
     const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
+    const place = `new Server(${JSON.stringify(server.name)})`;
     for (const name of ABSENT) {
       const given = options[name];
       if (given !== undefined && given.length > 0) throw new NotSupported(`Server({ ${name} }): this version of gudgeon has no ${name}`);
     }
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
+      ...roundOptions(place, options),
     };
-    const place = `new Server(${JSON.stringify(server.name)})`;
     this.native = checked(place, () => new (native().NativeServer)(toJson(declaration, "the options")));
     this.lifespan = new Lifespan(server, options.lifespan);
   }

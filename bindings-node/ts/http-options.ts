@@ -1,7 +1,6 @@
+import { bytes, type Check, checkOptions, count, isUrl, list, milliseconds, refuseUnknown, yesOrNo } from "./checks.js";
 import { isObject } from "./content.js";
 import type { HttpOptions } from "./types.js";
-
-type Check = (value: unknown) => string | undefined;
 
 /** Each option and what is wrong with a value that it can't have. */
 const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {
@@ -29,47 +28,7 @@ const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {
 
 /** Options as the native half reads them. `place` says whose they are. */
 export function httpOptions(place: string, given: HttpOptions, more: Readonly<Record<string, unknown>> = {}): string {
-  if (!isObject(given)) throw new TypeError(`${place}: the options must be an object`);
-  for (const [name, value] of Object.entries(given)) {
-    const check = Object.hasOwn(CHECKS, name) ? CHECKS[name as keyof HttpOptions] : undefined;
-    if (!check) throw new TypeError(`${place}: there is no option ${name}; there are ${Object.keys(CHECKS).join(", ")}`);
-    const wrong = value === undefined ? undefined : check(value);
-    if (wrong !== undefined) throw new TypeError(`${place}: ${name} ${wrong}, not ${shown(value)}`);
-  }
+  refuseUnknown(place, Object.keys(CHECKS), given);
+  checkOptions(place, CHECKS, { ...given });
   return JSON.stringify({ ...given, ...more });
-}
-
-function yesOrNo(value: unknown): string | undefined {
-  return typeof value === "boolean" ? undefined : "must be true or false";
-}
-
-function count(value: unknown): string | undefined {
-  return Number.isSafeInteger(value) && Number(value) > 0 ? undefined : "must be an integer from 1";
-}
-
-function bytes(value: unknown): string | undefined {
-  return count(value) && "must be a number of bytes, an integer from 1";
-}
-
-function milliseconds(value: unknown): string | undefined {
-  return typeof value === "number" && value >= 0 && Number.isFinite(value) ? undefined : "must be a number of milliseconds";
-}
-
-function list(example: string, isRight: (one: string) => boolean): Check {
-  return (value) =>
-    Array.isArray(value) && value.every((one) => typeof one === "string" && isRight(one))
-      ? undefined
-      : `must be a list of texts such as ${example}`;
-}
-
-function isUrl(value: unknown): boolean {
-  return typeof value === "string" && /^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(value) && URL.canParse(value);
-}
-
-function shown(value: unknown): string {
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    return String(value);
-  }
 }

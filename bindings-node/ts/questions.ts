@@ -1,4 +1,5 @@
 import { isMarked, mark } from "./brand.js";
+import { isUrl } from "./checks.js";
 import { isObject } from "./content.js";
 import { Cancelled, Declined } from "./errors.js";
 import { formOf } from "./forms.js";
@@ -50,8 +51,13 @@ export const ask = {
     });
   },
 
-  /** Sends the user to a page; its answer is the elicitation's id. */
+  /**
+   * Sends the user to a page; its answer is the elicitation's id.
+   *
+   * @throws TypeError when the URL is not absolute.
+   */
   elicitUrl(message: string, url: string, rest: Keyed = {}): Question<string> {
+    if (!isUrl(url)) throw new TypeError(`elicitUrl takes an absolute URL such as "https://example.org/in", not ${JSON.stringify(url)}`);
     return make<string>({
       kind: "elicitUrl",
       message,
@@ -62,11 +68,15 @@ export const ask = {
     });
   },
 
-  /** Asks the client's model. */
+  /**
+   * Asks the client's model.
+   *
+   * @throws TypeError when there is no such option, or a message is none.
+   */
   sample(messages: string | readonly (string | Message)[], options: SampleOptions & Keyed = {}): Question<SampleResult> {
     return make<SampleResult>({
       kind: "sample",
-      message: typeof messages === "string" ? messages : "sampling",
+      message: (typeof messages === "string" && messages) || "sampling",
       key: options.key,
       method: "sampling/createMessage",
       params: sampleToWire(messages, options),
@@ -145,5 +155,10 @@ function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
 }
 
 function make<T>(fields: Omit<Asked<T>, keyof Question<T>>): Question<T> {
+  const { message, key } = fields;
+  if (typeof message !== "string" || message === "") throw new TypeError(`a question begins with its text, not ${JSON.stringify(message)}`);
+  if (key !== undefined && (typeof key !== "string" || key === "")) {
+    throw new TypeError(`key must be a text that names the question, not ${JSON.stringify(key)}`);
+  }
   return mark(fields, QUESTION) as unknown as Question<T>;
 }

@@ -1,3 +1,4 @@
+import { refuseUnknown } from "./checks.js";
 import { contentListFromWire, contentToWire, isMessage, isObject, messageFromWire, text, textOf, user } from "./content.js";
 import { toolFromWire, toolToWire } from "./offers.js";
 import type { Message, SampleOptions, SampleRequest, SampleResult, Tool } from "./types.js";
@@ -6,8 +7,14 @@ type Wire = Readonly<Record<string, unknown>>;
 
 const MAX_TOKENS = 1_024;
 
+const OPTIONS: { readonly [K in keyof Required<SampleOptions>]: true } = {
+  maxTokens: true, system: true, temperature: true, stop: true, models: true, costPriority: true, speedPriority: true,
+  intelligencePriority: true, tools: true, toolChoice: true,
+};
+
 /** The params of `sampling/createMessage`. */
 export function sampleToWire(messages: string | readonly (string | Message)[], options: SampleOptions = {}): Wire {
+  refuseUnknown("sample()", [...Object.keys(OPTIONS), "key"], options);
   const list = typeof messages === "string" ? [messages] : messages;
   const models = typeof options.models === "string" ? [options.models] : options.models;
   const preferences = defined({

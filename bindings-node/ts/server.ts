@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { brandClass } from "./brand.js";
+import { checkOptions, oneOf } from "./checks.js";
 import type { CallContext } from "./context.js";
 import { coreOf, ServerCore, setCore, type Kind } from "./core.js";
 import { ProtocolError } from "./errors.js";
@@ -88,7 +89,8 @@ export class Server<L = undefined> implements ServerMembers<L> {
     handler: (args: Given<I>, ctx: Context<L>) => Maybe<Reply<O>>,
   ): this {
     const place = placeOf("tool", name, options, handler);
-    const { input, output, annotations, concurrency, exposeErrors } = options;
+    const { input, output, annotations, concurrency, replay, exposeErrors } = options;
+    checkOptions(place, { replay: oneOf("allow", "forbid") }, { replay });
     const profile = this.#core.options.schemaProfile;
     const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined };
     const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
@@ -100,6 +102,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
         outputSchema: taken?.json,
         annotations: annotations && annotationsToWire(annotations),
         concurrency,
+        replay,
       },
       steps: {
         kind: "tool",

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import { ask, Cancelled, Declined, image, text, user } from "gudgeon";
+import * as v from "valibot";
 import * as z from "zod";
 
 import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/modules/questions.js";
@@ -74,6 +76,31 @@ test("a no throws, or is an outcome", async () => {
   assert.deepEqual(outcomeOf(sure, accept({ value: false })), { action: "accept", value: false });
   const later = ask.elicit("N?", z.number().refine(async () => true));
   assert.deepEqual(await outcomeOf(later, accept({ value: 2 })), { action: "accept", value: 2 });
+});
+
+test("valibot's schemas are asked and read as well", () => {
+  const sure = ask.elicit("Sure?", toStandardJsonSchema(v.boolean()));
+  assert.deepEqual(sure.params.requestedSchema, { type: "object", properties: { value: { type: "boolean" } }, required: ["value"] });
+  assert.equal(sure.read(accept({ value: false })), false);
+  const person = v.object({ name: v.pipe(v.string(), v.minLength(2)), age: v.optional(v.pipe(v.number(), v.integer()), 30), side: v.picklist(["a", "b"]) });
+  const who = ask.elicit("Who?", toStandardJsonSchema(person));
+  const { properties, required } = who.params.requestedSchema;
+  assert.deepEqual([required, properties.name.minLength, properties.age.default], [["name", "side"], 2, 30]);
+  assert.deepEqual(properties.side, { type: "string", enum: ["a", "b"] });
+  assert.deepEqual(who.read(accept({ name: "Ada", side: "b" })), { name: "Ada", age: 30, side: "b" });
+  assert.throws(() => who.read(accept({ name: "A", side: "b" })), /^SchemaMismatch: the answer to elicit\("Who\?"\): name: Invalid length/);
+  assert.throws(() => ask.elicit("Sure?", v.boolean()), /this valibot schema can't write itself as JSON Schema\. Wrap it: toStandardJsonSchema\(schema\)/);
+});
+
+test("a question has a text, a key that is one, and options that there are", () => {
+  for (const url of ["example.org/in", "/in", "https://", 5, undefined]) {
+    assert.throws(() => ask.elicitUrl("Sign in", url), /^TypeError: elicitUrl takes an absolute URL such as "https:\/\/example\.org\/in", not /);
+  }
+  assert.throws(() => ask.sample("Hi", { maxTokenz: 5 }), /^TypeError: sample\(\): there is no option maxTokenz; there are maxTokens, system, .*, toolChoice, key$/);
+  assert.throws(() => ask.elicit("", z.boolean()), /^TypeError: a question begins with its text, not ""/);
+  assert.throws(() => ask.elicitUrl(undefined, "https://a.example"), /^TypeError: a question begins with its text, not undefined/);
+  for (const key of ["", 5]) assert.throws(() => ask.roots({ key }), /^TypeError: key must be a text that names the question, not /);
+  assert.equal(ask.sample("", { key: "k" }).key, "k");
 });
 
 test("a page to visit, roots", () => {

@@ -10,6 +10,11 @@ export type Outcome<T> = { action: "accept"; value: T } | { action: "decline" } 
 /**
  * What a handler knows of its call, and how it talks to the client meanwhile.
  *
+ * From 2026-07-28 the answers to a handler's questions come with another request of the client's. The handler waits for
+ * it and goes on; what is known of the request (`requestId`, `headers`, `meta`, …) is then the later one's. Where it is
+ * gone by then (another server got the request, or it had to leave), it is run again from its top, with the answers so
+ * far: what must not be done twice belongs into `step`.
+ *
  * @example
  * ```ts
  * import { Client, Server } from "gudgeon";
@@ -46,7 +51,10 @@ export interface Context<L = unknown> {
   readonly session: Map<string, unknown>;
   /** Lives as long as the call; middleware leaves things here. */
   readonly state: Map<unknown, unknown>;
-  /** Fires when the client cancels, or the call has run out of time. */
+  /**
+   * Fires when nobody waits for this run of the handler any more: the client cancels, the call has run out of time, the
+   * server stops, or the handler waited for answers and had to leave.
+   */
   readonly signal: AbortSignal;
   /**
    * How far this got, in any unit; it must grow. Sent when called, where the client wants it; awaiting it waits for
@@ -62,12 +70,35 @@ export interface Context<L = unknown> {
   warning(data: unknown): Promise<void>;
   error(data: unknown): Promise<void>;
   /**
-   * Asks the user by a form.
+   * Asks the user by a form. What is asked before the event loop's turn ends goes out together, as with `Promise.all`.
    *
+   * @param message - What the user reads.
+   * @param schema - A plain type (asked as the one property `value`), or an object with flat properties.
+   * @param rest - `key`: the question's name. Default: `"elicit-<n>"`, in the order asked.
    * @throws Declined, Cancelled when the user says no, or closes the form.
    * @throws NotSupported when the client declared no elicitation, or the connection carries no questions.
+   * @throws DOMException named `AbortError` when `signal` fires; what the handler gives after that is dropped.
    *
-   * Spec: Client Features › Elicitation.
+   * Spec: Client Features › Elicitation; Base Protocol › Patterns › Multi round-trip requests.
+   *
+   * @example
+   * ```ts
+   * import { Client, Server } from "gudgeon";
+   *
+   * const app = new Server("shop");
+   * app.tool("buy", {}, async (_, ctx) => {
+   *   const sure = await ctx.elicit("Buy it?", { type: "boolean" });
+   *   if (!sure) return "nothing bought";
+   *   const receipt = await ctx.step("charge", () => "receipt 7");
+   *   const mail = await ctx.elicit("Where to send the receipt?", { type: "string" });
+   *   return `${receipt} for ${mail}`;
+   * });
+   *
+   * const answers: Record<string, unknown> = { "Buy it?": true, "Where to send the receipt?": "ada@example.org" };
+   * const client = await Client.connect(app, { onElicit: ({ message }) => answers[message] });
+   * console.log((await client.callTool("buy")).text); // receipt 7 for ada@example.org
+   * await client.close();
+   * ```
    */
   elicit<const S extends Schema>(message: string, schema: S, rest?: { key?: string | undefined }): Promise<Output<S>>;
   /** `elicit` that gives a no back instead of throwing it. */
@@ -91,7 +122,14 @@ export interface Context<L = unknown> {
   ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }>;
   /** The answer to a question that the handler returned before, or undefined. */
   answer<T>(question: Question<T>): T | undefined;
-  /** Journals a side effect, so that a replay does not repeat it: at least once, not exactly once. */
+  /**
+   * Does something once, however often the handler is run: an earlier run's value is given again. It is written down when
+   * `fn` is done, so that a process which dies just then does it again: at least once, not exactly once.
+   *
+   * @param key - Names it within the call; a second step with this key gives the first one's value.
+   * @param fn - Its value goes through JSON, the first time as well. When it throws, nothing is written down.
+   * @throws TypeError when JSON can't say the value.
+   */
   step<T>(key: string, fn: () => Maybe<T>): Promise<T>;
   /** Reads a resource of this server; throws `ResourceNotFound`. */
   readResource(uri: string): Promise<ResourceResult>;

@@ -22,7 +22,11 @@ export interface ServerOptions<L = undefined> {
   lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
   /** Entries a page of a list. Default: 100. */
   pageSize?: number | undefined;
-  /** What seals `requestState`; the first seals, all open. Replicas of one server must share them. Default: one made at start. */
+  /**
+   * Secrets that seal what clients carry between the rounds of a call (`requestState`): the first seals, every one opens.
+   * Servers that share them can go on where another stopped. Default: those of the environment variable
+   * `GUDGEON_STATE_KEYS`, separated by commas, else one of this process's own.
+   */
   requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
   /** Errors whose message the model may see. Default: `ToolError` only. */
   exposeErrors?: readonly ErrorClass[] | undefined;
@@ -39,13 +43,16 @@ export interface ServerOptions<L = undefined> {
   listTtlMs?: number | undefined;
   /** Bytes. Default: 16 MiB. */
   maxMessage?: number | undefined;
-  /** Bytes. Default: 256 KiB. */
+  /** Bytes of what a client carries; beyond that it holds no answers of earlier rounds. Default: 256 KiB. */
   maxRequestState?: number | undefined;
-  /** Handlers that wait for an answer at the same time. */
+  /**
+   * Handlers that may wait for answers that come with a later request (2026-07-28); 0 for none. Beyond that the oldest
+   * are stopped, and run again from their top when the answers come. Default: 1,000.
+   */
   parkLimit?: number | undefined;
-  /** Milliseconds that a handler waits for an answer. */
+  /** Milliseconds that a handler waits before it is stopped. Default: 300,000. */
   parkTtlMs?: number | undefined;
-  /** Milliseconds that a `requestState` is good for. */
+  /** Milliseconds that a client may take for its answers. Default: 900,000. */
   stateTtlMs?: number | undefined;
   /** Threads that read, write and speak the protocol for each address that the server listens at. Default: 1. */
   ioThreads?: number | undefined;
@@ -118,7 +125,10 @@ export interface ToolOptions<I, O> extends Options {
   annotations?: ToolAnnotations | undefined;
   /** At most so many calls at once; others wait. Default: no limit. */
   concurrency?: number | undefined;
-  /** May the handler run again from the top when the client's answers come back elsewhere? Default: `"allow"`. */
+  /**
+   * May the handler run again from its top when the client's answers come and it is gone? With `"forbid"` such a call is
+   * refused, and no question is asked where the handler could not wait for the answer. Default: `"allow"`.
+   */
   replay?: "allow" | "forbid" | undefined;
   exposeErrors?: readonly ErrorClass[] | undefined;
 }
