@@ -11,12 +11,15 @@ use tokio::{
 use super::{
     Target,
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
+    questions::unanswerable,
     target::{Again, Reached},
     wire::{Heard, Wire, WireOptions},
 };
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{ErrorObject, code},
+    protocol::{
+        ElicitationCompleteNotificationParams, ErrorObject, Method, MethodName, Raw, code,
+    },
     session::{
         CallId,
         client::{Ask, ClientSession, Input, Output, RequestKey, ServerIdentity},
@@ -199,6 +202,7 @@ impl Actor {
         };
         self.wire = None;
         let was_open = self.opened.is_none();
+            Order::DeclareRoots => self.tell(Input::DeclareRoots),
         let reason = match (self.process.is_some(), self.obituary.status) {
             (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
             (true, Some(status)) => format!("the server exited with status {status}"),
@@ -264,7 +268,7 @@ impl Actor {
                     (self.config.on_event)(Event::ResourceUpdated(uri));
                 }
                 Output::Notified { method, params } => {
-                    (self.config.on_event)(Event::Notified { method, params });
+                    (self.config.on_event)(notified(method, params));
                 }
                 Output::Ask(ask) => self.ask(ask),
                 Output::AskCancelled(call) => {
@@ -278,16 +282,15 @@ impl Actor {
     }
 
     fn ask(&mut self, ask: Ask) {
-        let Ask { id, method, params } = ask;
-        let answer = (self.config.on_question)(Question { method, params });
+        let Ask { id, key, method, params } = ask;
+        let answer = (self.config.on_question)(Question { key, method, params });
         let orders = self.own_orders.clone();
         let task = tokio::spawn(async move {
             // In a task of its own, so that a callback that panics is answered for all the same.
             let mut callback = JoinSet::new();
             callback.spawn(answer);
-            let answer = callback.join_next().await.and_then(Result::ok).unwrap_or_else(|| {
-                Err(Error::new(ErrorKind::Cancelled, "the question could not be answered"))
-            });
+            let answer = callback.join_next().await.and_then(Result::ok);
+            let answer = answer.unwrap_or_else(|| Err(unanswerable()));
             if let Some(orders) = orders.upgrade() {
                 let _ = orders.send(Order::Answer(id, answer));
             }
@@ -372,3 +375,13 @@ fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static st
     }
     error
 }
+fn notified(method: MethodName, params: Raw) -> Event {
+    if method == MethodName::Standard(Method::ElicitationComplete)
+        && let Ok(done) =
+            serde_json::from_str::<ElicitationCompleteNotificationParams>(params.get())
+    {
+        return Event::UrlDone(done.elicitation_id);
+    }
+    Event::Notified { method, params }
+}
+

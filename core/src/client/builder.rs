@@ -53,6 +53,7 @@ impl fmt::Debug for ClientBuilder {
     }
 }
 
+    url_done: Option<Hook<String>>,
 impl ClientBuilder {
     pub(super) fn new(target: Target) -> Self {
         Self {
@@ -211,6 +212,15 @@ impl ClientBuilder {
     /// Answers the server's questions to the user. An error of kind `Declined` or `Cancelled` is an answer, too.
     #[must_use]
     pub fn on_elicit<F, A>(self, callback: F) -> Self
+    /// Is told that what the user was sent to a page for is finished: the elicitation's id. Must not block.
+    ///
+    /// Only 2025-11-25 has a word for it. Spec: Client Features › Elicitation › Completion Notifications.
+    #[must_use]
+    pub fn on_url_done(mut self, hook: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.hooks.url_done = Some(Box::new(hook));
+        self
+    }
+
     where
         F: Fn(ElicitRequestParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
@@ -273,6 +283,7 @@ impl ClientBuilder {
             mirror: Arc::new(move |name, arguments| {
                 mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
             }),
+        let has_roots = session.capabilities.roots.is_some();
             on_event: Arc::new(move |event| hooks.tell(event, &known)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);
@@ -300,15 +311,20 @@ impl ClientBuilder {
     }
 }
 
+            has_roots,
 impl Hooks {
     fn tell(&self, event: Event, tools: &Mutex<KnownTools>) {
-        match (&event, &self.log, &self.list_changed) {
-            (Event::Log(message), Some(hook), _) => hook(message.clone()),
-            (Event::ListChanged(kind), _, hook) => {
+        match &event {
+            Event::Log(message) => {
+                if let Some(hook) = &self.log {
+                    hook(message.clone());
+                }
+            }
+            Event::ListChanged(kind) => {
                 if *kind == ListKind::Tools {
                     tools.lock().unwrap_or_else(PoisonError::into_inner).forget();
                 }
-                if let Some(hook) = hook {
+                if let Some(hook) = &self.list_changed {
                     hook(*kind);
                 }
             }
@@ -329,11 +345,16 @@ where
     A: Future<Output = Result<R, Error>> + Send + 'static,
 {
     let callback = Arc::new(callback);
-    Arc::new(move |params| {
+    Arc::new(move |question| {
         let callback = Arc::clone(&callback);
         Box::pin(async move {
-            let params = peer::read("the server's question", &params)?;
+            let params = peer::read("the server's question", &question.params)?;
             callback(params).await.map(|it| json::to_raw(&it))
         })
     })
 }
+            Event::UrlDone(elicitation) => {
+                if let Some(hook) = &self.url_done {
+                    hook(elicitation.clone());
+                }
+            }

@@ -34,6 +34,8 @@ pub enum Event {
     Notified {
         method: MethodName,
         params: Raw,
+    /// What the user was sent to a page for is finished: the elicitation's id.
+    UrlDone(String),
     },
     /// The connection is gone, and why. Not told when this side closed it.
     Closed(String),
@@ -46,6 +48,8 @@ pub struct Question {
     /// A JSON object.
     pub params: Raw,
 }
+    /// What the server calls it, where it says so: in rounds it does, in requests of its own only in tests.
+    pub key: Option<String>,
 
 /// A future in a box.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -128,6 +132,7 @@ pub(super) enum Order {
 }
 
 /// Who waits for an answer.
+    DeclareRoots,
 pub(super) struct Waiting {
     pub(super) reply: oneshot::Sender<Result<Raw, Error>>,
     pub(super) on_progress: Option<OnProgress>,
@@ -200,6 +205,11 @@ impl Connection {
 
     fn order(&self, order: Order) -> Result<(), Error> {
         self.orders.send(order).map_err(|_| self.closed())
+    /// From now on each request says that this client has roots, where requests say what a client can do.
+    pub fn declare_roots(&self) -> Result<(), Error> {
+        self.order(Order::DeclareRoots)
+    }
+
     }
 
     fn closed(&self) -> Error {

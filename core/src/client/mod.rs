@@ -17,6 +17,7 @@ mod connection;
 mod operation;
 mod questions;
 mod target;
+mod round;
 mod wire;
 
 use std::{
@@ -39,6 +40,7 @@ pub use self::{
     target::{CustomWire, Target},
 };
 use crate::{
+    round::ToolRound,
     error::{Error, ErrorKind},
     peer::{self, KnownTools},
     protocol::{
@@ -71,6 +73,8 @@ struct Inner {
 /// One page of a list.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
+    /// The server was told at the start that there are roots.
+    has_roots: bool,
 pub struct PageOf<T> {
     /// What the page holds.
     pub items: Vec<T>,
@@ -224,11 +228,29 @@ impl Client {
         Ok(start.elapsed())
     }
 
-    /// Changes the roots; a legacy server is told that they changed.
+    /// Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] where a legacy server was told at the start that this client has none: there
+    /// [`ClientBuilder::roots`] comes first, if only with an empty list. Spec: Client Features › Roots.
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
-        self.inner.questions.set_roots(roots.into_iter().collect());
-        let method = MethodName::Standard(Method::RootsListChanged);
-        self.inner.connection.notify(method, json::raw("{}".into()))
+        let Inner { connection, questions, has_roots, .. } = &*self.inner;
+        let spoken = self.server().spoken();
+        if !has_roots && !spoken.is_stateless {
+            let message = format!(
+                "the roots can't be set now: this client had none when it connected, and in {} that is said once",
+                spoken.name()
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint("give roots when the client is made; an empty list will do")
+                .with_target(&**connection.target())
+                .in_phase("call"));
+        }
+        questions.set_roots(roots.into_iter().collect());
+        if spoken.is_stateless {
+            return connection.declare_roots();
+        }
+        connection.notify(Method::RootsListChanged.into(), json::raw("{}".into()))
     }
 
     /// Sends any request, a vendor's own for one.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
+    peer::{self, AskedQuestion, KnownTools, ListKind, Page, Pages, Round, with_answers},
     protocol::{CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json},
     router::uri_template::UriTemplate,
 };
@@ -108,6 +108,13 @@ impl fmt::Debug for CallOptions {
             .field("max_timeout", &self.max_timeout)
             .field("raise_on_error", &self.raise_on_error)
             .finish_non_exhaustive()
+    }
+}
+
+impl From<&AskedQuestion> for Question {
+    fn from(asked: &AskedQuestion) -> Self {
+        let AskedQuestion { key, method, params } = asked.clone();
+        Self { key: Some(key), method, params }
     }
 }
 
@@ -305,13 +312,10 @@ impl Client {
         for _ in 0..self.inner.max_rounds {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
-            let mut answers = Vec::with_capacity(round.questions.len());
-            for asked in &round.questions {
-                let question = Question { method: asked.method, params: asked.params.clone() };
-                let answer = self.inner.questions.answer(question).await;
-                answers.push((asked.key.clone(), answer.map_err(|it| self.name(it))?));
-            }
-            result = self.send_round(what, &round.params(params, &answers), options).await?;
+            let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
+            let answers = self.inner.questions.answer_all(questions).await;
+            let params = round.params(params, &answers.map_err(|it| self.name(it))?);
+            result = self.send_round(what, &params, options).await?;
         }
         if Round::read(method.as_str(), &result).map_err(|it| self.name(it))?.is_none() {
             return Ok(result);

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use tokio::task::JoinSet;
+
 use super::connection::{BoxFuture, Question};
 use crate::{
     error::{Error, ErrorKind},
@@ -12,10 +14,14 @@ use crate::{
         ClientCapabilities, ElicitationCapability, ListRootsResult, Method, Raw, Root,
         RootsCapability, SamplingCapability, json,
     },
+    session::asking,
 };
 
-/// Answers one kind of question: params in, result out, both as on the wire.
-pub type Answerer = Arc<dyn Fn(Raw) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
+/// Answers one kind of question: with a result as on the wire.
+pub type Answerer = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
+
+/// Questions of one round that are with the user at once.
+const MAX_AT_ONCE: usize = 64;
 
 /// The registered callbacks.
 #[derive(Default)]
@@ -40,7 +46,8 @@ impl Questions {
             capabilities.elicitation = Some(ElicitationCapability { form: empty(), url: empty() });
         }
         if self.sample.is_some() && capabilities.sampling.is_none() {
-            capabilities.sampling = Some(SamplingCapability::default());
+            let tools = empty();
+            capabilities.sampling = Some(SamplingCapability { tools, context: None });
         }
         if self.roots().is_some() && capabilities.roots.is_none() {
             capabilities.roots = Some(RootsCapability { list_changed: Some(true) });
@@ -51,8 +58,31 @@ impl Questions {
         *self.roots.write().unwrap_or_else(PoisonError::into_inner) = Some(Roots::List(roots));
     }
 
+    /// The answers to all questions of one round, in their order. The first that fails withdraws the others.
+    pub(super) async fn answer_all(
+        self: &Arc<Self>,
+        questions: Vec<Question>,
+    ) -> Result<Vec<Raw>, Error> {
+        let mut answers = vec![None; questions.len()];
+        let mut waiting = questions.into_iter().enumerate();
+        let mut open = JoinSet::new();
+        loop {
+            while open.len() < MAX_AT_ONCE
+                && let Some((at, question)) = waiting.next()
+            {
+                let questions = Arc::clone(self);
+                open.spawn(async move { (at, questions.answer(question).await) });
+            }
+            match open.join_next().await {
+                None => return Ok(answers.into_iter().flatten().collect()),
+                Some(Ok((at, answer))) => answers[at] = Some(answer?),
+                Some(Err(_)) => return Err(unanswerable()),
+            }
+        }
+    }
+
     pub(super) async fn answer(&self, question: Question) -> Result<Raw, Error> {
-        let Question { method, params } = question;
+        let (method, params) = (question.method, question.params.clone());
         let answerer = match method {
             Method::ListRoots => match self.roots() {
                 Some(Roots::List(roots)) => {
@@ -73,19 +103,43 @@ impl Questions {
             );
             return Err(Error::new(ErrorKind::Protocol, message));
         };
-        match answerer(params).await {
+        let answer = answerer(question).await;
+        if method != Method::Elicit {
+            return answer;
+        }
+        match answer {
+            Ok(answer) => asking::fill(params.get(), &answer).map_err(|problem| {
+                let message = format!("the answer to {} does not fit: {problem}", asked(&params));
+                Error::new(ErrorKind::Protocol, message)
+            }),
             // A form has words for these.
-            Err(error) if method == Method::Elicit => match error.kind {
+            Err(error) => match error.kind {
                 ErrorKind::Declined => Ok(json::raw(r#"{"action":"decline"}"#.into())),
                 ErrorKind::Cancelled => Ok(json::raw(r#"{"action":"cancel"}"#.into())),
                 _ => Err(error),
             },
-            outcome => outcome,
         }
     }
 
     fn roots(&self) -> Option<Roots> {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A callback ended without an answer.
+pub(super) fn unanswerable() -> Error {
+    Error::new(ErrorKind::Cancelled, "the question could not be answered")
+}
+
+/// What the user was asked, for errors.
+fn asked(params: &Raw) -> String {
+    #[derive(serde::Deserialize)]
+    struct Form {
+        message: String,
+    }
+    match serde_json::from_str::<Form>(params.get()) {
+        Ok(form) => format!("{:?}", form.message),
+        Err(_) => "the form".to_owned(),
     }
 }
 

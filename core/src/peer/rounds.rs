@@ -61,10 +61,10 @@ impl Round {
         Ok(Some(Self { questions: questions.collect::<Result<_, _>>()?, state }))
     }
 
-    /// The params of the next round: those of the first with the answers, by key, and the state.
-    pub fn params(&self, first: &str, answers: &[(String, Raw)]) -> String {
-        let answers: Members<&RawValue> =
-            answers.iter().map(|(key, answer)| (key.as_str(), &**answer)).collect();
+    /// The params of the next round: those of the first with the answers, one for each question, and the state.
+    pub fn params(&self, first: &str, answers: &[Raw]) -> String {
+        let keys = self.questions.iter().map(|it| it.key.as_str());
+        let answers: Members<&RawValue> = keys.zip(answers.iter().map(|it| &**it)).collect();
         with_answers(
             first,
             (!answers.is_empty()).then(|| json::to_raw(&answers)).as_deref(),
@@ -121,7 +121,7 @@ mod tests {
             r#"{"resultType":"input_required","requestState":"a\u0041\/","inputRequests":{"q":{"method":"roots/list"}}}"#,
         );
         let round = round.expect("readable").expect("a round");
-        let answers = [("q".to_owned(), json::raw(r#"{"roots":[]}"#.into()))];
+        let answers = [json::raw(r#"{"roots":[]}"#.into())];
         assert_eq!(
             round.params(r#"{"name":"a"}"#, &answers),
             r#"{"name":"a","inputResponses":{"q":{"roots":[]}},"requestState":"a\u0041\/"}"#

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Raw, ResultType, TaskMetadata};
+use super::{Raw, ResultType, TaskMetadata, code};
+use crate::error::Error;
 
 /// What `elicitation/create` asks; without a `mode` it is a form (spec: Elicitation).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,6 +79,30 @@ pub struct ElicitationCompleteNotificationParams {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct UrlElicitationRequiredData {
     pub elicitations: Vec<ElicitRequestParams>,
+}
+
+impl Error {
+    /// The pages that the user must visit before the request is tried again: those of an error -32042 (2025-11-25,
+    /// Elicitation, "URL Elicitation Required Error"); of any other error none.
+    ///
+    /// ```
+    /// # use gudgeon::error::Error;
+    /// # async fn call(client: gudgeon::Client) -> Result<(), Error> {
+    /// if let Err(error) = client.call_tool("files", ()).await {
+    ///     for page in error.elicitations() {
+    ///         println!("visit {page:?}, then call again");
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn elicitations(&self) -> Vec<ElicitRequestParams> {
+        if self.code != Some(code::URL_ELICITATION_REQUIRED) {
+            return Vec::new();
+        }
+        let data = self.data.as_ref().and_then(|it| serde_json::from_str(it.get()).ok());
+        data.map(|it: UrlElicitationRequiredData| it.elicitations).unwrap_or_default()
+    }
 }
 
 /// Either mode, before its members are checked.

@@ -15,6 +15,8 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// Ours: what a question of a server's is called, in tests.
+pub const QUESTION_KEY: &str = "gudgeon/key";
 
 /// The members of `_meta` that the protocol itself reads; the rest is the user's.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +30,7 @@ pub struct Meta<'a> {
     pub log_level: Option<&'a RawValue>,
     pub server_info: Option<&'a RawValue>,
     pub subscription_id: Option<&'a RawValue>,
+    pub question_key: Option<&'a RawValue>,
 }
 
 impl<'a> Meta<'a> {
@@ -68,6 +71,7 @@ impl<'de> Deserialize<'de> for Meta<'de> {
                         LOG_LEVEL => meta.log_level = value,
                         SERVER_INFO => meta.server_info = value,
                         SUBSCRIPTION_ID => meta.subscription_id = value,
+                        QUESTION_KEY => meta.question_key = value,
                         _ => (),
                     }
                 }

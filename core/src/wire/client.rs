@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 
 use super::{Wire, offers};
 use crate::protocol::{
-    ClientCapabilities, ErrorObject, Id, Implementation, LoggingLevel, Method, Params,
+    ClientCapabilities, ElicitationCapability, ErrorObject, Id, Implementation, LoggingLevel,
+    Method, Params, SamplingCapability,
     json::{self, ObjectWriter},
     meta,
 };
@@ -162,6 +163,13 @@ fn client_capabilities(wire: &Wire, capabilities: &ClientCapabilities) -> Client
     let mut lowered = capabilities.clone();
     if !asks(Method::Elicit) {
         lowered.elicitation = None;
+    }
+    // Pages, and tools for a model, came together.
+    let has_newer = wire.server_notifications.contains(&Method::ElicitationComplete)
+        || wire.input_requests.contains(&Method::Elicit);
+    if !has_newer {
+        lowered.elicitation = lowered.elicitation.map(|_| ElicitationCapability::default());
+        lowered.sampling = lowered.sampling.map(|_| SamplingCapability::default());
     }
     if !asks(Method::GetTask) {
         lowered.tasks = None;

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::{Ask, ClientSession, Output, ServerIdentity, negotiate::Phase};
 use crate::{
     protocol::{
-        Dialect, ErrorObject, Id, Implementation, Method, Params, Raw, Revision, code, json,
+        Dialect, ErrorObject, Id, Implementation, Meta, Method, Params, Raw, Revision, code, json,
     },
     session::pending::CallId,
     wire,
@@ -68,9 +68,11 @@ impl ClientSession {
         }
         match self.admit_ask(&id, name, method) {
             Ok(method) => {
+                let key = params.get("_meta").and_then(Meta::parse).and_then(|it| it.question_key);
+                let key = key.and_then(|it| serde_json::from_str(it.get()).ok());
                 let params = params.without_meta();
                 let id = self.asks.register(id, ());
-                self.outputs.push_back(Output::Ask(Ask { id, method, params }));
+                self.outputs.push_back(Output::Ask(Ask { id, key, method, params }));
             }
             Err(error) => self.send_answer(&id, &Err(error)),
         }

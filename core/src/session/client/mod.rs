@@ -29,7 +29,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, Dialect, Era, ErrorObject, Implementation, LoggingLevel, Method,
-        MethodName, Raw, Revision, json,
+        MethodName, Raw, Revision, RootsCapability, json,
     },
     wire::{self, Stamp, Wire},
 };
@@ -84,6 +84,8 @@ pub enum Input<'a> {
     Answer(CallId, Result<Raw, ErrorObject>),
     /// The time of the deadline has come.
     Tick,
+    /// The client has roots from now on: each request says so, where requests say what a client can do.
+    DeclareRoots,
     /// The wire could not carry the request with this id, or its answer.
     Failed { id: u64, error: Error },
     /// The wire is gone, and why.
@@ -133,6 +135,8 @@ pub struct Ask {
 #[derive(Clone, Debug)]
 pub struct LogMessage {
     pub level: LoggingLevel,
+    /// What the server calls it, where it says so.
+    pub key: Option<String>,
     pub logger: Option<String>,
     pub data: Raw,
 }
@@ -254,6 +258,7 @@ impl ClientSession {
     /// When [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         [self.negotiation.deadline, self.calls.deadline()].into_iter().flatten().min()
+            Input::DeclareRoots => self.declare_roots(),
     }
 
     /// What the server said of itself, once it did.
@@ -343,6 +348,15 @@ impl ClientSession {
             self.outputs.push_back(Output::Done(key, Err(error)));
         }
     }
+    fn declare_roots(&mut self) {
+        let roots = RootsCapability { list_changed: Some(true) };
+        Arc::make_mut(&mut self.config).capabilities.roots.get_or_insert(roots);
+        let revision = self.wire.revision;
+        if self.envelope.is_some() {
+            self.speak(revision);
+        }
+    }
+
 
     fn close(&mut self, reason: &str) {
         match self.phase {

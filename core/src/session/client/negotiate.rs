@@ -320,7 +320,7 @@ impl ClientSession {
     }
 
     /// Spells everything from now on as this revision does.
-    fn speak(&mut self, revision: Revision) {
+    pub(super) fn speak(&mut self, revision: Revision) {
         self.wire = Wire::spelled(revision, self.config.dialect);
         let config = &self.config;
         self.envelope = (revision.era() == Era::Modern)
