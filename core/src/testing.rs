@@ -184,5 +184,5 @@ impl Pair {
 
 /// Circumstances that are the same in every run.
 pub fn start(now: Instant) -> Start {
-    Start { now, unix: 1_800_000_000, seed: [7; 32] }
+    Start { now, unix: 1_800_000_000, seed: [7; 32], rehearsal: None }
 }

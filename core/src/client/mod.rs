@@ -16,7 +16,7 @@ mod builder;
 mod connection;
 mod operation;
 mod questions;
-mod target;
+mod rehearsal;
 mod round;
 mod wire;
 
@@ -40,6 +40,9 @@ pub use self::{
     target::{CustomWire, Target},
 };
 use crate::{
+    rehearsal::Rehearsal,
+    round::ToolRound,
+    subscription::Subscription,
     round::ToolRound,
     error::{Error, ErrorKind},
     peer::{self, KnownTools},

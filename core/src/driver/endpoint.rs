@@ -63,13 +63,26 @@ impl EndpointServer {
     pub fn new(offers: Arc<Offers>, config: EndpointConfig) -> Arc<Self> {
         let max_body = config.max_body;
         let state = State {
-            endpoint: Endpoint::new(offers, config, &start()),
+            endpoint: Endpoint::new(offers, config, start),
             exchanges: HashMap::new(),
             connections: HashMap::new(),
             armed: None,
         };
         Arc::new(Self {
             state: Mutex::new(state),
+        Self::started(offers, config, &start())
+    }
+
+    /// One that serves a test.
+    pub fn rehearsal(
+        offers: Arc<Offers>,
+        config: EndpointConfig,
+        rehearsal: Rehearsal,
+    ) -> Arc<Self> {
+        Self::started(offers, config, &Start { rehearsal: Some(rehearsal), ..start() })
+    }
+
+    fn started(offers: Arc<Offers>, config: EndpointConfig, start: &Start) -> Arc<Self> {
             next: AtomicU64::new(0),
             max_body,
             rescheduled: Notify::new(),

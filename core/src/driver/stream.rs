@@ -12,7 +12,7 @@ use crate::{
     framing::{Frame, LineDecoder},
     protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
-    service::{Input, Output, Service},
+    service::{Input, Output, Rehearsal, Service, Start},
     session::{
         CallId,
         asking::AskId,
@@ -32,10 +32,12 @@ pub struct StreamServer {
 
 impl StreamServer {
     pub fn new(offers: Arc<Offers>, output: File) -> Arc<Self> {
-        Arc::new(Self {
-            service: Mutex::new(Service::new(offers, &start())),
-            writer: BatchWriter::new(output),
-        })
+        Self::started(offers, output, &start())
+    }
+
+    /// One that serves a test.
+    pub fn rehearsal(offers: Arc<Offers>, output: File, rehearsal: Rehearsal) -> Arc<Self> {
+        Self::started(offers, output, &Start { rehearsal: Some(rehearsal), ..start() })
     }
 
     /// Takes what was read. Replies are queued, not yet written.
@@ -105,6 +107,9 @@ impl StreamServer {
         service.handle(Instant::now(), input);
         self.drain(&mut service)
     }
+    fn started(offers: Arc<Offers>, output: File, start: &Start) -> Arc<Self> {
+        Arc::new(Self {
+            service: Mutex::new(Service::new(offers, start)),
 
     fn drain(&self, service: &mut Service) -> Work {
         let mut work = Work::default();

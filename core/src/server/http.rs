@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::{registry::Hub, run::Runner};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
-    service::{Cors, EndpointConfig},
+    service::{Cors, EndpointConfig, Rehearsal},
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::{self, ListenOptions},
@@ -157,7 +157,7 @@ impl HttpService {
     pub(super) fn new(hub: &Hub, options: &HttpOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
-        let (server, shell) = endpoint(hub, config);
+        let (server, shell) = endpoint(hub, config, None);
         let timer = tokio::spawn(listen::keep_time(Arc::clone(&server), Arc::clone(&shell)));
         let patience = Patience { header: options.header_timeout, idle: options.idle_timeout };
         let grace = options.shutdown_grace;
@@ -210,8 +210,15 @@ impl fmt::Debug for HttpService {
 }
 
 /// An endpoint with a runner for its handlers.
-pub(super) fn endpoint(hub: &Hub, config: EndpointConfig) -> (Arc<EndpointServer>, Arc<dyn Shell>) {
-    let server = hub.attach(|offers| EndpointServer::new(offers, config));
+pub(super) fn endpoint(
+    hub: &Hub,
+    config: EndpointConfig,
+    rehearsal: Option<Rehearsal>,
+) -> (Arc<EndpointServer>, Arc<dyn Shell>) {
+    let server = hub.attach(|offers| match rehearsal {
+        None => EndpointServer::new(offers, config),
+        Some(rehearsal) => EndpointServer::rehearsal(offers, config, rehearsal),
+    });
     let runner = Runner::new(Arc::clone(&server) as Arc<_>);
     (server, Arc::new(runner))
 }

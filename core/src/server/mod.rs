@@ -51,6 +51,7 @@ use crate::{
     schema::Schema,
     transport::listen::{self, Address},
 };
+    service::Rehearsal,
 pub use crate::{
     service::Cors,
     transport::{
@@ -366,7 +367,8 @@ impl Server {
         } else {
             at.parse()?
         };
-        let (server, shell) = http::endpoint(&self.hub, self.http.endpoint(at.endpoint_config()));
+        let config = self.http.endpoint(at.endpoint_config());
+        let (server, shell) = http::endpoint(&self.hub, config, None);
         listen::listen(&at, server, shell, self.http.listen(self.limits.line)).await
     }
 
@@ -418,7 +420,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        serve::streams(Arc::clone(&self.hub), self.limits, reader, writer)
+        serve::streams(Arc::clone(&self.hub), self.limits, None, reader, writer)
     }
 
     /// Serves one client over a wire of your own, until the wire ends. May be called again, also at the same time, for
@@ -497,3 +499,17 @@ fn compile(schema: &Value, place: &str) -> Result<Schema, Error> {
     Schema::compile(to_raw(schema).get())
         .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
 }
+    /// As [`Server::serve`], for a test.
+    pub(crate) fn rehearse<R, W>(
+        &self,
+        rehearsal: Rehearsal,
+        reader: R,
+        writer: W,
+    ) -> impl Future<Output = ()> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        serve::streams(Arc::clone(&self.hub), self.limits, Some(rehearsal), reader, writer)
+    }
+

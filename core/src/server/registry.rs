@@ -136,6 +136,20 @@ impl Registry {
         self.hub.change(|offers| {
             match list {
                 List::Tools => offers.tools.set_enabled(keys, tags, enabled),
+    /// Tells the client that it was sent to a page for that this is finished: the id that
+    /// [`Context::elicit_url`](super::Context::elicit_url) gave (2025-11-25, Elicitation, "Completion Notifications").
+    ///
+    /// Other revisions have no word for it, and an id that nobody knows tells nobody.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// # let server = Server::new("shelf");
+    /// server.registry().notify_url_done("550e8400-e29b");
+    /// ```
+    pub fn notify_url_done(&self, elicitation: &str) {
+        self.hub.tell(|connection| connection.page_done(elicitation));
+    }
+
                 List::Resources => offers.resources.set_enabled(keys, tags, enabled),
                 List::Templates => offers.templates.set_enabled(keys, tags, enabled),
                 List::Prompts => offers.prompts.set_enabled(keys, tags, enabled),

@@ -26,7 +26,7 @@ use crate::{
     driver::{Backend, EndpointServer, Shell, StreamServer},
     error::{Error, ErrorKind},
     framing::{Frame, LineDecoder},
-    service::EndpointConfig,
+    service::{EndpointConfig, Rehearsal},
     transport::{
         Transport,
         lane::Connected,
@@ -134,19 +134,24 @@ fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: us
 }
 
 /// Until the reader ends.
-pub(super) async fn streams<R, W>(hub: Arc<Hub>, limits: Limits, reader: R, writer: W)
-where
+pub(super) async fn streams<R, W>(
+    hub: Arc<Hub>,
+    limits: Limits,
+    rehearsal: Option<Rehearsal>,
+    reader: R,
+    writer: W,
+) where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let one = One::open(&hub);
+    let one = One::open(&hub, rehearsal);
     let lines = Lines { limit: limits.line, patience: |_| Duration::MAX };
     lines.serve(one.connected(), reader, writer, one.last(limits.grace)).await;
 }
 
 /// Until the transport ends.
 pub(super) async fn transport(hub: Arc<Hub>, limits: Limits, transport: impl Transport) {
-    let one = One::open(&hub);
+    let one = One::open(&hub, None);
     let connected = one.connected();
     let lane = connected.lane();
     let mut writing = std::pin::pin!(async {
@@ -191,9 +196,9 @@ struct One {
 }
 
 impl One {
-    fn open(hub: &Hub) -> Self {
+    fn open(hub: &Hub, rehearsal: Option<Rehearsal>) -> Self {
         let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
-        let (server, shell) = endpoint(hub, config);
+        let (server, shell) = endpoint(hub, config, rehearsal);
         let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
         Self { server, shell, timer: timer.abort_handle() }
     }

@@ -10,12 +10,13 @@ use super::{
     rounds::{Outcome, Rounds},
     running::{Kept, Running, RunningCalls},
     sealing::Sealing,
+    rehearsal::Rehearsal,
     state::{Binding, Opened},
 };
 use crate::{
     error::Fault,
-    protocol::{Inputs, Method, MethodName, Raw, Request, Response, SubscriptionFilter},
-    router::{self, Dispatch, Failure, Finish, Job, Offers, Reply},
+    protocol::{Inputs, Method, MethodName, Question, Raw, Request, Response, SubscriptionFilter},
+    router::{self, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits},
     session::{
         CallId,
         asking::{AskId, Journal},
@@ -44,6 +45,7 @@ pub(super) struct Calls {
 /// What came of a request at once.
 #[derive(Debug)]
 pub(super) enum Begun {
+    rehearsal: Option<Rehearsal>,
     Answered(Result<Response, Fault>),
     /// The client listens, to this part of what it asked for.
     Listening(SubscriptionFilter),
@@ -77,12 +79,26 @@ impl Calls {
         }
     }
 
-    pub(super) fn begin(&mut self, now: Instant, call: Call) -> Begun {
+    pub(super) fn limits(&self) -> RoundLimits {
+        let limits = self.offers.server.rounds;
+        self.rehearsal.map_or(limits, |it| it.limits(limits))
+    }
+
+    /// A question as it goes out in a request of its own.
+    pub(super) fn as_request(&self, question: Question) -> Question {
+        match self.rehearsal {
+            None => question,
+            Some(_) => Rehearsal::named(question),
+        }
+    }
+
+    pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Begun {
         let Call { request, mut context } = call;
         let round = match self.opened(now, &request) {
             Ok(Opened { answers, round }) => {
                 context.answers = answers;
                 round
+            rehearsal: start.rehearsal,
             }
             Err(fault) => return Begun::Answered(Err(fault)),
         };
@@ -237,7 +253,7 @@ impl Calls {
             return Ok(Opened::default());
         }
         let Some(binding) = Binding::of(request, None) else { return Ok(Opened::default()) };
-        let limits = &self.offers.server.rounds;
+        let limits = &self.limits();
         let opened = self.sealing.open(now, &binding, inputs, limits);
         opened.map_err(|refused| self.refused(refused))
     }

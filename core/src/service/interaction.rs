@@ -86,7 +86,7 @@ impl Calls {
         if let Some(kept) = self.running.kept(call) {
             kept.sent.push((ask, question.clone()));
         }
-        Some((call, question))
+        Some((call, self.as_request(question)))
     }
 
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
@@ -196,7 +196,7 @@ impl Calls {
             }
             Ok(Round::Ask(requests)) => {
                 let known = answers.journal().asking(&requests);
-                let limits = self.offers.server.rounds;
+                let limits = self.limits();
                 let binding = Binding::of(&kept.request, None);
                 let state =
                     binding.and_then(|it| self.sealing.seal(now, it, (None, known), &limits));
@@ -229,6 +229,11 @@ impl Calls {
         let round = running.kept.as_ref().and_then(|it| it.round);
         if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
             let call = next.call;
+                let asks = asks.into_iter().map(|(ask, question)| {
+                    let Question { method, params, .. } = self.as_request(question);
+                    (ask, method, params)
+                });
+                let asks = asks.collect();
             self.relink(handler, &mut running, next);
             self.running.insert(call, running);
             return;
@@ -276,7 +281,7 @@ impl Calls {
         let capabilities = running.kept.as_ref();
         let capabilities = capabilities.and_then(|it| it.context.client.capabilities.as_ref());
         asking::check(&question, capabilities, running.wire)?;
-        let limits = &self.offers.server.rounds;
+        let limits = &self.limits();
         if running.finish.forbids_replay() && !self.parking.has_room(limits, false) {
             return Err(Fault::new(
                 FaultKind::Handler,
@@ -324,7 +329,7 @@ impl Calls {
         call: CallId,
         mut parked: Box<Parked>,
     ) -> Result<Response, Fault> {
-        let limits = self.offers.server.rounds;
+        let limits = self.limits();
         let requests: Vec<_> = parked.open.iter().map(|(_, it)| it.clone()).collect();
         let round = self.sealing.round();
         let Some(kept) = parked.running.kept.as_mut() else { return Err(nobody_to_ask()) };

@@ -15,6 +15,7 @@ mod reply;
 mod rounds;
 mod running;
 mod sealing;
+mod rehearsal;
 mod sessions;
 pub mod state;
 
@@ -30,6 +31,7 @@ pub use self::sealing::Start;
 use crate::{
     error::Fault,
     protocol::{Implementation, LoggingLevel, Question, Raw, json},
+pub use self::rehearsal::Rehearsal;
     router::{Failure, Handler, Offers, Reply},
     session::{
         CallId,

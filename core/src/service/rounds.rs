@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{Run, running::Kept};
 use crate::{
     error::Fault,
-    protocol::{Method, Question, Raw},
+    protocol::{Question, Raw},
     session::{
         CallId,
         asking::{Answers, AskId, Journal},
@@ -47,13 +47,13 @@ impl Rounds {
         call: CallId,
         kept: &Kept,
         questions: Vec<Question>,
-    ) -> Vec<(AskId, Method, Raw)> {
+    ) -> Vec<(AskId, Question)> {
         let mut waiting = HashMap::with_capacity(questions.len());
         let mut asks = Vec::with_capacity(questions.len());
         for question in questions {
             let ask = AskId(OWN | self.next);
             self.next += 1;
-            asks.push((ask, question.method, question.params.clone()));
+            asks.push((ask, question.clone()));
             waiting.insert(ask, question);
         }
         let run = Run {

@@ -4,7 +4,10 @@ use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
-use super::state::{self, Binding, KeyRing, Opened, Refused, RoundId};
+use super::{
+    rehearsal::Rehearsal,
+    state::{self, Binding, KeyRing, Opened, Refused, RoundId},
+};
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 
 /// The circumstances under which a service starts: what sans-IO code can't find out by itself.
@@ -15,6 +18,8 @@ pub struct Start {
     pub unix: u64,
     /// Random, and secret.
     pub seed: [u8; 32],
+    /// It serves a test.
+    pub rehearsal: Option<Rehearsal>,
 }
 
 /// Seals and opens what clients carry between the rounds of a call.
@@ -28,7 +33,8 @@ pub(super) struct Sealing {
 impl Sealing {
     /// Without keys of the user's, states are good for this process only.
     pub(super) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
-        let own = derive(&start.seed, "state key", 0);
+        let seed = start.rehearsal.map_or(start.seed, |it| it.state_key);
+        let own = derive(&seed, "state key", 0);
         let keys = match keys {
             [] => KeyRing::new([own]),
             keys => KeyRing::new(keys),

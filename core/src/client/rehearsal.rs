@@ -1,0 +1,184 @@
+//! For tests that users write: a client in memory that answers the server's questions from a list.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Answerer, BoxFuture, Client, ClientBuilder, Question, Target};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{ElicitAction, Method, Raw, Revision, json as raw_json},
+    server::Server,
+    service,
+    transport::memory,
+};
+
+/// A client of a server in this process, still to be connected.
+///
+/// ```
+/// use gudgeon::{Context, Revision, Server, ToolError, client::Rehearsal};
+///
+/// async fn remove(ctx: Context) -> Result<&'static str, ToolError> {
+///     Ok(if ctx.elicit::<bool>("Delete it?").await? { "gone" } else { "kept" })
+/// }
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), gudgeon::error::Error> {
+/// let server = Server::new("shelf").tool("remove", remove);
+/// for era in [Revision::V2025_11_25, Revision::V2026_07_28] {
+///     let client = Rehearsal::of(&server).era(era).answer("Delete it?", false).replay().connect().await?;
+///     assert_eq!(client.call_tool("remove", ()).await?.text(), "kept");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing happens before it is connected"]
+pub struct Rehearsal<'a> {
+    server: &'a Server,
+    era: Option<Revision>,
+    replays: bool,
+    answers: BTreeMap<String, Value>,
+}
+
+impl<'a> Rehearsal<'a> {
+    pub fn of(server: &'a Server) -> Self {
+        Self { server, era: None, replays: false, answers: BTreeMap::new() }
+    }
+
+    /// The one revision that is spoken. Default: the newest that the server speaks.
+    pub fn era(mut self, revision: Revision) -> Self {
+        self.era = Some(revision);
+        self
+    }
+
+    /// What is answered to a question, by its key or its message: the form's fields as an object, the value itself where
+    /// the form has just one, a text for the model, a list of URIs for the roots (which are asked for as `roots`).
+    ///
+    /// # Panics
+    /// When the answer can't be written as JSON.
+    pub fn answer(mut self, question: impl Into<String>, answer: impl Serialize) -> Self {
+        let answer = serde_json::to_value(answer).expect("an answer is JSON");
+        self.answers.insert(question.into(), answer);
+        self
+    }
+
+    /// The user declines this question.
+    pub fn decline(self, question: impl Into<String>) -> Self {
+        self.answer(question, ElicitAction::Decline)
+    }
+
+    /// Throws the waiting handlers away between rounds: each runs again from its top with every answer. Where questions
+    /// are requests of their own (before 2026-07-28) there are no rounds, and nothing is replayed.
+    pub fn replay(mut self) -> Self {
+        self.replays = true;
+        self
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// When the server does not speak the revision.
+    pub async fn connect(self) -> Result<Client, Error> {
+        self.into_builder().connect().await
+    }
+
+    /// The client's other options, before it connects.
+    pub fn into_builder(self) -> ClientBuilder {
+        let (ours, theirs) = memory::pair();
+        let (input, output) = theirs.into_halves();
+        let rehearsal =
+            service::Rehearsal { replays: self.replays, ..service::Rehearsal::default() };
+        let serving = self.server.rehearse(rehearsal, input, output);
+        let mut builder = Client::builder(Target::Served(ours, Box::pin(serving)));
+        if let Some(era) = self.era {
+            builder = builder.revision(era);
+        }
+        if self.answers.is_empty() {
+            return builder;
+        }
+        let answers = Arc::new(self.answers);
+        let answerer: Answerer = Arc::new(move |question| -> BoxFuture<Result<Raw, Error>> {
+            let answers = Arc::clone(&answers);
+            Box::pin(async move { answer(&answers, &question) })
+        });
+        builder
+            .on_elicit_raw(Arc::clone(&answerer))
+            .on_sample_raw(Arc::clone(&answerer))
+            .on_roots_raw(answerer)
+    }
+}
+
+impl fmt::Debug for Rehearsal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rehearsal").field("era", &self.era).finish_non_exhaustive()
+    }
+}
+
+fn answer(answers: &BTreeMap<String, Value>, question: &Question) -> Result<Raw, Error> {
+    let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
+    let messages = messages(question.method, &params);
+    let mut names = question.key.as_deref().into_iter().chain(messages.iter().copied());
+    let Some(answer) = names.find_map(|it| answers.get(it)) else {
+        let known: Vec<_> = answers.keys().map(|it| format!("{it:?}")).collect();
+        let asked = question.key.as_ref().map(|it| format!(" (key {it:?})")).unwrap_or_default();
+        let problem = format!(
+            "there is no answer for {:?}{asked}: there are answers to {}",
+            messages.first().copied().unwrap_or_default(),
+            known.join(", ")
+        );
+        return Err(Error::new(ErrorKind::Misuse, problem));
+    };
+    let result = match question.method {
+        Method::Elicit => elicited(&params, answer),
+        Method::CreateMessage => sampled(answer),
+        _ => rooted(answer),
+    };
+    Ok(raw_json::to_raw(&result))
+}
+
+/// What a question may be answered by beside its key.
+fn messages(method: Method, params: &Value) -> Vec<&str> {
+    match method {
+        Method::Elicit => params["message"].as_str().into_iter().collect(),
+        Method::CreateMessage => {
+            let said = params["messages"].as_array().into_iter().flatten().rev();
+            said.filter_map(|it| it["content"]["text"].as_str()).collect()
+        }
+        _ => vec!["roots"],
+    }
+}
+
+fn elicited(params: &Value, answer: &Value) -> Value {
+    if answer == "decline" {
+        return json!({"action": "decline"});
+    }
+    if params["mode"] == "url" {
+        let action = if *answer == Value::Bool(false) { "decline" } else { "accept" };
+        return json!({ "action": action });
+    }
+    let fields = params["requestedSchema"]["properties"].as_object();
+    let mut names = fields.into_iter().flat_map(|it| it.keys());
+    match (answer.is_object(), names.next(), names.next()) {
+        (false, Some(only), None) => json!({"action": "accept", "content": {only: answer}}),
+        _ => json!({"action": "accept", "content": answer}),
+    }
+}
+
+fn sampled(answer: &Value) -> Value {
+    match answer {
+        Value::String(text) => json!({
+            "role": "assistant", "model": "unknown", "stopReason": "endTurn",
+            "content": {"type": "text", "text": text},
+        }),
+        whole => whole.clone(),
+    }
+}
+
+fn rooted(answer: &Value) -> Value {
+    let roots = answer.as_array().into_iter().flatten().map(|it| match it {
+        Value::String(uri) => json!({ "uri": uri }),
+        root => root.clone(),
+    });
+    json!({ "roots": roots.collect::<Vec<_>>() })
+}

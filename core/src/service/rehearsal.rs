@@ -1,0 +1,31 @@
+//! What a service does otherwise for a test.
+
+use crate::{
+    protocol::{Question, Raw, json, meta},
+    router::RoundLimits,
+};
+
+/// How a test's service differs from one that is served to users.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rehearsal {
+    /// No handler is parked: each is run from its top when its answers come, as after a restart.
+    pub replays: bool,
+    /// States are sealed with this where the server has no keys: another service with the same opens them.
+    pub state_key: [u8; 32],
+}
+
+impl Rehearsal {
+    pub(super) fn limits(self, limits: RoundLimits) -> RoundLimits {
+        let park_limit = if self.replays { 0 } else { limits.park_limit };
+        RoundLimits { park_limit, ..limits }
+    }
+
+    /// A question that goes out as a request tells its key, by which tests answer it.
+    pub(super) fn named(question: Question) -> Question {
+        let Question { key, method, params } = question;
+        let mut named = json::ObjectWriter::with_capacity(params.get().len() + key.len() + 32);
+        let meta: Raw = json::to_raw(&serde_json::json!({ meta::QUESTION_KEY: key }));
+        named.splice(params.get()).raw("_meta", meta.get());
+        Question { params: json::raw(named.finish()), key, method }
+    }
+}
