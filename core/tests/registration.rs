@@ -2,13 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gudgeon::{
-    protocol::{
-        CacheHint, Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json,
+    protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
+    router::{
+        Handler, Offers, PromptOffer, RoundLimits, ServerFacts, Sight, TemplateOffer, ToolOffer,
     },
-    router::{Handler, Offers, PromptOffer, RoundLimits, ServerFacts, TemplateOffer, ToolOffer},
+    service::{Input, Output, Service},
 };
 use serde_json::json;
 
@@ -105,7 +109,9 @@ fn uris_templates_and_completions_are_checked() {
     assert!(refusal(offers.add_completion("greet", "age", handler())).contains("it has name"));
     assert!(refusal(offers.add_completion("nope", "x", handler())).contains("register it first"));
     assert!(refusal(offers.add_method("a b", handler())).contains("acme/reindex"));
-    assert!(refusal(offers.add_method("tools/call", handler())).contains("served already"));
+    offers.add_method("tools/call", handler()).unwrap();
+    assert!(refusal(offers.add_method("tools/call", handler())).contains("already registered"));
+    assert!(refusal(offers.add_method("initialize", handler())).contains("middleware"));
     assert!(
         refusal(offers.add_notification("notifications/cancelled", handler()))
             .contains("served already")
@@ -119,21 +125,74 @@ fn pages_follow_one_another_while_others_come_and_go() {
     for name in ["a", "b", "c", "d", "e"] {
         offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
     }
-    let page = |offers: &Offers, cursor: Option<&str>| {
-        let page = offers.tools.page(cursor, 2, CacheHint::default()).unwrap();
-        (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next_cursor)
+    let page = |offers: &Offers, after: Option<u64>| {
+        let page = offers.tools.page(after, 2, &Sight::everything());
+        (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
     };
-    let (first, cursor) = page(&offers, None);
+    let (first, after) = page(&offers, None);
     assert_eq!(first, ["a", "b"]);
     offers.tools.remove("b").unwrap();
     offers.tools.remove("c").unwrap();
     offers.tools.add(ToolOffer::new(tool("f"), handler()).unwrap(), true).unwrap();
-    let (second, cursor) = page(&offers, cursor.as_deref());
+    let (second, after) = page(&offers, after);
     assert_eq!(second, ["d", "e"]);
-    let (third, end) = page(&offers, cursor.as_deref());
+    let (third, end) = page(&offers, after);
     assert_eq!((third, end), (vec!["f".to_owned()], None));
-    for garbage in ["", "garbage", "dG9vbDo5OQ", "cHJvbXB0OjA"] {
-        assert!(offers.tools.page(Some(garbage), 2, CacheHint::default()).is_err(), "{garbage}");
+    assert!(offers.tools.has_place(5) && !offers.tools.has_place(6));
+}
+
+#[test]
+fn a_page_is_made_once_and_anew_after_every_change() {
+    let mut offers = offers();
+    for name in ["a", "b", "c"] {
+        offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
+    }
+    let page = |offers: &Offers, after, size| offers.tools.page(after, size, &Sight::everything());
+    let first = page(&offers, None, 2);
+    assert!(Arc::ptr_eq(&first.spellings, &page(&offers, None, 2).spellings));
+    assert!(Arc::ptr_eq(&first.spellings, &page(&offers.clone(), None, 2).spellings));
+    assert!(!Arc::ptr_eq(&first.spellings, &page(&offers, Some(1), 2).spellings));
+    assert_eq!(page(&offers, None, 1).items.len(), 1, "another size is another page");
+    let changes: [fn(&mut Offers); 4] = [
+        |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
+        |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
+        |it| it.tools.remove("c").unwrap(),
+        |it| drop(it.tools.add(ToolOffer::new(tool("d"), handler()).unwrap(), true).unwrap()),
+    ];
+    let mut titles = Vec::new();
+    for change in changes {
+        let before = page(&offers, None, 2);
+        change(&mut offers);
+        let after = page(&offers, None, 2);
+        assert!(!Arc::ptr_eq(&before.spellings, &after.spellings));
+        titles.push(after.items.iter().map(|it| it.name.clone()).collect::<String>());
+    }
+    assert_eq!(titles, ["ab", "bc", "b", "bd"]);
+}
+
+#[test]
+fn a_completion_goes_with_what_it_completes() {
+    let mut offers = offers();
+    let mut greet = Prompt::new("greet");
+    greet.arguments = Some(vec![PromptArgument::new("name")]);
+    let offer = PromptOffer::new(greet, handler()).unwrap();
+    for _ in 0..2 {
+        offers.prompts.add(offer.clone(), true).unwrap();
+        offers.add_completion("greet", "name", handler()).unwrap();
+        assert!(capabilities(&offers).contains("completions"));
+        offers.prompts.remove("greet").unwrap();
+        assert!(!capabilities(&offers).contains("completions"));
+    }
+}
+
+/// What the server declares.
+fn capabilities(offers: &Offers) -> String {
+    let now = Instant::now();
+    let mut service = Service::new(Arc::new(offers.clone()), &gudgeon::testing::start(now));
+    service.handle(now, Input::Frame(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#));
+    match service.poll() {
+        Some(Output::Send(frame)) => String::from_utf8(frame).unwrap(),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -146,10 +205,12 @@ fn offers_change_by_name_and_by_tag() {
         offers.tools.add(offer, true).unwrap();
     }
     let before = offers.clone();
-    offers.tools.set_enabled(&["b".into()], &["x".into()], false).unwrap();
+    assert!(offers.tools.set_enabled(&["b".into()], &["x".into()], false).unwrap());
+    let again = offers.tools.set_enabled(&["b".into()], &["x".into()], false);
+    assert!(!again.unwrap(), "that changes nothing");
     assert_eq!(offers.tools.iter().count(), 0);
     assert_eq!(before.tools.iter().count(), 3, "who held the old offers still sees them");
-    offers.tools.set_enabled(&[], &["x".into()], true).unwrap();
+    assert!(offers.tools.set_enabled(&[], &["x".into()], true).unwrap());
     assert!(offers.tools.get("a").is_some() && offers.tools.get("b").is_none());
     assert!(refusal(offers.tools.set_enabled(&["zzz".into()], &[], true)).contains("\"zzz\""));
     let changes = json!({"title": "A", "description": "first"});
@@ -160,4 +221,74 @@ fn offers_change_by_name_and_by_tag() {
     let gone = json!({"title": null});
     offers.tools.update("a", gone.as_object().unwrap()).unwrap();
     assert_eq!(offers.tools.get("a").unwrap().tool.title, None);
+}
+
+#[test]
+fn what_hosts_refuse_is_told_at_registration() {
+    let warnings = |name: &str, schema: serde_json::Value| {
+        let mut offers = offers();
+        let listed = Tool::new(name, json::raw(schema.to_string()));
+        offers.tools.add(ToolOffer::new(listed, handler()).unwrap(), true).unwrap()
+    };
+    let property = |schema: serde_json::Value| {
+        let defs = json!({"book": {"type": "object"}});
+        json!({"type": "object", "properties": {"shelf": {"type": "object", "properties": {"a": schema}}}, "$defs": defs})
+    };
+    let object = || json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let with = |key: &str, value: serde_json::Value| {
+        let mut schema = object();
+        schema[key] = value;
+        schema
+    };
+    let told = [
+        (warnings("admin.list", object()), "tool \"admin.list\": its name has a \".\""),
+        (warnings(&"x".repeat(65), object()), "longer than the 64 characters"),
+        (
+            warnings("t", with("$schema", json!("https://json-schema.org/draft/2020-12/schema"))),
+            "tool \"t\": its input schema has \"$schema\"",
+        ),
+        (
+            warnings("t", with("anyOf", json!([{"required": ["a"]}]))),
+            "has \"anyOf\" around all arguments",
+        ),
+        (
+            warnings(
+                "t",
+                json!({"type": "object", "properties": {"two words": {"type": "string"}}}),
+            ),
+            "its argument \"two words\" is no name",
+        ),
+        (warnings("t", property(json!({"$ref": "#/$defs/book"}))), "has \"$ref\" at shelf.a"),
+        (
+            warnings("t", property(json!({"type": "array"}))),
+            "an array without an \"items\" schema at shelf.a",
+        ),
+        (
+            warnings("t", property(json!({"type": "array", "prefixItems": [{"type": "string"}]}))),
+            "an array without an \"items\" schema at shelf.a",
+        ),
+        (
+            warnings("t", property(json!({"anyOf": [{"type": "string"}, {"type": "null"}]}))),
+            "\"anyOf\" with null at shelf.a",
+        ),
+    ];
+    for (texts, expected) in told {
+        assert_eq!(texts.len(), 1, "{expected}: {texts:?}");
+        assert!(texts[0].contains(expected), "{expected}: {texts:?}");
+    }
+    let twice =
+        json!({"type": "object", "properties": {"a": {"type": "array"}, "b": {"type": "array"}}});
+    assert_eq!(warnings("t", twice).len(), 1, "a problem is told once");
+    for fine in [
+        object(),
+        property(json!({"type": ["string", "null"]})),
+        property(json!({"type": "array", "items": {"type": "integer"}})),
+        property(
+            json!({"type": "object", "properties": {"$ref": {"type": "string"}, "anyOf": {"type": "string"}}}),
+        ),
+        property(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]})),
+        property(json!({"enum": [{"$ref": "no schema"}], "default": {"$schema": "none either"}})),
+    ] {
+        assert_eq!(warnings("read-only_tool", fine), Vec::<String>::new());
+    }
 }

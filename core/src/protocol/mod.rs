@@ -19,6 +19,7 @@ mod logging;
 pub mod meta;
 mod method;
 mod page;
+mod principal;
 mod prompt;
 mod request;
 mod resource;
@@ -65,6 +66,7 @@ pub use logging::{LoggingLevel, LoggingMessageNotificationParams, SetLevelReques
 pub use meta::Meta;
 pub use method::{Method, MethodKind, MethodName, Sender};
 pub use page::{CacheScope, PaginatedRequestParams};
+pub use principal::Principal;
 pub use prompt::{
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument,
     PromptMessage,
@@ -76,7 +78,9 @@ pub use resource::{
     ResourceUpdatedNotificationParams, SubscribeRequestParams, TextResourceContents,
     UnsubscribeRequestParams,
 };
-pub use response::{CacheHint, Listing, Response, ServerDescription, Structured, ToolOutcome};
+pub use response::{
+    CacheHint, Listing, Response, ServerDescription, Spellings, Structured, ToolOutcome,
+};
 pub use revision::{Era, Revision};
 pub use roots::{ListRootsResult, Root};
 pub use sampling::{

@@ -1,9 +1,10 @@
 //! What a server answers, revision-neutral.
 
 use super::{
-    Implementation, Prompt, Question, Raw, Resource, ResourceTemplate, ServerCapabilities, Tool,
+    Implementation, Prompt, Question, Raw, Resource, ResourceTemplate, Revision,
+    ServerCapabilities, Tool,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The answer to a request, not yet spelled for any revision.
 #[derive(Clone, Debug)]
@@ -51,6 +52,24 @@ pub enum Response {
     Raw(Raw),
 }
 
+impl<T> Listing<T> {
+    /// Everything there is, as one page that nobody need keep.
+    pub fn whole(items: impl IntoIterator<Item = Arc<T>>) -> Self {
+        Self {
+            items: items.into_iter().collect(),
+            spellings: Arc::default(),
+            next_cursor: None,
+            cache: CacheHint::default(),
+        }
+    }
+}
+
+impl Spellings {
+    pub fn get_or_make(&self, revision: Revision, make: impl FnOnce() -> String) -> &str {
+        self.0[revision as usize].get_or_init(|| make().into())
+    }
+}
+
 /// Who the server is and what it can do.
 #[derive(Clone, Debug)]
 pub struct ServerDescription {
@@ -58,17 +77,23 @@ pub struct ServerDescription {
     pub capabilities: ServerCapabilities,
     pub instructions: Option<String>,
     /// Newest first.
-    pub revisions: Vec<super::Revision>,
+    pub revisions: Vec<Revision>,
     pub cache: CacheHint,
 }
 
 /// One page of a list.
 #[derive(Clone, Debug)]
 pub struct Listing<T> {
-    pub items: Vec<Arc<T>>,
+    pub items: Arc<[Arc<T>]>,
+    /// The items as text, where that was made before.
+    pub spellings: Arc<Spellings>,
     pub next_cursor: Option<String>,
     pub cache: CacheHint,
 }
+
+/// One list's items as JSON text, by revision: made when first asked for, then shared.
+#[derive(Debug, Default)]
+pub struct Spellings([OnceLock<Box<str>>; Revision::ALL.len()]);
 
 /// How long, and by whom, a result may be kept.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

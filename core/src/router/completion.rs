@@ -1,7 +1,9 @@
 //! Completion of prompt arguments and template variables.
 
+use std::collections::BTreeMap;
+
 use super::{
-    Offers,
+    Handler, Offers, PromptOffer, Sight, TemplateOffer,
     handler::{Failure, Reply, bad_result},
 };
 use crate::{
@@ -12,25 +14,58 @@ use crate::{
 /// At most so many values are sent (Completion, "Completion Results").
 const MAX_VALUES: usize = 100;
 
+/// What completes the arguments of one offer, by their names.
+pub(super) type Completions = BTreeMap<Box<str>, Handler>;
+
 /// Whose argument a registration means: a prompt's by its name, a template's by its URI.
-pub(super) fn target(
-    offers: &Offers,
+pub(super) fn add(
+    offers: &mut Offers,
     target: &str,
     argument: &str,
-) -> Result<CompletionTarget, Error> {
+    handler: Handler,
+) -> Result<(), Error> {
     if let Some(prompt) = offers.prompts.find(target) {
         let names: Vec<_> =
             prompt.prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
         check_argument(target, argument, &names)?;
-        return Ok(CompletionTarget::Prompt(target.to_owned()));
+        let complete =
+            |it: &mut PromptOffer| insert(&mut it.completions, target, argument, handler);
+        return offers.prompts.amend(target, complete);
     }
     if let Some(template) = offers.templates.find(target) {
         check_argument(target, argument, &template.variables())?;
-        return Ok(CompletionTarget::Resource(target.to_owned()));
+        let complete =
+            |it: &mut TemplateOffer| insert(&mut it.completions, target, argument, handler);
+        return offers.templates.amend(target, complete);
     }
     Err(Error::misuse(format!(
         "nothing to complete: no prompt and no resource template is called {target:?}; register it first"
     )))
+}
+
+/// Whether anything is completed.
+pub(super) fn any(offers: &Offers) -> bool {
+    offers.prompts.all().any(|(it, _)| !it.completions.is_empty())
+        || offers.templates.all().any(|(it, _)| !it.completions.is_empty())
+}
+
+/// Who completes an argument of something that somebody sees. `Err`: there is no such thing.
+pub(super) fn find<'a>(
+    offers: &'a Offers,
+    target: &CompletionTarget,
+    argument: &str,
+    sight: &Sight,
+) -> Result<Option<&'a Handler>, ()> {
+    match target {
+        CompletionTarget::Prompt(name) => {
+            let prompt = offers.prompts.seen(name, sight).ok_or(())?;
+            Ok(prompt.completions.get(argument))
+        }
+        CompletionTarget::Resource(uri) => match offers.templates.seen(uri, sight) {
+            Some(template) => Ok(template.completions.get(argument)),
+            None => offers.resources.seen(uri, sight).map(|_| None).ok_or(()),
+        },
+    }
 }
 
 /// A list of texts, or the whole result.
@@ -70,6 +105,18 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
         total: completion.total,
         has_more: completion.has_more,
     })
+}
+
+fn insert(
+    completions: &mut Completions,
+    target: &str,
+    argument: &str,
+    handler: Handler,
+) -> Result<(), Error> {
+    match completions.insert(argument.into(), handler) {
+        None => Ok(()),
+        Some(_) => Err(Error::misuse(format!("{target:?} already completes {argument:?}"))),
+    }
 }
 
 fn check_argument(target: &str, argument: &str, names: &[String]) -> Result<(), Error> {

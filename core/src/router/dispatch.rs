@@ -5,12 +5,15 @@ use std::{sync::Arc, time::Duration};
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::{Finish, Handler, Offers, Registry, registry::Offer, resource};
+use super::{
+    Concluded, Finish, Handler, Offers, Page, Passage, Prepared, Registry, Sight, completion,
+    middleware, registry::Offer, resource,
+};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
-        CompleteRequest, CompletionTarget, Listing, Method, Raw, Request, Response,
-        SubscriptionFilter,
+        CacheHint, CompleteRequest, CompletionTarget, Listing, Method, MethodName, Raw, Request,
+        Response, SubscriptionFilter,
     },
     schema::Checked,
     wire,
@@ -33,10 +36,61 @@ pub struct Job {
     pub input: String,
     pub finish: Finish,
     pub timeout: Option<Duration>,
+    /// Middleware is to be run around the handler.
+    pub passage: Option<Box<Passage>>,
 }
 
-/// Answers a request, or finds who does. `headers` are the HTTP request's, where they must agree with the arguments.
-pub fn dispatch(offers: &Offers, request: Request, headers: Option<&HeaderMap>) -> Dispatch {
+impl Job {
+    pub(super) fn new(handler: Handler, input: String, finish: Finish) -> Self {
+        Self { handler, input, finish, timeout: None, passage: None }
+    }
+}
+
+/// Whom an answer is for.
+#[derive(Clone, Copy)]
+pub struct Seeing<'a> {
+    /// Which offers there are for it.
+    pub sight: &'a Sight,
+    /// The HTTP request's, where they must agree with the arguments.
+    pub headers: Option<&'a HeaderMap>,
+    pub cursors: &'a dyn Cursors,
+}
+
+/// Makes cursors of places in lists: nobody else can, and one of another list is none.
+pub trait Cursors {
+    /// For the page that begins after this entry.
+    fn seal(&self, list: &str, after: u64) -> String;
+    /// `None`: it was not made here.
+    fn open(&self, list: &str, cursor: &str) -> Option<u64>;
+}
+
+/// Answers a request, or finds who does.
+pub fn dispatch(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
+    let wanting = offers.middleware.as_ref().filter(|it| it.wants(&request.method()));
+    let Some(middleware) = wanting else { return answer(offers, request, seeing) };
+    let seen = request.clone();
+    let concluded = match answer(offers, request, seeing) {
+        Dispatch::Run(mut job) => {
+            // Middleware must see every read, so none is answered from what was kept.
+            if let Finish::Resource { keep, .. } = &mut job.finish {
+                *keep = None;
+            }
+            if middleware.wraps_handlers {
+                job.passage = Some(Box::new(Passage::new(middleware, &seen, job.finish.clone())));
+            }
+            return Dispatch::Run(job);
+        }
+        Dispatch::Answer(answer) => Concluded::Answer(answer),
+        Dispatch::Listen(filter) => Concluded::Listen(filter),
+    };
+    Dispatch::Run(middleware.prepared(&seen, Arc::new(offers.describe()), concluded))
+}
+
+fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
+    let sight = seeing.sight;
+    if let Some(job) = replaced(offers, &request) {
+        return Dispatch::Run(job);
+    }
     let answer = match request {
         Request::Initialize(_) | Request::Discover => {
             Ok(Response::Description(Arc::new(offers.describe())))
@@ -45,40 +99,42 @@ pub fn dispatch(offers: &Offers, request: Request, headers: Option<&HeaderMap>) 
             Ok(Response::Empty)
         }
         Request::ListTools { cursor } => {
-            page(offers, &offers.tools, Method::ListTools, cursor.as_deref()).map(Response::Tools)
+            list(offers, &offers.tools, Method::ListTools, cursor.as_deref(), seeing)
+                .map(Response::Tools)
         }
         Request::ListPrompts { cursor } => {
-            page(offers, &offers.prompts, Method::ListPrompts, cursor.as_deref())
+            list(offers, &offers.prompts, Method::ListPrompts, cursor.as_deref(), seeing)
                 .map(Response::Prompts)
         }
         Request::ListResources { cursor } => {
-            resources(offers, &offers.resources, Method::ListResources, cursor.as_deref())
+            list(offers, &offers.resources, Method::ListResources, cursor.as_deref(), seeing)
                 .map(Response::Resources)
         }
         Request::ListResourceTemplates { cursor } => {
-            resources(offers, &offers.templates, Method::ListResourceTemplates, cursor.as_deref())
+            let method = Method::ListResourceTemplates;
+            list(offers, &offers.templates, method, cursor.as_deref(), seeing)
                 .map(Response::ResourceTemplates)
         }
-        Request::ListWhole { list } => Ok(whole(offers, list)),
+        Request::ListWhole { list } => Ok(whole(offers, list, sight)),
         Request::CallTool { name, arguments, .. } => {
-            return run(call_tool(offers, &name, arguments.as_ref(), headers));
+            return run(call_tool(offers, &name, arguments.as_ref(), seeing));
         }
         Request::ReadResource { uri, variables, .. } => {
-            let uri = resource::filled(offers, uri, variables.as_ref());
-            return run(uri.and_then(|uri| read_resource(offers, uri)));
+            let uri = resource::filled(offers, uri, variables.as_ref(), sight);
+            return run(uri.and_then(|uri| find_resource(offers, uri, sight)));
         }
         Request::GetPrompt { name, arguments, .. } => {
-            return run(get_prompt(offers, &name, arguments));
+            return run(get_prompt(offers, &name, arguments, sight));
         }
-        Request::Complete(request) => return complete(offers, request),
-        Request::Subscribe { uri } => match offers.has_resource(&uri) {
+        Request::Complete(request) => return complete(offers, request, sight),
+        Request::Subscribe { uri } => match offers.has_resource(&uri, sight) {
             true => Ok(Response::Empty),
             false => Err(resource::not_found(&uri, None)),
         },
         Request::Listen { notifications } => {
-            return Dispatch::Listen(offers.honoured(notifications));
+            return Dispatch::Listen(offers.honoured(notifications, sight));
         }
-        Request::Other { method, params } => return run(other(offers, method.as_str(), params)),
+        Request::Other { method, params } => return run(other(offers, &method, params)),
     };
     Dispatch::Answer(answer)
 }
@@ -87,56 +143,69 @@ fn run(job: Result<Job, Fault>) -> Dispatch {
     job.map_or_else(|fault| Dispatch::Answer(Err(fault)), Dispatch::Run)
 }
 
-/// A server without tools has no `tools/list` either: it did not declare the capability.
-fn page<T: Offer>(
+/// A server without tools has no `tools/list` either: it did not declare the capability. Resources and templates are one.
+fn list<T: Offer>(
     offers: &Offers,
     registry: &Registry<T>,
     method: Method,
     cursor: Option<&str>,
+    seeing: Seeing<'_>,
 ) -> Result<Listing<T::Listed>, Fault> {
-    match registry.is_empty() {
-        true => Err(Fault::unknown_method(method.as_str())),
-        false => registry.page(cursor, offers.server.page_size, offers.list_hint()),
+    let is_declared = match method {
+        Method::ListResources | Method::ListResourceTemplates => {
+            !offers.resources.is_empty() || !offers.templates.is_empty()
+        }
+        _ => !registry.is_empty(),
+    };
+    if !is_declared {
+        return Err(Fault::unknown_method(method.as_str()));
     }
-}
-
-/// Resources and templates are one capability.
-fn resources<T: Offer>(
-    offers: &Offers,
-    registry: &Registry<T>,
-    method: Method,
-    cursor: Option<&str>,
-) -> Result<Listing<T::Listed>, Fault> {
-    match offers.resources.is_empty() && offers.templates.is_empty() {
-        true => Err(Fault::unknown_method(method.as_str())),
-        false => registry.page(cursor, offers.server.page_size, offers.list_hint()),
-    }
+    let after = match cursor {
+        None => None,
+        Some(cursor) => {
+            let place = seeing.cursors.open(registry.kind(), cursor);
+            let place = place.filter(|it| registry.has_place(*it));
+            Some(place.ok_or_else(|| Fault::invalid_params("invalid cursor"))?)
+        }
+    };
+    let Page { items, spellings, next } =
+        registry.page(after, offers.server.page_size, seeing.sight);
+    let next_cursor = next.map(|it| seeing.cursors.seal(registry.kind(), it));
+    let cache = CacheHint { private: registry.is_guarded(), ..offers.list_hint() };
+    Ok(Listing { items, spellings, next_cursor, cache })
 }
 
 /// Everything of one list, for whoever does not turn pages.
-fn whole(offers: &Offers, list: Method) -> Response {
+fn whole(offers: &Offers, list: Method, sight: &Sight) -> Response {
     match list {
-        Method::ListTools => Response::Tools(offers.tools.whole()),
-        Method::ListPrompts => Response::Prompts(offers.prompts.whole()),
+        Method::ListTools => Response::Tools(Listing::whole(listed(&offers.tools, sight))),
+        Method::ListPrompts => Response::Prompts(Listing::whole(listed(&offers.prompts, sight))),
         _ => Response::AllResources {
-            resources: offers.resources.whole().items,
-            templates: offers.templates.whole().items,
+            resources: listed(&offers.resources, sight).collect(),
+            templates: listed(&offers.templates, sight).collect(),
         },
     }
+}
+
+fn listed<'a, T: Offer>(
+    registry: &'a Registry<T>,
+    sight: &'a Sight,
+) -> impl Iterator<Item = Arc<T::Listed>> {
+    registry.visible(sight).map(|it| Arc::clone(it.listed()))
 }
 
 fn call_tool(
     offers: &Offers,
     name: &str,
     arguments: Option<&Raw>,
-    headers: Option<&HeaderMap>,
+    seeing: Seeing<'_>,
 ) -> Result<Job, Fault> {
     let offer = offers
         .tools
-        .get(name)
+        .seen(name, seeing.sight)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
-    if let Some(headers) = headers {
+    if let Some(headers) = seeing.headers {
         wire::check_params(headers, &offer.mirrored, given)?;
     }
     let input = match offer.input.check_arguments(given) {
@@ -147,95 +216,87 @@ fn call_tool(
             return Err(Fault::new(FaultKind::InvalidArguments, message));
         }
     };
-    Ok(Job {
-        handler: Arc::clone(&offer.handler),
-        input,
-        timeout: offer.timeout,
-        finish: Finish::Tool(Arc::clone(offer)),
-    })
+    let finish = Finish::Tool(Arc::clone(offer));
+    Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
 }
 
-fn read_resource(offers: &Offers, uri: String) -> Result<Job, Fault> {
-    if let Some(offer) = offers.resources.get(&uri) {
-        return Ok(Job {
-            handler: Arc::clone(&offer.handler),
-            input: "{}".into(),
-            timeout: offer.timeout,
-            finish: Finish::Resource {
-                uri,
-                mime_type: offer.resource.mime_type.clone(),
-                cache: offer.cache,
-            },
-        });
+/// What reads this URI.
+pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job, Fault> {
+    if let Some(offer) = offers.resources.seen(&uri, sight) {
+        let mime_type = offer.resource.mime_type.clone();
+        let cache = for_some(offer.cache, &**offer);
+        let finish = Finish::Resource { uri, mime_type, cache, keep: offer.keep };
+        let job = Job::new(Arc::clone(&offer.handler), "{}".into(), finish);
+        return Ok(Job { timeout: offer.timeout, ..job });
     }
-    let found =
-        offers.templates.iter().find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
+    let mut templates = offers.templates.visible(sight);
+    let found = templates.find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
     let Some((offer, variables)) = found else { return Err(resource::not_found(&uri, None)) };
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
-    Ok(Job {
-        handler: Arc::clone(&offer.handler),
-        input: Value::Object(variables).to_string(),
-        timeout: offer.timeout,
-        finish: Finish::Resource {
-            uri,
-            mime_type: offer.template.mime_type.clone(),
-            cache: offer.cache,
-        },
-    })
+    let mime_type = offer.template.mime_type.clone();
+    let cache = for_some(offer.cache, &**offer);
+    let finish = Finish::Resource { uri, mime_type, cache, keep: offer.keep };
+    let input = Value::Object(variables).to_string();
+    Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
 }
 
-fn get_prompt(offers: &Offers, name: &str, arguments: Vec<(String, String)>) -> Result<Job, Fault> {
+/// What not everybody sees must not come to everybody out of a cache on the way.
+fn for_some(cache: CacheHint, offer: &impl Offer) -> CacheHint {
+    CacheHint { private: cache.private || offer.visible().is_some(), ..cache }
+}
+
+fn get_prompt(
+    offers: &Offers,
+    name: &str,
+    arguments: Vec<(String, String)>,
+    sight: &Sight,
+) -> Result<Job, Fault> {
     let offer = offers
         .prompts
-        .get(name)
+        .seen(name, sight)
         .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
     offer.check(&arguments)?;
-    Ok(Job {
-        handler: Arc::clone(&offer.handler),
-        input: object(arguments).to_string(),
-        timeout: offer.timeout,
-        finish: Finish::Prompt(Arc::clone(offer)),
-    })
+    let (input, finish) = (object(arguments).to_string(), Finish::Prompt(Arc::clone(offer)));
+    Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
 }
 
 /// A target that exists and has no completion for the argument has nothing to suggest.
-fn complete(offers: &Offers, request: CompleteRequest) -> Dispatch {
-    let exists = match &request.target {
-        CompletionTarget::Prompt(name) => offers.prompts.get(name).is_some(),
-        CompletionTarget::Resource(uri) => {
-            offers.templates.get(uri).is_some() || offers.resources.get(uri).is_some()
-        }
-    };
-    if !exists {
+fn complete(offers: &Offers, request: CompleteRequest, sight: &Sight) -> Dispatch {
+    let Ok(found) = completion::find(offers, &request.target, &request.argument, sight) else {
         let (CompletionTarget::Prompt(name) | CompletionTarget::Resource(name)) = request.target;
         return Dispatch::Answer(Err(Fault::invalid_params(format!(
             "nothing to complete: {name} is not offered"
         ))));
-    }
-    match offers.completion(&request.target, &request.argument) {
+    };
+    match found {
         None => Dispatch::Answer(Ok(Response::Completion {
             values: Vec::new(),
             total: None,
             has_more: false,
         })),
-        Some(found) => Dispatch::Run(Job {
-            handler: Arc::clone(found),
-            input: json!({ "value": request.value, "arguments": object(request.given) })
-                .to_string(),
-            timeout: None,
-            finish: Finish::Completion,
-        }),
+        Some(found) => {
+            let input = json!({ "value": request.value, "arguments": object(request.given) });
+            let handler = Arc::clone(found);
+            Dispatch::Run(Job::new(handler, input.to_string(), Finish::Completion))
+        }
     }
 }
 
-fn other(offers: &Offers, method: &str, params: Raw) -> Result<Job, Fault> {
-    let found = offers.method(method).ok_or_else(|| Fault::unknown_method(method))?;
-    Ok(Job {
-        handler: Arc::clone(found),
-        input: String::from(Box::<str>::from(params)),
-        timeout: None,
-        finish: Finish::Method,
-    })
+/// A vendor's method.
+fn other(offers: &Offers, method: &MethodName, params: Raw) -> Result<Job, Fault> {
+    let found =
+        offers.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
+    Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), Finish::Method))
+}
+
+/// A method of the specification that a handler answers in the router's place.
+fn replaced(offers: &Offers, request: &Request) -> Option<Job> {
+    let name = request.method();
+    let MethodName::Standard(_) = name else { return None };
+    let handler = offers.method(name.as_str())?;
+    let params = middleware::params(request);
+    let prepared = Prepared::replaced(name, &params, Arc::new(offers.describe()));
+    Some(Job::new(Arc::clone(handler), params, Finish::Prepared(Arc::new(prepared))))
 }
 
 fn object(members: Vec<(String, String)>) -> Value {

@@ -1,6 +1,6 @@
 //! The seam to handlers: what they are given, what they answer, how they fail, and what that makes of the request.
 
-use std::{any::Any, sync::Arc};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
@@ -75,7 +75,13 @@ pub enum Failure {
 #[derive(Clone, Debug)]
 pub enum Finish {
     Tool(Arc<super::ToolOffer>),
-    Resource { uri: String, mime_type: Option<String>, cache: CacheHint },
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        cache: CacheHint,
+        /// How long the server itself keeps it.
+        keep: Option<Duration>,
+    },
     Prompt(Arc<super::PromptOffer>),
     Completion,
     Method,
@@ -119,7 +125,7 @@ impl Finish {
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
             Self::Tool(offer) => tool::outcome(Some(offer), reply).map(Response::Tool),
-            Self::Resource { uri, mime_type, cache } => {
+            Self::Resource { uri, mime_type, cache, .. } => {
                 resource::contents(uri, mime_type.as_deref(), *cache, reply)
             }
             Self::Prompt(_) => prompt::messages(reply),

@@ -3,29 +3,33 @@
 mod completion;
 mod dispatch;
 mod handler;
+mod lint;
 mod middleware;
+mod mount;
 mod names;
 mod prompt;
 mod registry;
 mod resource;
+mod sight;
 mod tool;
 pub mod uri_template;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 pub use self::{
-    dispatch::{Dispatch, Job, dispatch},
+    dispatch::{Cursors, Dispatch, Job, Seeing, dispatch, find_resource},
     handler::{Failure, Finish, Handler, Reply},
     middleware::{Concluded, Middleware, Passage, Prepared},
     prompt::PromptOffer,
-    registry::{Changes, Offer, Registry},
+    registry::{Changes, Offer, Page, Registry},
     resource::{ResourceOffer, TemplateOffer},
+    sight::{Doubts, Sight},
     tool::ToolOffer,
 };
 use crate::{
     error::Error,
     protocol::{
-        CacheHint, CompletionTarget, Dialect, Implementation, ListCapability, Method,
+        CacheHint, Dialect, Implementation, ListCapability, Method,
         ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
         json::raw,
     },
@@ -39,7 +43,7 @@ pub struct Offers {
     pub resources: Registry<ResourceOffer>,
     pub templates: Registry<TemplateOffer>,
     pub prompts: Registry<PromptOffer>,
-    completions: Arc<HashMap<(CompletionTarget, String), Handler>>,
+    judge: Option<Handler>,
     methods: Arc<HashMap<String, Handler>>,
     notifications: Arc<HashMap<String, Handler>>,
     middleware: Option<Arc<Middleware>>,
@@ -101,7 +105,7 @@ impl Offers {
             resources: Registry::new("resource"),
             templates: Registry::new("resource template"),
             prompts: Registry::new("prompt"),
-            completions: Arc::default(),
+            judge: None,
             methods: Arc::default(),
             notifications: Arc::default(),
             middleware: None,
@@ -117,12 +121,7 @@ impl Offers {
         argument: &str,
         handler: Handler,
     ) -> Result<(), Error> {
-        let key = completion::target(self, target, argument)?;
-        let completions = Arc::make_mut(&mut self.completions);
-        match completions.insert((key, argument.to_owned()), handler) {
-            None => Ok(()),
-            Some(_) => Err(Error::misuse(format!("{target:?} already completes {argument:?}"))),
-        }
+        completion::add(self, target, argument, handler)
     }
 
     /// Serves a request of a vendor's own, or one of the specification's in the router's place: the handler is then
@@ -170,19 +169,22 @@ impl Offers {
         self.methods.get(name)
     }
 
-    fn completion(&self, target: &CompletionTarget, argument: &str) -> Option<&Handler> {
-        // The key owns its strings; a look-up is too rare to deserve a borrowed twin of it.
-        self.completions.get(&(target.clone(), argument.to_owned()))
+    /// Whether somebody can read this URI.
+    fn has_resource(&self, uri: &str, sight: &Sight) -> bool {
+        self.resources.seen(uri, sight).is_some()
+            || self.templates.visible(sight).any(|it| it.uri.match_uri(uri).is_some())
     }
 
-    /// Whether this URI can be read.
-    fn has_resource(&self, uri: &str) -> bool {
-        self.resources.get(uri).is_some()
-            || self.templates.iter().any(|it| it.uri.match_uri(uri).is_some())
+    /// Whether something is read at this URI that somebody does not see.
+    fn hides(&self, uri: &str, sight: &Sight) -> bool {
+        self.has_resource(uri, &Sight::everything()) && !self.has_resource(uri, sight)
     }
 
     /// What of a filter the server can tell of: the lists that it declares, and any resource while it has some.
-    fn honoured(&self, asked: SubscriptionFilter) -> SubscriptionFilter {
+    fn honoured(&self, mut asked: SubscriptionFilter, sight: &Sight) -> SubscriptionFilter {
+        if let Some(uris) = &mut asked.resource_subscriptions {
+            uris.retain(|it| !self.hides(it, sight));
+        }
         let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
         let keep = |asked: Option<bool>, offered: bool| asked.filter(|it| *it && offered);
         SubscriptionFilter {
@@ -208,7 +210,7 @@ impl Offers {
         let has_resources = !self.resources.is_empty()
             || !self.templates.is_empty()
             || self.replaces(&[Method::ListResources, Method::ReadResource]);
-        let completes = !self.completions.is_empty() || self.replaces(&[Method::Complete]);
+        let completes = completion::any(self) || self.replaces(&[Method::Complete]);
         ServerDescription {
             info: self.server.info.clone(),
             capabilities: ServerCapabilities {

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Changes, Handler, Offer,
+    completion::Completions,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     names, tool,
 };
@@ -21,13 +22,23 @@ pub struct PromptOffer {
     pub handler: Handler,
     pub tags: Vec<String>,
     pub timeout: Option<Duration>,
+    /// The shell's own: by it the server's judge knows who sees the prompt.
+    pub visible: Option<Handler>,
+    pub(super) completions: Completions,
 }
 
 impl PromptOffer {
     /// Fails when the name is empty.
     pub fn new(prompt: Prompt, handler: Handler) -> Result<Self, Error> {
         names::check_prompt(&prompt.name)?;
-        Ok(Self { prompt: Arc::new(prompt), handler, tags: Vec::new(), timeout: None })
+        Ok(Self {
+            prompt: Arc::new(prompt),
+            handler,
+            tags: Vec::new(),
+            timeout: None,
+            visible: None,
+            completions: Completions::new(),
+        })
     }
 
     /// A required argument that is not given fails (Prompts, "Error Handling").
@@ -66,6 +77,14 @@ impl Offer for PromptOffer {
 
     fn tags(&self) -> &[String] {
         &self.tags
+    }
+
+    fn visible(&self) -> Option<&Handler> {
+        self.visible.as_ref()
+    }
+
+    fn lint(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

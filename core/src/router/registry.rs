@@ -1,21 +1,26 @@
 //! One ordered, paged set for tools, resources, templates and prompts.
 
-use std::{collections::HashMap, sync::Arc};
-
-use crate::{
-    error::{Error, Fault},
-    protocol::{CacheHint, Listing},
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
 };
+
+use super::{Handler, Sight};
+use crate::{error::Error, protocol::Spellings};
 
 /// Something a server offers under a name.
 pub trait Offer: Clone {
     /// What clients see in a list.
-    type Listed;
+    type Listed: std::fmt::Debug;
 
     /// What tells it from its siblings: a tool's name, a resource's URI.
     fn key(&self) -> &str;
     fn listed(&self) -> &Arc<Self::Listed>;
     fn tags(&self) -> &[String];
+    /// What the shell tells by who may see it; `None`: everybody may.
+    fn visible(&self) -> Option<&Handler>;
+    /// What known hosts will not take of it.
+    fn lint(&self) -> Vec<String>;
     /// Changes what clients see; fails on a member that can't change.
     fn update(&mut self, changes: &Changes) -> Result<(), Error>;
 }
@@ -25,19 +30,44 @@ pub type Changes = serde_json::Map<String, serde_json::Value>;
 
 /// An ordered set; clones share until one of them changes.
 #[derive(Debug)]
-pub struct Registry<T> {
+pub struct Registry<T: Offer> {
     kind: &'static str,
     entries: Arc<Entries<T>>,
 }
 
-#[derive(Clone, Debug)]
-struct Entries<T> {
+/// Some of a list, in order.
+#[derive(Debug)]
+pub struct Page<L> {
+    pub items: Arc<[Arc<L>]>,
+    pub spellings: Arc<Spellings>,
+    /// After which entry the next page begins; `None`: this is the last.
+    pub next: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Entries<T: Offer> {
     list: Vec<Entry<T>>,
     index: HashMap<Box<str>, u64>,
     next: u64,
+    /// Made when first asked for; every change begins anew.
+    made: Made<T::Listed>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+struct Made<L> {
+    is_guarded: OnceLock<bool>,
+    /// By the place of their first entry.
+    pages: OnceLock<Pages<L>>,
+}
+
+/// Pages of one size.
+#[derive(Debug)]
+struct Pages<L> {
+    size: usize,
+    pages: Box<[OnceLock<Page<L>>]>,
+}
+
+#[derive(Debug)]
 struct Entry<T> {
     /// Grows with every addition, so a cursor stays true when others come and go.
     order: u64,
@@ -45,19 +75,52 @@ struct Entry<T> {
     offer: Arc<T>,
 }
 
-impl<T> Clone for Registry<T> {
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        Self { order: self.order, enabled: self.enabled, offer: Arc::clone(&self.offer) }
+    }
+}
+
+impl<T: Offer> Clone for Registry<T> {
     fn clone(&self) -> Self {
         Self { kind: self.kind, entries: Arc::clone(&self.entries) }
     }
 }
 
+impl<T: Offer> Clone for Entries<T> {
+    /// For a change: what was made is not taken along.
+    fn clone(&self) -> Self {
+        Self {
+            list: self.list.clone(),
+            index: self.index.clone(),
+            next: self.next,
+            made: Made::default(),
+        }
+    }
+}
+
+impl<L> Default for Made<L> {
+    fn default() -> Self {
+        Self { is_guarded: OnceLock::new(), pages: OnceLock::new() }
+    }
+}
+
+impl<L> Clone for Page<L> {
+    fn clone(&self) -> Self {
+        let (items, spellings) = (Arc::clone(&self.items), Arc::clone(&self.spellings));
+        Self { items, spellings, next: self.next }
+    }
+}
+
 impl<T: Offer> Registry<T> {
     pub fn new(kind: &'static str) -> Self {
-        let entries = Entries { list: Vec::new(), index: HashMap::new(), next: 0 };
+        let entries =
+            Entries { list: Vec::new(), index: HashMap::new(), next: 0, made: Made::default() };
         Self { kind, entries: Arc::new(entries) }
     }
 
-    pub fn add(&mut self, offer: T, enabled: bool) -> Result<(), Error> {
+    /// Gives back what known hosts will not take: texts for whoever runs the server.
+    pub fn add(&mut self, offer: T, enabled: bool) -> Result<Vec<String>, Error> {
         if self.entries.index.contains_key(offer.key()) {
             return Err(Error::misuse(format!(
                 "a {} named {:?} is already registered: give this one another name, or remove that one first",
@@ -65,12 +128,46 @@ impl<T: Offer> Registry<T> {
                 offer.key()
             )));
         }
-        let entries = Arc::make_mut(&mut self.entries);
+        let warnings = offer.lint();
+        let entries = self.change();
         let order = entries.next;
         entries.next += 1;
         entries.index.insert(offer.key().into(), order);
         entries.list.push(Entry { order, enabled, offer: Arc::new(offer) });
-        Ok(())
+        Ok(warnings)
+    }
+
+    /// What one of its offers is called.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// The offer of this name, if it is enabled and somebody sees it.
+    pub fn seen(&self, key: &str, sight: &Sight) -> Option<&Arc<T>> {
+        self.get(key).filter(|it| sight.sees(self.kind, &***it))
+    }
+
+    /// Everything enabled that somebody sees, in order.
+    pub fn visible<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = &'a Arc<T>> {
+        self.iter().filter(|it| sight.sees(self.kind, &***it))
+    }
+
+    /// Whether something of it is not for everybody.
+    pub fn is_guarded(&self) -> bool {
+        let find = || self.entries.list.iter().any(|it| it.offer.visible().is_some());
+        *self.entries.made.is_guarded.get_or_init(find)
+    }
+
+    /// Those of the chosen that are not for everybody, by kind and key.
+    pub(super) fn guarded(
+        &self,
+        chosen: impl Fn(&T) -> bool,
+        found: &mut Vec<(&'static str, String)>,
+    ) {
+        if self.is_guarded() {
+            let offers = self.iter().filter(|it| it.visible().is_some() && chosen(it));
+            found.extend(offers.map(|it| (self.kind, it.key().to_owned())));
+        }
     }
 
     /// The offer of this name, if it is there and enabled.
@@ -97,12 +194,6 @@ impl<T: Offer> Registry<T> {
         self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.offer)
     }
 
-    /// Everything enabled as one page.
-    pub fn whole(&self) -> Listing<T::Listed> {
-        let items = self.iter().map(|it| Arc::clone(it.listed())).collect();
-        Listing { items, next_cursor: None, cache: CacheHint::default() }
-    }
-
     /// Everything, in order, with whether it is enabled.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
         self.entries.list.iter().map(|it| (&it.offer, it.enabled))
@@ -110,7 +201,7 @@ impl<T: Offer> Registry<T> {
 
     pub fn remove(&mut self, key: &str) -> Result<(), Error> {
         let at = self.position(key)?;
-        let entries = Arc::make_mut(&mut self.entries);
+        let entries = self.change();
         entries.list.remove(at);
         entries.index.remove(key);
         Ok(())
@@ -118,20 +209,35 @@ impl<T: Offer> Registry<T> {
 
     pub fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error> {
         let at = self.position(key)?;
-        let entry = &mut Arc::make_mut(&mut self.entries).list[at];
-        let mut offer = T::clone(&entry.offer);
+        let mut offer = T::clone(&self.entries.list[at].offer);
         offer.update(changes)?;
-        entry.offer = Arc::new(offer);
+        self.change().list[at].offer = Arc::new(offer);
         Ok(())
     }
 
-    /// Shows or hides the named offers and all that carry one of the tags.
+    /// Changes an offer in what clients don't see.
+    pub(super) fn amend<E>(
+        &mut self,
+        key: &str,
+        amend: impl FnOnce(&mut T) -> Result<(), E>,
+    ) -> Result<(), E>
+    where
+        E: From<Error>,
+    {
+        let at = self.position(key)?;
+        let mut offer = T::clone(&self.entries.list[at].offer);
+        amend(&mut offer)?;
+        self.change().list[at].offer = Arc::new(offer);
+        Ok(())
+    }
+
+    /// Shows or hides the named offers and all that carry one of the tags; whether that changed anything.
     pub fn set_enabled(
         &mut self,
         keys: &[String],
         tags: &[String],
         enabled: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         for key in keys {
             self.position(key)?;
         }
@@ -139,42 +245,59 @@ impl<T: Offer> Registry<T> {
             keys.iter().any(|it| it == offer.key())
                 || offer.tags().iter().any(|it| tags.contains(it))
         };
-        for entry in &mut Arc::make_mut(&mut self.entries).list {
+        let changes = |it: &Entry<T>| it.enabled != enabled && chosen(&it.offer);
+        if !self.entries.list.iter().any(changes) {
+            return Ok(false);
+        }
+        for entry in &mut self.change().list {
             if chosen(&entry.offer) {
                 entry.enabled = enabled;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// One page of what is enabled, from where the cursor of the page before points.
-    pub fn page(
-        &self,
-        cursor: Option<&str>,
-        size: usize,
-        cache: CacheHint,
-    ) -> Result<Listing<T::Listed>, Fault> {
-        let start = match cursor {
-            None => 0,
-            Some(cursor) => {
-                cursor::decode(self.kind, cursor)
-                    .filter(|it| *it < self.entries.next)
-                    .ok_or_else(|| Fault::invalid_params("invalid cursor"))?
-                    + 1
-            }
-        };
+    /// Whether a page can begin after this.
+    pub fn has_place(&self, after: u64) -> bool {
+        after < self.entries.next
+    }
+
+    /// One page of what is enabled and seen, after the place where the one before ended.
+    pub fn page(&self, after: Option<u64>, size: usize, sight: &Sight) -> Page<T::Listed> {
+        let list = &self.entries.list;
+        let start = after.map_or(0, |after| list.partition_point(|it| it.order <= after));
+        if self.is_guarded() {
+            return self.make(start, size, sight);
+        }
+        let pages = self.entries.made.pages.get_or_init(|| {
+            let pages = (0..=list.len()).map(|_| OnceLock::new()).collect();
+            Pages { size, pages }
+        });
+        match pages.pages.get(start).filter(|_| pages.size == size) {
+            Some(page) => page.get_or_init(|| self.make(start, size, sight)).clone(),
+            None => self.make(start, size, sight),
+        }
+    }
+
+    fn make(&self, start: usize, size: usize, sight: &Sight) -> Page<T::Listed> {
+        let rest = self.entries.list.get(start..).unwrap_or_default();
         let mut rest =
-            self.entries.list.iter().filter(|it| it.enabled && it.order >= start).peekable();
-        let mut items = Vec::new();
-        let mut last = start;
+            rest.iter().filter(|it| it.enabled && sight.sees(self.kind, &*it.offer)).peekable();
+        let (mut items, mut last) = (Vec::new(), None);
         while items.len() < size
             && let Some(entry) = rest.next()
         {
             items.push(Arc::clone(entry.offer.listed()));
-            last = entry.order;
+            last = Some(entry.order);
         }
-        let next_cursor = rest.peek().map(|_| cursor::encode(self.kind, last));
-        Ok(Listing { items, next_cursor, cache })
+        let next = last.filter(|_| rest.peek().is_some());
+        Page { items: items.into(), spellings: Arc::default(), next }
+    }
+
+    fn change(&mut self) -> &mut Entries<T> {
+        let entries = Arc::make_mut(&mut self.entries);
+        entries.made = Made::default();
+        entries
     }
 
     fn entry(&self, key: &str) -> Option<&Entry<T>> {
@@ -188,20 +311,5 @@ impl<T: Offer> Registry<T> {
         order
             .and_then(|order| self.entries.list.binary_search_by_key(order, |it| it.order).ok())
             .ok_or_else(|| Error::misuse(format!("no {} named {key:?} is registered", self.kind)))
-    }
-}
-
-/// Opaque to clients: which list, and the order of the last entry given out.
-mod cursor {
-    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-
-    pub(super) fn encode(kind: &str, order: u64) -> String {
-        URL_SAFE_NO_PAD.encode(format!("{kind}:{order}"))
-    }
-
-    pub(super) fn decode(kind: &str, cursor: &str) -> Option<u64> {
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-        let text = std::str::from_utf8(&bytes).ok()?;
-        text.strip_prefix(kind)?.strip_prefix(':')?.parse().ok()
     }
 }

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer, Offers,
+    Changes, Handler, Offer, Offers, Sight,
+    completion::Completions,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     names, tool,
     uri_template::{UriTemplate, expand_template},
@@ -23,6 +24,10 @@ pub struct ResourceOffer {
     pub tags: Vec<String>,
     pub timeout: Option<Duration>,
     pub cache: CacheHint,
+    /// How long the server itself keeps what was read: by URI and by who asked.
+    pub keep: Option<Duration>,
+    /// The shell's own: by it the server's judge knows who sees it.
+    pub visible: Option<Handler>,
 }
 
 /// Resources behind a URI template.
@@ -33,6 +38,11 @@ pub struct TemplateOffer {
     pub tags: Vec<String>,
     pub timeout: Option<Duration>,
     pub cache: CacheHint,
+    /// How long the server itself keeps what was read: by URI and by who asked.
+    pub keep: Option<Duration>,
+    /// The shell's own: by it the server's judge knows who sees it.
+    pub visible: Option<Handler>,
+    pub(super) completions: Completions,
     pub(super) uri: Arc<UriTemplate>,
 }
 
@@ -46,6 +56,8 @@ impl ResourceOffer {
             tags: Vec::new(),
             timeout: None,
             cache: CacheHint::default(),
+            keep: None,
+            visible: None,
         })
     }
 }
@@ -66,6 +78,9 @@ impl TemplateOffer {
             tags: Vec::new(),
             timeout: None,
             cache: CacheHint::default(),
+            keep: None,
+            visible: None,
+            completions: Completions::new(),
             uri: Arc::new(uri),
         })
     }
@@ -91,6 +106,14 @@ impl Offer for ResourceOffer {
         &self.tags
     }
 
+    fn visible(&self) -> Option<&Handler> {
+        self.visible.as_ref()
+    }
+
+    fn lint(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
         self.resource = Arc::new(tool::updated(&*self.resource, changes, &["uri"])?);
         Ok(())
@@ -112,6 +135,14 @@ impl Offer for TemplateOffer {
         &self.tags
     }
 
+    fn visible(&self) -> Option<&Handler> {
+        self.visible.as_ref()
+    }
+
+    fn lint(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
         self.template = Arc::new(tool::updated(&*self.template, changes, &["uriTemplate"])?);
         Ok(())
@@ -123,6 +154,7 @@ pub(super) fn filled(
     offers: &Offers,
     uri: String,
     variables: Option<&Raw>,
+    sight: &Sight,
 ) -> Result<String, Fault> {
     let Some(variables) = variables else { return Ok(uri) };
     let given: serde_json::Map<String, Value> = serde_json::from_str(variables.get())
@@ -130,7 +162,7 @@ pub(super) fn filled(
     let given: Vec<(String, Value)> = given.into_iter().collect();
     let is_given = |name: &str| given.iter().any(|(it, value)| it == name && !value.is_null());
     if uri.contains('{') {
-        let template = offers.templates.get(&uri);
+        let template = offers.templates.seen(&uri, sight);
         let missing = template
             .and_then(|it| it.uri.kinds().find(|it| !it.is_optional() && !is_given(&it.name)));
         if let Some(missing) = missing {
@@ -142,11 +174,11 @@ pub(super) fn filled(
         return expand_template(&uri, &given)
             .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
     }
-    if offers.resources.get(&uri).is_some() {
+    if offers.resources.seen(&uri, sight).is_some() {
         return Ok(uri);
     }
     let found =
-        offers.templates.iter().find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
+        offers.templates.visible(sight).find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
     let Some((offer, mut values)) = found else { return Ok(uri) };
     let bound = values.len();
     for (name, value) in given {

@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Changes, Handler, Offer,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
-    names,
+    lint, names,
 };
 use crate::{
     error::Error,
@@ -28,6 +28,8 @@ pub struct ToolOffer {
     pub concurrency: Option<usize>,
     /// Whether a run must not be repeated from its top when its client answers.
     pub forbids_replay: bool,
+    /// The shell's own: by it the server's judge knows who sees the tool.
+    pub visible: Option<Handler>,
     /// Arguments that HTTP headers repeat.
     pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
@@ -68,6 +70,7 @@ impl ToolOffer {
             timeout: None,
             concurrency: None,
             forbids_replay: false,
+            visible: None,
             mirrored: mirrored.into(),
             input,
             output,
@@ -88,6 +91,14 @@ impl Offer for ToolOffer {
 
     fn tags(&self) -> &[String] {
         &self.tags
+    }
+
+    fn visible(&self) -> Option<&Handler> {
+        self.visible.as_ref()
+    }
+
+    fn lint(&self) -> Vec<String> {
+        lint::tool(&self.tool)
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

@@ -28,7 +28,7 @@ use crate::{
     error::Fault,
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect, Id,
-        Implementation, LoggingLevel, Question as Asked, Raw, Revision, Root,
+        Implementation, LoggingLevel, Principal, Question as Asked, Raw, Revision, Root,
     },
     router::Failure,
     session::{
@@ -138,6 +138,30 @@ impl Context {
     /// ```
     pub fn headers(&self) -> Option<HeaderMap> {
         self.context().http.as_ref().map(|it| it.headers.clone())
+    }
+
+    /// Who asks, where whoever let the request in has told: a request that is served by
+    /// [`HttpService`](super::HttpService) brings it as an extension, an `Arc<Principal>`.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use gudgeon::{Context, Server, protocol::Principal};
+    /// # use tower_service::Service as _;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// async fn whoami(ctx: Context) -> String {
+    ///     ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone())
+    /// }
+    ///
+    /// let mut service = Server::new("shelf").tool("whoami", whoami).into_service();
+    /// let mut request = http::Request::post("http://127.0.0.1/mcp").body(String::new())?;
+    /// request.extensions_mut().insert(Arc::new(Principal::new("ada")));
+    /// service.call(request).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn principal(&self) -> Option<Arc<Principal>> {
+        self.context().principal.clone()
     }
 
     /// The client's name and version, as far as it gave them.

@@ -7,12 +7,13 @@ use serde::Serialize;
 use super::{
     handler::{Erased, Handler},
     kind::PromptKind,
-    registry::{Offering, sealed::Sealed},
+    registry::{Offering, Registered, sealed::Sealed},
     schema,
+    visible::Predicate,
 };
 use crate::{
     error::Error,
-    protocol::{self, Icon, PromptArgument},
+    protocol::{self, Icon, Principal, PromptArgument},
     router::{Offers, PromptOffer},
     schema::Schema,
     session::server::ListKind,
@@ -44,6 +45,7 @@ pub struct Prompt {
     decoder: Option<serde_json::Value>,
     tags: Vec<String>,
     timeout: Option<Duration>,
+    visible: Option<crate::router::Handler>,
     enabled: bool,
 }
 
@@ -65,6 +67,7 @@ impl Prompt {
             decoder,
             tags: Vec::new(),
             timeout: None,
+            visible: None,
             enabled: true,
         }
     }
@@ -128,6 +131,17 @@ impl Prompt {
         self
     }
 
+    /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may look at
+    /// what is configured as well; the principal is whom [`HttpService`](super::HttpService) or its host let in. Default:
+    /// everybody.
+    pub fn visible(
+        mut self,
+        visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible = Some(Predicate::new(visible));
+        self
+    }
+
     /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
@@ -143,7 +157,7 @@ impl Prompt {
 impl Sealed for Prompt {}
 
 impl Offering for Prompt {
-    fn register(mut self, offers: &mut Offers) -> Result<ListKind, Error> {
+    fn register(mut self, offers: &mut Offers) -> Result<Registered, Error> {
         if let Some(decoder) = self.decoder()? {
             self.handler.decode_with(decoder);
         }
@@ -151,7 +165,8 @@ impl Offering for Prompt {
         let mut offer = PromptOffer::new(self.listed, Arc::new(self.handler))?;
         offer.tags = self.tags;
         offer.timeout = self.timeout;
-        offers.prompts.add(offer, self.enabled)?;
-        Ok(ListKind::Prompts)
+        offer.visible = self.visible;
+        let warnings = offers.prompts.add(offer, self.enabled)?;
+        Ok(Registered { list: ListKind::Prompts, warnings })
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::connection::Connection;
+use super::{connection::Connection, visible::Judge};
 use crate::{
     error::Error,
     router::{Changes, Offers},
@@ -18,7 +18,16 @@ use crate::{
 /// [`Prompt`](super::Prompt).
 pub trait Offering: sealed::Sealed {
     #[doc(hidden)]
-    fn register(self, offers: &mut Offers) -> Result<ListKind, Error>;
+    fn register(self, offers: &mut Offers) -> Result<Registered, Error>;
+}
+
+/// What came of a registration.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Registered {
+    pub list: ListKind,
+    /// What known hosts will not take.
+    pub warnings: Vec<String>,
 }
 
 pub(super) mod sealed {
@@ -61,9 +70,10 @@ impl Registry {
         Self { hub }
     }
 
-    /// Adds it. Fails where the name is taken or something of it can't be used.
+    /// Adds it. Fails where the name is taken or something of it can't be used; what known hosts will not take of it is
+    /// told to `tracing`, at the level `warn`.
     pub fn add(&self, offering: impl Offering) -> Result<(), Error> {
-        self.hub.change(|offers| offering.register(offers))
+        self.hub.add(offering)
     }
 
     /// Removes it. Fails where there is none of this name.
@@ -75,7 +85,7 @@ impl Registry {
                 List::Templates => offers.templates.remove(key),
                 List::Prompts => offers.prompts.remove(key),
             }
-            .map(|()| list.kind())
+            .map(|()| Some(list.kind()))
         })
     }
 
@@ -93,7 +103,7 @@ impl Registry {
         let Value::Object(changes) = changes else {
             return Err(Error::misuse("changes are an object: {\"description\": …}"));
         };
-        self.hub.change(|offers| update(offers, list, key, &changes).map(|()| list.kind()))
+        self.hub.change(|offers| update(offers, list, key, &changes).map(|()| Some(list.kind())))
     }
 
     /// Shows those that were hidden.
@@ -126,16 +136,6 @@ impl Registry {
         self.hub.tell(|connection| connection.updated(uri));
     }
 
-    fn set_enabled(
-        &self,
-        list: List,
-        keys: &[String],
-        tags: &[String],
-        enabled: bool,
-    ) -> Result<(), Error> {
-        self.hub.change(|offers| {
-            match list {
-                List::Tools => offers.tools.set_enabled(keys, tags, enabled),
     /// Tells the client that it was sent to a page for that this is finished: the id that
     /// [`Context::elicit_url`](super::Context::elicit_url) gave (2025-11-25, Elicitation, "Completion Notifications").
     ///
@@ -150,11 +150,21 @@ impl Registry {
         self.hub.tell(|connection| connection.page_done(elicitation));
     }
 
+    fn set_enabled(
+        &self,
+        list: List,
+        keys: &[String],
+        tags: &[String],
+        enabled: bool,
+    ) -> Result<(), Error> {
+        self.hub.change(|offers| {
+            match list {
+                List::Tools => offers.tools.set_enabled(keys, tags, enabled),
                 List::Resources => offers.resources.set_enabled(keys, tags, enabled),
                 List::Templates => offers.templates.set_enabled(keys, tags, enabled),
                 List::Prompts => offers.prompts.set_enabled(keys, tags, enabled),
             }
-            .map(|()| list.kind())
+            .map(|changed| changed.then(|| list.kind()))
         })
     }
 }
@@ -189,8 +199,11 @@ struct State {
 }
 
 impl Hub {
-    pub(super) fn new(offers: Offers) -> Self {
-        Self { state: Mutex::new(State { offers, connections: Vec::new() }) }
+    pub(super) fn new(mut offers: Offers) -> Arc<Self> {
+        Arc::new_cyclic(|hub| {
+            offers.set_judge(Arc::new(Judge(hub.clone())));
+            Self { state: Mutex::new(State { offers, connections: Vec::new() }) }
+        })
     }
 
     /// Opens a connection with the offers of now; it hears of every later change.
@@ -206,14 +219,33 @@ impl Hub {
         connection
     }
 
-    /// Changes nothing where the change fails.
-    pub(super) fn change(
+    /// Adds it, and tells whoever runs the server what known hosts will not take of it.
+    pub(super) fn add(&self, offering: impl Offering) -> Result<(), Error> {
+        let mut warnings = Vec::new();
+        let added = self.change(|offers| {
+            let registered = offering.register(offers)?;
+            warnings = registered.warnings;
+            Ok(Some(registered.list))
+        });
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+        added
+    }
+
+    /// What is offered at the moment.
+    pub(super) fn offers(&self) -> Offers {
+        self.lock().offers.clone()
+    }
+
+    /// Changes nothing where the change fails, and tells nobody where it makes no difference.
+    fn change(
         &self,
-        change: impl FnOnce(&mut Offers) -> Result<ListKind, Error>,
+        change: impl FnOnce(&mut Offers) -> Result<Option<ListKind>, Error>,
     ) -> Result<(), Error> {
         let mut state = self.lock();
         let mut offers = state.offers.clone();
-        let changed = change(&mut offers)?;
+        let Some(changed) = change(&mut offers)? else { return Ok(()) };
         state.offers = offers;
         let offers = Arc::new(state.offers.clone());
         for connection in state.connections.iter().filter_map(Weak::upgrade) {

@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::{
     handler::{Erased, Handler},
     kind::ResourceKind,
-    registry::{Offering, sealed::Sealed},
+    registry::{Offering, Registered, sealed::Sealed},
     schema,
+    visible::Predicate,
 };
 use crate::{
     error::Error,
-    protocol::{self, Annotations, CacheHint, Icon, Raw, ResourceTemplate},
+    protocol::{self, Annotations, CacheHint, Icon, Principal, Raw, ResourceTemplate},
     router::{Offers, ResourceOffer, TemplateOffer},
     session::server::ListKind,
 };
@@ -55,6 +56,8 @@ pub struct Resource {
     arguments: Option<Value>,
     tags: Vec<String>,
     timeout: Option<Duration>,
+    keep: Option<Duration>,
+    visible: Option<crate::router::Handler>,
     cache: CacheHint,
     enabled: bool,
 }
@@ -93,6 +96,8 @@ impl Resource {
             arguments: H::arguments(),
             tags: Vec::new(),
             timeout: None,
+            keep: None,
+            visible: None,
             cache: CacheHint::default(),
             enabled: true,
         }
@@ -174,13 +179,34 @@ impl Resource {
         self
     }
 
+    /// How long the server itself keeps what the handler gave, by URI and by who asks; [`Registry::notify_updated`] and every
+    /// change of the resources end it. Reads of the same at the same time share one run. What a handler asked its client
+    /// about is never kept, and where middleware runs around reads nothing is. Default: not at all.
+    ///
+    /// [`Registry::notify_updated`]: super::Registry::notify_updated
+    pub fn cache(mut self, keep: Duration) -> Self {
+        self.keep = Some(keep);
+        self
+    }
+
+    /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may look at
+    /// what is configured as well; the principal is whom [`HttpService`](super::HttpService) or its host let in. Default:
+    /// everybody.
+    pub fn visible(
+        mut self,
+        visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible = Some(Predicate::new(visible));
+        self
+    }
+
     /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
     }
 
-    fn register_template(mut self, offers: &mut Offers) -> Result<(), Error> {
+    fn register_template(mut self, offers: &mut Offers) -> Result<Vec<String>, Error> {
         let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
         self.decode_arguments()?;
         let template = ResourceTemplate {
@@ -204,11 +230,13 @@ impl Resource {
         }
         offer.tags = self.tags;
         offer.timeout = self.timeout;
+        offer.visible = self.visible;
+        offer.keep = self.keep;
         offer.cache = self.cache;
         offers.templates.add(offer, self.enabled)
     }
 
-    fn register_resource(self, offers: &mut Offers) -> Result<(), Error> {
+    fn register_resource(self, offers: &mut Offers) -> Result<Vec<String>, Error> {
         let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
         if let Some((name, ..)) = taken.iter().find(|it| it.2) {
             return Err(Error::misuse(format!(
@@ -231,6 +259,8 @@ impl Resource {
         let mut offer = ResourceOffer::new(resource, Arc::new(self.handler))?;
         offer.tags = self.tags;
         offer.timeout = self.timeout;
+        offer.visible = self.visible;
+        offer.keep = self.keep;
         offer.cache = self.cache;
         offers.resources.add(offer, self.enabled)
     }
@@ -247,11 +277,11 @@ impl Resource {
 impl Sealed for Resource {}
 
 impl Offering for Resource {
-    fn register(self, offers: &mut Offers) -> Result<ListKind, Error> {
-        match self.is_template {
+    fn register(self, offers: &mut Offers) -> Result<Registered, Error> {
+        let warnings = match self.is_template {
             true => self.register_template(offers)?,
             false => self.register_resource(offers)?,
-        }
-        Ok(ListKind::Resources)
+        };
+        Ok(Registered { list: ListKind::Resources, warnings })
     }
 }

@@ -18,6 +18,8 @@ use super::{
     Context,
     connection::Connection,
     handler::{BoxFuture, Erased, Outcome},
+    middleware,
+    visible::Judge,
     workers::Workers,
 };
 use crate::{
@@ -149,22 +151,26 @@ impl Runner {
     }
 
     fn start(self: &Arc<Self>, run: Run) -> Work {
-        let Run { handler, input, context, is_notification } = run;
-        let call = (!is_notification).then_some(context.call);
-        let Ok(handler) = handler.downcast::<Erased>() else {
-            return self.finish(call, Err(abandoned()));
+        let Run { handler, input, context, is_notification, passage } = run;
+        let call = context.call;
+        let handler = match handler.downcast::<Erased>() {
+            Ok(handler) => handler,
+            Err(other) => {
+                let outcome = other.downcast::<Judge>().map(|it| it.answer(&input));
+                let outcome = outcome.unwrap_or_else(|_| Err(abandoned()));
+                return self.finish(call, is_notification, outcome);
+            }
         };
         let context = Context::new(context, Arc::clone(&self.connection), Arc::downgrade(self));
-        if let Some(call) = call {
-            lock(&self.under_way).insert(call, context.clone());
-        }
+        lock(&self.under_way).insert(call, context.clone());
         let is_quick = handler.is_quick();
-        let mut running = Running { future: handler.call(input, context.clone()), handler };
+        let future = middleware::around(&handler, passage, input, context.clone());
+        let mut running = Running { future, handler };
         if is_quick {
             let mut unheard = std::task::Context::from_waker(Waker::noop());
             // Pending: the task polls it again, and so registers its own waker.
             if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut unheard) {
-                return self.finish(call, outcome);
+                return self.finish(call, is_notification, outcome);
             }
         }
         let runner = Arc::clone(self);
@@ -174,7 +180,7 @@ impl Runner {
                 () = context.cancelled() => return,
                 outcome = running => outcome,
             };
-            let work = runner.finish(call, outcome);
+            let work = runner.finish(call, is_notification, outcome);
             runner.perform(work);
             runner.settle();
             runner.answered.notify_waiters();
@@ -188,13 +194,10 @@ impl Runner {
         Work::default()
     }
 
-    fn finish(&self, call: Option<CallId>, outcome: Outcome) -> Work {
-        let Some(call) = call else {
-            if let Err(failure) = outcome {
-                report(&format!("a notification's handler failed: {failure:?}"));
-            }
-            return Work::default();
-        };
+    fn finish(&self, call: CallId, is_notification: bool, outcome: Outcome) -> Work {
+        if is_notification && let Err(failure) = &outcome {
+            report(&format!("a notification's handler failed: {failure:?}"));
+        }
         let context = lock(&self.under_way).remove(&call);
         if let Some(context) = context {
             context.end();

@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::{
     handler::{Erased, Handler},
     kind::ToolKind,
-    registry::{Offering, sealed::Sealed},
+    registry::{Offering, Registered, sealed::Sealed},
     schema,
+    visible::Predicate,
 };
 use crate::{
     error::Error,
-    protocol::{self, Icon, ToolAnnotations, json::to_raw},
+    protocol::{self, Icon, Principal, ToolAnnotations, json::to_raw},
     router::{Offers, ToolOffer},
     session::server::ListKind,
 };
@@ -52,6 +53,7 @@ pub struct Tool {
     annotations: ToolAnnotations,
     tags: Vec<String>,
     timeout: Option<Duration>,
+    visible: Option<crate::router::Handler>,
     concurrency: Option<usize>,
     enabled: bool,
 }
@@ -69,6 +71,7 @@ impl Tool {
             annotations: ToolAnnotations::default(),
             tags: Vec::new(),
             timeout: None,
+            visible: None,
             concurrency: None,
             enabled: true,
         }
@@ -158,6 +161,17 @@ impl Tool {
         self
     }
 
+    /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may look at
+    /// what is configured as well; the principal is whom [`HttpService`](super::HttpService) or its host let in. Default:
+    /// everybody.
+    pub fn visible(
+        mut self,
+        visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.visible = Some(Predicate::new(visible));
+        self
+    }
+
     /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
@@ -168,7 +182,7 @@ impl Tool {
 impl Sealed for Tool {}
 
 impl Offering for Tool {
-    fn register(mut self, offers: &mut Offers) -> Result<ListKind, Error> {
+    fn register(mut self, offers: &mut Offers) -> Result<Registered, Error> {
         let ToolAnnotations {
             title: _,
             read_only_hint,
@@ -183,8 +197,9 @@ impl Offering for Tool {
         let mut offer = ToolOffer::new(self.listed, Arc::new(self.handler))?;
         offer.tags = self.tags;
         offer.timeout = self.timeout;
+        offer.visible = self.visible;
         offer.concurrency = self.concurrency;
-        offers.tools.add(offer, self.enabled)?;
-        Ok(ListKind::Tools)
+        let warnings = offers.tools.add(offer, self.enabled)?;
+        Ok(Registered { list: ListKind::Tools, warnings })
     }
 }

@@ -4,28 +4,33 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use super::{
     Effect, Run, Start,
+    cache::{self, Cache},
     gates::{Gates, Ready},
-    interaction::Links,
+    interaction::{ASKS_ELSEWHERE, Links},
+    judging::Judging,
+    listeners::Listeners,
     parking::Parking,
+    rehearsal::Rehearsal,
     rounds::{Outcome, Rounds},
     running::{Kept, Running, RunningCalls},
     sealing::Sealing,
-    rehearsal::Rehearsal,
     state::{Binding, Opened},
 };
 use crate::{
     error::Fault,
-    protocol::{Inputs, Method, MethodName, Question, Raw, Request, Response, SubscriptionFilter},
-    router::{self, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits},
+    protocol::{Inputs, Method, Principal, Question, Raw, Request, Response, SubscriptionFilter},
+    router::{self, Concluded, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits, Seeing, Sight},
     session::{
         CallId,
         asking::{AskId, Journal},
-        server::{Call, CallContext},
+        server::{Call, CallContext, ListKind},
     },
 };
 
 /// Bytes of unanswered requests at which reading should pause.
 const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
+/// Running handlers of notifications at which reading should pause.
+const MAX_LISTENERS: usize = 1_000;
 
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -38,14 +43,17 @@ pub(super) struct Calls {
     pub(super) rounds: Rounds,
     pub(super) parking: Parking,
     pub(super) links: Links,
+    pub(super) listeners: Listeners,
     pub(super) sealing: Sealing,
+    pub(super) cache: Cache,
+    pub(super) judging: Judging,
+    rehearsal: Option<Rehearsal>,
     references: u32,
 }
 
 /// What came of a request at once.
 #[derive(Debug)]
 pub(super) enum Begun {
-    rehearsal: Option<Rehearsal>,
     Answered(Result<Response, Fault>),
     /// The client listens, to this part of what it asked for.
     Listening(SubscriptionFilter),
@@ -57,6 +65,8 @@ pub(super) enum Begun {
 #[derive(Debug)]
 pub(super) enum Finished {
     Answered(Result<Response, Fault>),
+    /// The client listens from now on.
+    Listening(SubscriptionFilter),
     /// These questions go out as requests first; then the handler runs again.
     Asks(Vec<(AskId, Method, Raw)>),
     /// Nobody waits for it any more.
@@ -75,6 +85,10 @@ impl Calls {
             rounds: Rounds::default(),
             parking: Parking::default(),
             links: Links::default(),
+            listeners: Listeners::default(),
+            cache: Cache::default(),
+            judging: Judging::default(),
+            rehearsal: start.rehearsal,
             references: 0,
         }
     }
@@ -94,21 +108,24 @@ impl Calls {
 
     pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Begun {
         let Call { request, mut context } = call;
-        let round = match self.opened(now, &request) {
+        let is_answered = cache::brings_answers(&request);
+        let round = match self.opened(now, &request, context.principal.as_deref()) {
             Ok(Opened { answers, round }) => {
                 context.answers = answers;
                 round
-            rehearsal: start.rehearsal,
             }
             Err(fault) => return Begun::Answered(Err(fault)),
         };
         let kept = can_be_asked(&context).then(|| request.clone());
         let claims = context.http.as_deref().filter(|_| context.checks_headers);
-        match router::dispatch(&self.offers, request, claims.map(|it| &it.headers)) {
+        let headers = claims.map(|it| &it.headers);
+        let seeing = Seeing { sight, headers, cursors: self.sealing.keys() };
+        match router::dispatch(&self.offers, request, seeing) {
             Dispatch::Answer(answer) => Begun::Answered(answer),
             Dispatch::Listen(filter) => Begun::Listening(filter),
             Dispatch::Run(job) => {
-                if let Some(round) = round
+                let is_handlers = !matches!(job.finish, Finish::Prepared(_));
+                if let Some(round) = round.filter(|_| is_handlers)
                     && let Some(begun) = self.go_on(now, round, &job, &context)
                 {
                     return begun;
@@ -119,14 +136,20 @@ impl Calls {
                         request,
                         handler: Arc::clone(&job.handler),
                         input: job.input.clone(),
+                        passage: job.passage.clone(),
                         context: context.clone(),
                         recorded: Journal::default(),
                         asked: Vec::new(),
+                        questions: 0,
                         sent: Vec::new(),
                         round: None,
                     })
                 });
-                self.admit(now, Ready::Start(job, context, kept));
+                let ready = Ready::Start(job, context, kept);
+                if !is_answered {
+                    return self.admit_read(now, ready);
+                }
+                self.admit(now, ready);
                 Begun::Started
             }
         }
@@ -144,14 +167,29 @@ impl Calls {
             return (handler, Finished::Forgotten);
         }
         let call = self.links.end(handler);
+        let outcome = match self.judged(now, call, outcome) {
+            Ok(finished) => return (call, finished),
+            Err(outcome) => outcome,
+        };
+        let may_ask = self.running.get(call).is_none_or(|it| it.finish.may_ask());
         let outcome = match outcome {
-            Ok(Reply::Questions(questions)) => return (call, self.ask_back(now, call, &questions)),
+            Ok(Reply::Questions(questions)) if may_ask => {
+                return (call, self.ask_back(now, call, &questions));
+            }
+            Ok(Reply::Questions(_)) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
             outcome => outcome,
         };
         let Some(running) = self.running.remove(call) else { return (call, Finished::Forgotten) };
-        let answer = outcome.and_then(|reply| running.finish.response(reply));
-        let answer = answer.map_err(|failure| self.fault(&running.finish, failure));
+        let answer = match outcome.and_then(|reply| running.finish.conclude(reply)) {
+            Ok(Concluded::Answer(answer)) => answer,
+            Ok(Concluded::Listen(filter)) => {
+                self.leave(now, running.gate);
+                return (call, Finished::Listening(filter));
+            }
+            Err(failure) => Err(self.fault(&running.finish, failure)),
+        };
         self.conclude(&running, &answer);
+        self.share(now, call, &answer);
         self.leave(now, running.gate);
         (call, Finished::Answered(answer))
     }
@@ -184,8 +222,22 @@ impl Calls {
         }
     }
 
+    /// What the server offers from now on, and which lists that changes.
+    pub(super) fn set_offers(&mut self, offers: Arc<Offers>, changed: &[ListKind]) {
+        if changed.contains(&ListKind::Resources) {
+            self.cache.clear();
+        }
+        self.offers = offers;
+    }
+
     /// Nobody waits for this call any more.
     pub(super) fn cancel(&mut self, now: Instant, call: CallId) {
+        if self.judging.forget(call) {
+            return self.effects.push_back(Effect::Cancel(call));
+        }
+        if self.leave_read(now, call) {
+            return;
+        }
         self.rounds.forget(call);
         if self.parking.leave(call) {
             return;
@@ -211,6 +263,7 @@ impl Calls {
         let fault = self.fault(&running.finish, Failure::TimedOut(seconds));
         self.effects.push_back(Effect::Cancel(self.links.end_of(call, &running)));
         self.conclude(&running, &Err(fault.clone()));
+        self.share(now, call, &Err(fault.clone()));
         self.leave(now, running.gate);
         Some((call, fault))
     }
@@ -221,28 +274,28 @@ impl Calls {
 
     /// Handlers that run, or wait in line, and requests that wait for one.
     pub(super) fn in_flight(&self) -> usize {
-        self.running.len() + self.gates.len() + self.parking.joined()
+        self.running.len()
+            + self.gates.len()
+            + self.parking.joined()
+            + self.cache.joined()
+            + self.judging.len()
     }
 
     /// Whether so many bytes are unanswered that a shell should stop reading.
     pub(super) fn is_full(&self) -> bool {
-        self.running.weight() + self.gates.weight() > MAX_IN_FLIGHT_BYTES
-    }
-
-    /// Runs who listens to a notification.
-    pub(super) fn notify(&mut self, method: &MethodName, params: Raw, context: CallContext) {
-        if let Some(handler) = self.offers.listener(method.as_str()) {
-            self.effects.push_back(Effect::Run(Run {
-                handler: Arc::clone(handler),
-                input: String::from(Box::<str>::from(params)),
-                context,
-                is_notification: true,
-            }));
-        }
+        let waiting = self.gates.weight() + self.cache.weight() + self.judging.weight();
+        let listening = self.listeners.weight();
+        self.running.weight() + waiting + listening > MAX_IN_FLIGHT_BYTES
+            || self.listeners.len() > MAX_LISTENERS
     }
 
     /// What the client brought back: answers of earlier rounds, and those that came with this request.
-    fn opened(&mut self, now: Instant, request: &Request) -> Result<Opened, Fault> {
+    fn opened(
+        &mut self,
+        now: Instant,
+        request: &Request,
+        principal: Option<&Principal>,
+    ) -> Result<Opened, Fault> {
         let (Request::CallTool { inputs, .. }
         | Request::ReadResource { inputs, .. }
         | Request::GetPrompt { inputs, .. }) = request
@@ -252,7 +305,7 @@ impl Calls {
         if let Inputs { responses: None, state: None } = inputs {
             return Ok(Opened::default());
         }
-        let Some(binding) = Binding::of(request, None) else { return Ok(Opened::default()) };
+        let Some(binding) = Binding::of(request, principal) else { return Ok(Opened::default()) };
         let limits = &self.limits();
         let opened = self.sealing.open(now, &binding, inputs, limits);
         opened.map_err(|refused| self.refused(refused))
@@ -275,7 +328,7 @@ impl Calls {
             Ready::Start(job, context, kept) => (job, context, kept),
             Ready::Resume(parked, context) => return self.resume(now, *parked, context, gate),
         };
-        let Job { handler, input, finish, timeout } = job;
+        let Job { handler, input, finish, timeout, passage } = job;
         let wire = context.wire();
         let deadline = timeout.and_then(|it| now.checked_add(it));
         let weight = input.len();
@@ -286,6 +339,7 @@ impl Calls {
             input,
             context,
             is_notification: false,
+            passage,
         }));
     }
 

@@ -7,12 +7,15 @@ use std::{
 };
 
 use super::{
-    ExchangeId,
+    Effect, ExchangeId,
     calls::{Begun, Calls, Finished},
 };
-use crate::session::{
-    CallId,
-    server::{self as session, About, HttpFacts, Output, ServerSession},
+use crate::{
+    protocol::{MethodName, Raw},
+    session::{
+        CallId,
+        server::{self as session, About, CallContext, HttpFacts, Output, ServerSession},
+    },
 };
 
 /// Whose call it is.
@@ -38,6 +41,10 @@ impl Flights {
         self.flights.get(&call).copied()
     }
 
+    pub(super) fn end(&mut self, call: CallId) {
+        self.flights.remove(&call);
+    }
+
     fn add(&mut self, owner: Owner, local: CallId) -> CallId {
         let call = CallId(self.next);
         self.next += 1;
@@ -56,6 +63,14 @@ pub(super) struct Scene<'a> {
     pub(super) facts: Option<&'a Arc<HttpFacts>>,
 }
 
+impl Scene<'_> {
+    /// What only the HTTP request said.
+    fn introduce(&self, context: &mut CallContext) {
+        context.http = self.facts.cloned();
+        context.principal = self.facts.and_then(|it| it.principal.clone());
+    }
+}
+
 /// Something to be said.
 #[derive(Debug)]
 pub(super) struct Emission {
@@ -66,6 +81,8 @@ pub(super) struct Emission {
     /// It is the answer that the stream was for.
     pub(super) is_reply: bool,
     pub(super) error: Option<i64>,
+    /// While an equal one waits to be sent, it says nothing new.
+    pub(super) is_change: bool,
 }
 
 #[derive(Debug)]
@@ -75,6 +92,8 @@ pub(super) struct Conversation {
     heard: Option<Instant>,
     /// By their numbers within the session.
     calls: HashMap<CallId, Place>,
+    /// Running handlers of notifications: by their numbers within the session, what they are called outside.
+    listeners: HashMap<CallId, CallId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +104,7 @@ struct Place {
 
 impl Conversation {
     pub(super) fn new(machine: ServerSession) -> Self {
-        Self { machine, heard: None, calls: HashMap::new() }
+        Self { machine, heard: None, calls: HashMap::new(), listeners: HashMap::new() }
     }
 
     /// Whether calls that came on this stream are under way.
@@ -119,6 +138,10 @@ impl Conversation {
     ) -> Vec<Emission> {
         let done = match &input {
             session::Input::Done(local, _) => self.forget(scene, *local),
+            session::Input::Heard(local) => {
+                self.listeners.remove(local);
+                None
+            }
             session::Input::Frame(_)
             | session::Input::Parsed(_)
             | session::Input::TooLong { .. } => {
@@ -143,14 +166,20 @@ impl Conversation {
                             let ended = cancelled.unwrap_or(current);
                             (Some(self.stream_of(local).unwrap_or(ended)), false)
                         }
-                        About::Reply(_) => (Some(cancelled.unwrap_or(current)), true),
+                        About::Reply(local) => {
+                            // Subscriptions end without anybody having said that they are done.
+                            local.and_then(|it| self.forget(scene, it));
+                            (Some(cancelled.unwrap_or(current)), true)
+                        }
                     };
-                    let error = sent.error;
-                    said.push(Emission { stream, frame: Some(sent.frame), is_reply, error });
+                    let (frame, error, is_change) = (Some(sent.frame), sent.error, sent.is_change);
+                    said.push(Emission { stream, frame, is_reply, error, is_change });
                 }
-                Output::Silent(_) => {
+                Output::Silent(local) => {
+                    self.forget(scene, local);
                     let stream = Some(cancelled.unwrap_or(current));
-                    said.push(Emission { stream, frame: None, is_reply: true, error: None });
+                    let (frame, is_reply, is_change) = (None, true, false);
+                    said.push(Emission { stream, frame, is_reply, error: None, is_change });
                 }
                 Output::Call(call) => self.begin(scene, current, call),
                 Output::Cancel(local) => {
@@ -160,15 +189,16 @@ impl Conversation {
                     }
                 }
                 Output::Answered { call: local, ask, outcome } => {
-                    if let Some(place) = self.calls.get(&local) {
-                        let call = place.global;
+                    let global = self.calls.get(&local).map(|it| it.global);
+                    if let Some(call) = global.or_else(|| self.listeners.get(&local).copied()) {
                         let finished = scene.calls.answered(scene.now, call, ask, outcome);
                         self.conclude(scene, local, finished);
                     }
                 }
+                Output::Report(text) => scene.calls.effects.push_back(Effect::Report(text)),
                 Output::Notified { method, params, mut context } => {
-                    context.http = scene.facts.cloned();
-                    scene.calls.notify(&method, params, context);
+                    scene.introduce(&mut context);
+                    self.notify(scene, &method, params, context);
                 }
             }
         }
@@ -180,7 +210,7 @@ impl Conversation {
         let global = scene.flights.add(scene.owner, local);
         self.calls.insert(local, Place { global, stream });
         call.context.call = global;
-        call.context.http = scene.facts.cloned();
+        scene.introduce(&mut call.context);
         match scene.calls.begin(scene.now, call) {
             Begun::Answered(answer) => {
                 self.forget(scene, local);
@@ -193,11 +223,32 @@ impl Conversation {
         }
     }
 
+    fn notify(
+        &mut self,
+        scene: &mut Scene<'_>,
+        method: &MethodName,
+        params: Raw,
+        mut context: CallContext,
+    ) {
+        let local = context.call;
+        let global = scene.flights.add(scene.owner, local);
+        context.call = global;
+        if scene.calls.notify(method, params, context) {
+            self.listeners.insert(local, global);
+        } else {
+            scene.flights.end(global);
+            self.machine.handle(session::Input::Heard(local));
+        }
+    }
+
     fn conclude(&mut self, scene: &mut Scene<'_>, local: CallId, finished: Finished) {
         match finished {
             Finished::Answered(answer) => {
                 self.forget(scene, local);
                 self.machine.handle(session::Input::Done(local, answer));
+            }
+            Finished::Listening(filter) => {
+                self.machine.handle(session::Input::Listening(local, filter));
             }
             Finished::Asks(asks) => {
                 for (ask, method, params) in asks {
@@ -211,7 +262,7 @@ impl Conversation {
 
     fn forget(&mut self, scene: &mut Scene<'_>, local: CallId) -> Option<Place> {
         let place = self.calls.remove(&local)?;
-        scene.flights.flights.remove(&place.global);
+        scene.flights.end(place.global);
         Some(place)
     }
 }

@@ -91,12 +91,12 @@ impl Ready {
         }
     }
 
-    fn call(&self) -> CallId {
+    pub(super) fn call(&self) -> CallId {
         let (Self::Start(_, context, _) | Self::Resume(_, context)) = self;
         context.call
     }
 
-    fn weight(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         match self {
             Self::Start(job, ..) => job.input.len(),
             Self::Resume(parked, _) => parked.running.weight,

@@ -21,6 +21,11 @@ use crate::{
     },
 };
 
+/// What the handler of one call may ask, however often it runs.
+const MAX_QUESTIONS: usize = 100;
+pub(super) const ASKS_ELSEWHERE: &str =
+    "only the results of tools, resources and prompts carry questions: ask there";
+
 /// Which request each handler runs for, where it is not the one that began it.
 #[derive(Debug, Default)]
 pub(super) struct Links(HashMap<CallId, CallId>);
@@ -53,6 +58,7 @@ impl Calls {
     /// A running handler asks: what has to go out as a request of its call's, if it is not settled otherwise.
     pub(super) fn ask(
         &mut self,
+        now: Instant,
         handler: CallId,
         ask: AskId,
         question: Question,
@@ -61,7 +67,12 @@ impl Calls {
             parked.later.push((ask, question));
             return None;
         }
+        if let Err(fault) = self.listeners.check(handler, question.method) {
+            self.tell(handler, ask, Err(fault));
+            return None;
+        }
         let call = self.links.current(handler);
+        self.keep_apart(now, call);
         match self.known(call, &question) {
             Ok(None) => (),
             Ok(Some(answer)) => {
@@ -72,6 +83,10 @@ impl Calls {
                 self.tell(handler, ask, Err(fault));
                 return None;
             }
+        }
+        if let Some(Err(fault)) = self.running.kept(call).map(|it| it.count(1)) {
+            self.tell(handler, ask, Err(fault));
+            return None;
         }
         let travels_inside = self
             .running
@@ -176,8 +191,9 @@ impl Calls {
 
     /// A handler returned questions: they are the answer, or go out as requests.
     pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Finished {
+        self.keep_apart(now, call);
         let Some(mut running) = self.running.remove(call) else { return Finished::Forgotten };
-        let Some(kept) = running.kept.take() else {
+        let Some(mut kept) = running.kept.take() else {
             let round = asking::round(questions, &asking::Answers::default(), None, running.wire);
             self.leave(now, running.gate);
             return Finished::Answered(Err(round.err().unwrap_or_else(nobody_to_ask)));
@@ -187,7 +203,12 @@ impl Calls {
             0 => kept.context.answers.clone(),
             _ => asking::Answers::new(None, journal(&kept)),
         };
-        match asking::round(questions, &answers, capabilities, running.wire) {
+        let round = asking::round(questions, &answers, capabilities, running.wire);
+        let round = round.and_then(|round| match &round {
+            Round::Request(requests) => kept.count(requests.len()).map(|()| round),
+            Round::Ask(_) => Ok(round),
+        });
+        match round {
             Err(fault) => {
                 running.kept = Some(kept);
                 self.conclude(&running, &Err(fault.clone()));
@@ -197,7 +218,7 @@ impl Calls {
             Ok(Round::Ask(requests)) => {
                 let known = answers.journal().asking(&requests);
                 let limits = self.limits();
-                let binding = Binding::of(&kept.request, None);
+                let binding = Binding::of(&kept.request, kept.context.principal.as_deref());
                 let state =
                     binding.and_then(|it| self.sealing.seal(now, it, (None, known), &limits));
                 let answer = Ok(Response::InputRequired { requests, state });
@@ -208,6 +229,11 @@ impl Calls {
             }
             Ok(Round::Request(requests)) => {
                 let asks = self.rounds.begin(call, &kept, requests);
+                let asks = asks.into_iter().map(|(ask, question)| {
+                    let Question { method, params, .. } = self.as_request(question);
+                    (ask, method, params)
+                });
+                let asks = asks.collect();
                 let deadline = running.timeout.and_then(|it| now.checked_add(it));
                 self.running.insert(call, Running { kept: Some(kept), deadline, ..running });
                 Finished::Asks(asks)
@@ -229,11 +255,6 @@ impl Calls {
         let round = running.kept.as_ref().and_then(|it| it.round);
         if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
             let call = next.call;
-                let asks = asks.into_iter().map(|(ask, question)| {
-                    let Question { method, params, .. } = self.as_request(question);
-                    (ask, method, params)
-                });
-                let asks = asks.collect();
             self.relink(handler, &mut running, next);
             self.running.insert(call, running);
             return;
@@ -278,6 +299,9 @@ impl Calls {
     /// Puts a question into the round to come.
     fn ask_inside(&mut self, call: CallId, ask: AskId, question: Question) -> Result<(), Fault> {
         let Some(running) = self.running.get(call) else { return Err(nobody_to_ask()) };
+        if !running.finish.may_ask() {
+            return Err(Fault::new(FaultKind::Handler, ASKS_ELSEWHERE));
+        }
         let capabilities = running.kept.as_ref();
         let capabilities = capabilities.and_then(|it| it.context.client.capabilities.as_ref());
         asking::check(&question, capabilities, running.wire)?;
@@ -334,7 +358,7 @@ impl Calls {
         let round = self.sealing.round();
         let Some(kept) = parked.running.kept.as_mut() else { return Err(nobody_to_ask()) };
         let journal = journal(kept).asking(&requests);
-        let state = Binding::of(&kept.request, None)
+        let state = Binding::of(&kept.request, kept.context.principal.as_deref())
             .and_then(|it| self.sealing.seal(now, it, (Some(round), journal), &limits));
         let answer = Ok(Response::InputRequired { requests, state });
         self.conclude(&parked.running, &answer);
@@ -376,6 +400,7 @@ impl Calls {
             self.running.insert(call, parked.running);
             return match self.ask_back(now, call, &questions) {
                 Finished::Answered(answer) => Begun::Answered(answer),
+                Finished::Listening(filter) => Begun::Listening(filter),
                 Finished::Asks(_) | Finished::Forgotten => Begun::Started,
             };
         }
@@ -404,6 +429,20 @@ impl Calls {
 
     fn tell(&mut self, handler: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
         self.effects.push_back(Effect::Answered { call: handler, ask, outcome });
+    }
+}
+
+impl Kept {
+    /// A handler that asks in a loop has to end.
+    fn count(&mut self, questions: usize) -> Result<(), Fault> {
+        self.questions += questions;
+        if self.questions <= MAX_QUESTIONS {
+            return Ok(());
+        }
+        Err(Fault::new(
+            FaultKind::Handler,
+            format!("a call may ask its client {MAX_QUESTIONS} questions, and this one has asked them all"),
+        ))
     }
 }
 

@@ -3,19 +3,23 @@
 //! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
 //! [`Input::Tick`].
 
+mod cache;
 mod calls;
 mod conversation;
+mod cursors;
 mod endpoint;
 mod events;
 mod gates;
 mod guard;
 mod interaction;
+mod judging;
+mod listeners;
 mod parking;
+mod rehearsal;
 mod reply;
 mod rounds;
 mod running;
 mod sealing;
-mod rehearsal;
 mod sessions;
 pub mod state;
 
@@ -23,23 +27,27 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use self::calls::{Begun, Calls, Finished};
 pub use self::endpoint::{
-    ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+    ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
     Refused,
 };
 pub use self::guard::{Arrival, Cors, GuardConfig};
+pub use self::rehearsal::Rehearsal;
 pub use self::sealing::Start;
 use crate::{
     error::Fault,
     protocol::{Implementation, LoggingLevel, Question, Raw, json},
-pub use self::rehearsal::Rehearsal;
-    router::{Failure, Handler, Offers, Reply},
+    router::{Failure, Handler, Offers, Passage, Reply},
     session::{
         CallId,
         asking::AskId,
-        server::{self as session, CallContext, ListKind, Progress, ServerSession, SessionConfig},
+        server::{
+            self as session, CallContext, ListKind, Log, Progress, ServerSession, SessionConfig,
+        },
     },
 };
 
+/// Why subscriptions of a peer end that does not read.
+const TOO_SLOW: &str = "the client leaves too much unread: listen again, and read what has changed";
 /// Unanswered requests at which reading should pause.
 const MAX_IN_FLIGHT: usize = 10_000;
 
@@ -84,6 +92,11 @@ pub enum Input<'a> {
     Offers(Arc<Offers>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
+    /// Whether the peer leaves so much unread that it is told only what it waits for: what handlers tell of their
+    /// progress or to its log is left out.
+    Behind(bool),
+    /// The peer leaves so many changes unread that its subscriptions end.
+    CutSubscriptions,
     /// The server stops: subscriptions end with their result.
     ShutDown,
     /// The time of the deadline has come.
@@ -97,6 +110,8 @@ pub enum Input<'a> {
 pub enum Output {
     /// Write this frame.
     Send(Vec<u8>),
+    /// The same, unless an equal one waits to be written: it tells of a change.
+    Change(Vec<u8>),
     Effect(Effect),
 }
 
@@ -124,6 +139,8 @@ pub struct Run {
     pub context: CallContext,
     /// Nobody waits for its reply: it listens to a notification.
     pub is_notification: bool,
+    /// Middleware is to be run around the handler.
+    pub passage: Option<Box<Passage>>,
 }
 
 /// One stream's worth of serving.
@@ -131,34 +148,43 @@ pub struct Run {
 pub struct Service {
     calls: Calls,
     session: ServerSession,
+    config: Arc<SessionConfig>,
     outputs: VecDeque<Output>,
+    is_behind: bool,
 }
 
 impl Service {
     pub fn new(offers: Arc<Offers>, start: &Start) -> Self {
-        let session = ServerSession::new(session_config(&offers, start));
-        Self { calls: Calls::new(offers, start), session, outputs: VecDeque::new() }
+        let config = session_config(&offers, start);
+        let session = ServerSession::new(Arc::clone(&config));
+        Self { calls: Calls::new(offers, start), session, config, outputs: VecDeque::new(), is_behind: false }
     }
 
     pub fn handle(&mut self, now: Instant, input: Input<'_>) {
         match input {
             Input::Frame(bytes) => self.session.handle(session::Input::Frame(bytes)),
             Input::TooLong { limit } => self.session.handle(session::Input::TooLong { limit }),
+            Input::Done(handler, _) if self.calls.listeners.end(handler) => {
+                self.session.handle(session::Input::Heard(handler));
+            }
             Input::Done(handler, outcome) => {
                 let (call, finished) = self.calls.finish(now, handler, outcome);
                 self.conclude(call, finished);
             }
+            Input::Progress(..) if self.is_behind => (),
             Input::Progress(handler, progress) => {
                 let call = self.calls.links.current(handler);
                 self.session.handle(session::Input::Progress(call, progress));
             }
             Input::Log { call: handler, level, logger, data } => {
                 let call = self.calls.links.current(handler);
-                self.session.handle(session::Input::Log { call, level, logger, data });
+                let log = Log { level, logger, data };
+                let is_behind = self.is_behind;
+                self.session.handle(session::Input::Log { now, call, log, is_behind });
             }
             Input::Ask { call: handler, ask, question } => {
                 if let Some((call, Question { method, params, .. })) =
-                    self.calls.ask(handler, ask, question)
+                    self.calls.ask(now, handler, ask, question)
                 {
                     self.session.handle(session::Input::Ask { call, ask, method, params });
                 }
@@ -167,12 +193,25 @@ impl Service {
             Input::Step { call, key, value } => self.calls.step(call, &key, value),
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
             Input::Offers(offers, changed) => {
-                self.calls.offers = offers;
+                let replaced = offers.replaced();
+                if replaced != self.config.replaced {
+                    let config = SessionConfig { replaced, ..SessionConfig::clone(&self.config) };
+                    self.config = Arc::new(config);
+                    self.session.handle(session::Input::Config(Arc::clone(&self.config)));
+                }
+                self.calls.set_offers(offers, &changed);
                 for kind in changed {
                     self.session.handle(session::Input::Changed(kind));
                 }
             }
-            Input::Updated(uri) => self.session.handle(session::Input::Updated(uri)),
+            Input::Updated(uri) => {
+                self.calls.cache.forget(uri);
+                self.session.handle(session::Input::Updated(uri));
+            }
+            Input::Behind(is_behind) => self.is_behind = is_behind,
+            Input::CutSubscriptions => {
+                self.session.handle(session::Input::CutSubscriptions(TOO_SLOW));
+            }
             Input::ShutDown => {
                 self.calls.unpark();
                 self.session.handle(session::Input::EndSubscriptions);
@@ -199,6 +238,11 @@ impl Service {
         self.calls.deadline()
     }
 
+    /// What it was told last of how much its peer leaves unread.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
     /// Requests that are read and not yet answered: a shell stops reading while there are too many.
     pub fn in_flight(&self) -> usize {
         self.session.in_flight()
@@ -212,6 +256,9 @@ impl Service {
     fn conclude(&mut self, call: CallId, finished: Finished) {
         match finished {
             Finished::Answered(answer) => self.session.handle(session::Input::Done(call, answer)),
+            Finished::Listening(filter) => {
+                self.session.handle(session::Input::Listening(call, filter));
+            }
             Finished::Asks(asks) => {
                 for (ask, method, params) in asks {
                     self.session.handle(session::Input::Ask { call, ask, method, params });
@@ -233,7 +280,13 @@ impl Service {
                 }
             };
             match output {
-                session::Output::Send(sent) => self.outputs.push_back(Output::Send(sent.frame)),
+                session::Output::Send(sent) => self.outputs.push_back(match sent.is_change {
+                    true => Output::Change(sent.frame),
+                    false => Output::Send(sent.frame),
+                }),
+                session::Output::Report(text) => {
+                    self.calls.effects.push_back(Effect::Report(text));
+                }
                 session::Output::Call(call) => {
                     let id = call.context.call;
                     match self.calls.begin(now, call) {
@@ -252,7 +305,10 @@ impl Service {
                     self.conclude(call, finished);
                 }
                 session::Output::Notified { method, params, context } => {
-                    self.calls.notify(&method, params, context);
+                    let listener = context.call;
+                    if !self.calls.notify(&method, params, context) {
+                        self.session.handle(session::Input::Heard(listener));
+                    }
                 }
                 // One stream carries everything: a frame that nothing answers needs no word.
                 session::Output::Silent(_) => (),
@@ -275,6 +331,7 @@ fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
         server_info: server_info(&offers.server.info),
         revisions: offers.server.revisions.clone(),
         dialects: offers.server.dialects.clone(),
+        replaced: offers.replaced(),
         seed: sealing::derive(&start.seed, "session", 0),
     })
 }

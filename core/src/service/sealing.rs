@@ -42,6 +42,10 @@ impl Sealing {
         Self { keys, start: *start, made: 0 }
     }
 
+    pub(super) fn keys(&self) -> &KeyRing {
+        &self.keys
+    }
+
     pub(super) fn open(
         &self,
         now: Instant,

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     error::Fault,
-    protocol::{Inputs, Request, canonical::canonical},
+    protocol::{Inputs, Principal, Request, canonical::canonical},
     session::asking::{Answers, Journal},
 };
 
@@ -28,7 +28,7 @@ const BASE_STATE: usize = 2 * 1024;
 
 /// The keys of a server: the first seals, every one opens, so that keys can be changed while states are under way.
 #[derive(Clone)]
-pub struct KeyRing(Vec<XChaCha20Poly1305>);
+pub struct KeyRing(pub(super) Vec<XChaCha20Poly1305>);
 
 /// The request that a state belongs to: presented with any other, it is refused.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -93,7 +93,7 @@ impl fmt::Debug for KeyRing {
 
 impl Binding {
     /// `None` for requests that are never answered with questions. `principal` is who asks, where that is known.
-    pub fn of(request: &Request, principal: Option<&str>) -> Option<Self> {
+    pub fn of(request: &Request, principal: Option<&Principal>) -> Option<Self> {
         let (target, arguments) = match request {
             Request::CallTool { name, arguments, .. } => {
                 (name, digest(arguments.as_ref().map_or("{}", |it| it.get())))
@@ -110,7 +110,7 @@ impl Binding {
             method: request.method().as_str().to_owned(),
             target: target.clone(),
             arguments,
-            principal: principal.map(ToOwned::to_owned),
+            principal: principal.map(Principal::identity),
         })
     }
 }
@@ -289,7 +289,7 @@ mod tests {
             (100, own, "expired"),
             (1, binding("b", r#"{"x":1}"#), "another method"),
             (1, binding("a", r#"{"x":2}"#), "other arguments"),
-            (1, Binding::of(&call("a", r#"{"x":1}"#), Some("ada")).unwrap(), "somebody else"),
+            (1, Binding::of(&call("a", r#"{"x":1}"#), Some(&Principal::new("ada"))).unwrap(), "somebody else"),
             (
                 1,
                 Binding::of(

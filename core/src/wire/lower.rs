@@ -1,9 +1,11 @@
 //! From the neutral model to frames on the wire.
 
+use std::sync::Arc;
+
 use super::{StructuredContent, Wire, dialect_0_7, offers};
 use crate::protocol::{
     CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response,
-    ServerDescription, ToolOutcome,
+    Revision, ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };
@@ -53,6 +55,15 @@ pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
     frame.finish().into_bytes()
 }
 
+/// A result in the newest vocabulary, without what is stamped on it on its way.
+pub fn plain_result(response: &Response) -> String {
+    let mut result = ObjectWriter::with_capacity(160);
+    if let Some(own) = write(Wire::of(Revision::LATEST), response, "{}", &mut result) {
+        result.raw("_meta", own.get());
+    }
+    result.finish()
+}
+
 fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
     let mut result = ObjectWriter::with_capacity(160);
     if matches!(response, Response::InputRequired { .. }) {
@@ -60,31 +71,47 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
     } else if wire.vocabulary.stamped_results {
         result.raw("resultType", r#""complete""#);
     }
+    let own_meta = write(wire, response, server_info, &mut result);
+    stamp(wire, own_meta, server_info, &mut result);
+    result.finish()
+}
+
+/// Writes the members of a result, and gives its own `_meta`.
+fn write<'a>(
+    wire: &Wire,
+    response: &'a Response,
+    server_info: &str,
+    result: &mut ObjectWriter,
+) -> Option<&'a Raw> {
     let mut own_meta = None;
     match response {
-        // Only a dialect asks for all resources at once.
-        Response::Empty | Response::AllResources { .. } => (),
+        Response::Empty => (),
+        // Only a dialect asks for all resources at once, and it has its own words: these are for middleware.
+        Response::AllResources { resources, templates } => {
+            result.raw("resources", &array(resources, |it| offers::resource(wire, it)));
+            result.raw("resourceTemplates", &array(templates, |it| offers::template(wire, it)));
+        }
         Response::Ended { meta } => own_meta = Some(meta),
-        Response::Description(description) => describe(wire, description, server_info, &mut result),
+        Response::Description(description) => describe(wire, description, server_info, result),
         Response::Tools(list) => {
-            listing(wire, "tools", list, |it| offers::tool(wire, it), &mut result);
+            listing(wire, "tools", list, |it| offers::tool(wire, it), result);
         }
         Response::Resources(list) => {
-            listing(wire, "resources", list, |it| offers::resource(wire, it), &mut result);
+            listing(wire, "resources", list, |it| offers::resource(wire, it), result);
         }
         Response::ResourceTemplates(list) => {
-            listing(wire, "resourceTemplates", list, |it| offers::template(wire, it), &mut result);
+            listing(wire, "resourceTemplates", list, |it| offers::template(wire, it), result);
         }
         Response::Prompts(list) => {
-            listing(wire, "prompts", list, |it| offers::prompt(wire, it), &mut result);
+            listing(wire, "prompts", list, |it| offers::prompt(wire, it), result);
         }
         Response::Tool(outcome) => {
-            tool(wire, outcome, &mut result);
+            tool(wire, outcome, result);
             own_meta = outcome.meta.as_ref();
         }
         Response::Contents { contents, meta, cache: hint } => {
             result.raw("contents", contents);
-            cache(wire, *hint, &mut result);
+            cache(wire, *hint, result);
             own_meta = meta.as_ref();
         }
         Response::Messages { messages, description, meta } => {
@@ -115,8 +142,7 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
             result.splice(raw.get());
         }
     }
-    stamp(wire, own_meta, server_info, &mut result);
-    result.finish()
+    own_meta
 }
 
 fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
@@ -198,19 +224,27 @@ fn listing<T, L: serde::Serialize>(
     lower: impl Fn(&T) -> L,
     result: &mut ObjectWriter,
 ) {
-    let mut items = String::from("[");
-    for item in &list.items {
-        if items.len() > 1 {
-            items.push(',');
-        }
-        json::push(&mut items, &lower(item));
-    }
-    items.push(']');
-    result.raw(name, &items);
+    let spell = || array(&list.items, lower);
+    match wire.dialect {
+        None => result.raw(name, list.spellings.get_or_make(wire.revision, spell)),
+        Some(_) => result.raw(name, &spell()),
+    };
     if let Some(cursor) = &list.next_cursor {
         result.member("nextCursor", cursor);
     }
     cache(wire, list.cache, result);
+}
+
+fn array<T, L: serde::Serialize>(items: &[Arc<T>], lower: impl Fn(&T) -> L) -> String {
+    let mut array = String::from("[");
+    for item in items {
+        if array.len() > 1 {
+            array.push(',');
+        }
+        json::push(&mut array, &lower(item));
+    }
+    array.push(']');
+    array
 }
 
 fn cache(wire: &Wire, hint: CacheHint, result: &mut ObjectWriter) {

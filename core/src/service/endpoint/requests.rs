@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Frame, Message, Method, Revision},
+    protocol::{Frame, Message, Method, Principal, Revision},
     service::reply,
     session::server::ServerSession,
     wire::{self, Belongs, HeaderClaims, Lowered},
@@ -96,6 +96,7 @@ impl Endpoint {
             exchange,
             accepts: Accepts::of(&head.headers),
             facts: Arc::new(HttpFacts {
+                principal: head.extensions.get::<Arc<Principal>>().cloned(),
                 session_id: claims.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
                 headers: head.headers,
             }),
@@ -283,6 +284,7 @@ impl Endpoint {
             None => Arc::new(HttpFacts {
                 headers: facts.headers.clone(),
                 session_id: Some(Arc::clone(&session.id)),
+                principal: facts.principal.clone(),
             }),
         };
         let exchange = Exchange {

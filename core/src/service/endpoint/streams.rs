@@ -129,6 +129,7 @@ impl Endpoint {
         let facts = Arc::new(HttpFacts {
             headers: visit.facts.headers.clone(),
             session_id: Some(Arc::clone(&session.id)),
+            principal: visit.facts.principal.clone(),
         });
         let input = session::Input::Parsed(Frame::parse(body));
         self.with_session(now, number, 0, Some(&facts), input);
@@ -184,7 +185,7 @@ impl Endpoint {
 
     fn deliver_kept(&mut self, now: Instant, session: &mut Session, stream: u64) {
         for frame in session.undelivered() {
-            self.log_and_write(now, session, stream, &frame);
+            self.log_and_write(now, session, stream, &frame, false);
         }
     }
 

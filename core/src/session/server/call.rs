@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use crate::{
-    protocol::{Dialect, Id, Raw, Request, Revision},
+    protocol::{Dialect, Id, Principal, Raw, Request, Revision},
     session::{CallId, asking::Answers},
     wire::Wire,
 };
@@ -33,6 +33,8 @@ pub struct CallContext {
     pub wants_progress: bool,
     /// What the client has answered already.
     pub answers: Answers,
+    /// Who asks, where somebody has found out.
+    pub principal: Option<Arc<Principal>>,
     /// The HTTP request that brought it.
     pub http: Option<Arc<HttpFacts>>,
     /// Whether arguments that HTTP headers mirror are to be compared with these.
@@ -57,6 +59,8 @@ pub struct HttpFacts {
     pub headers: HeaderMap,
     /// Of a session that began with `initialize`.
     pub session_id: Option<Arc<str>>,
+    /// Whom the shell has let in.
+    pub principal: Option<Arc<Principal>>,
 }
 
 /// Who asks, as far as it said so.
@@ -76,7 +80,7 @@ pub struct Progress {
 }
 
 /// The lists that can change.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ListKind {
     Tools,
     Resources,

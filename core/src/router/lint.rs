@@ -1,0 +1,120 @@
+//! What of a tool known hosts or the models behind them refuse, though the protocol allows it. Each text names the tool,
+//! the place and the mend.
+
+use serde_json::{Map, Value};
+
+use crate::protocol::Tool;
+
+/// The longest name that every host hands to its model.
+const MAX_NAME: usize = 64;
+/// Keywords that hosts refuse around all arguments.
+const CHOICES: [&str; 5] = ["anyOf", "oneOf", "allOf", "not", "enum"];
+/// Keywords that hold schemas by name, in a list, and one.
+const NAMING: [&str; 5] =
+    ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+const LISTING: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
+const HOLDING: [&str; 9] = [
+    "items",
+    "additionalProperties",
+    "propertyNames",
+    "contains",
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedProperties",
+];
+
+/// One text a problem, however often it occurs.
+pub(super) fn tool(tool: &Tool) -> Vec<String> {
+    let mut found = Found { tool: &tool.name, texts: Vec::new(), kinds: Vec::new() };
+    if tool.name.contains('.') {
+        found.add("name", "its name has a \".\", which hosts refuse that know letters, digits, \"_\" and \"-\" only: use \"_\"".into());
+    }
+    if tool.name.len() > MAX_NAME {
+        found.add("length", format!("its name is longer than the {MAX_NAME} characters that hosts hand to models: shorten it"));
+    }
+    // What can't be read was refused before.
+    if let Ok(Value::Object(schema)) = serde_json::from_str(tool.input_schema.get()) {
+        found.around(&schema);
+        found.inside(&schema, "");
+    }
+    found.texts
+}
+
+struct Found<'a> {
+    tool: &'a str,
+    texts: Vec<String>,
+    kinds: Vec<&'static str>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, kind: &'static str, problem: String) {
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+            self.texts.push(format!("tool {:?}: {problem}", self.tool));
+        }
+    }
+
+    /// The schema of all arguments together.
+    fn around(&mut self, schema: &Map<String, Value>) {
+        if schema.contains_key("$schema") {
+            self.add("dialect", "its input schema has \"$schema\", which hosts refuse: leave it out, 2020-12 is meant anyway".into());
+        }
+        for keyword in CHOICES.into_iter().filter(|it| schema.contains_key(*it)) {
+            self.add("choice", format!("its input schema has {keyword:?} around all arguments, which models' interfaces refuse: put the choice into a property"));
+        }
+        let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+        for (name, _) in names {
+            let fits = (1..=MAX_NAME).contains(&name.len())
+                && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
+            if !fits {
+                self.add("argument", format!("its argument {name:?} is no name to models' interfaces: use 1 to {MAX_NAME} letters, digits, \"_\", \"-\", \".\""));
+            }
+        }
+    }
+
+    /// `at` is where the schema stands among the arguments.
+    fn inside(&mut self, schema: &Map<String, Value>, at: &str) {
+        let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
+        if schema.contains_key("$ref") || schema.contains_key("$dynamicRef") {
+            self.add("reference", format!("its input schema has \"$ref\"{place}, which many hosts don't follow: write the schema out there"));
+        }
+        let is_array = schema.get("type").is_some_and(|it| {
+            it == "array" || it.as_array().is_some_and(|it| it.iter().any(|it| it == "array"))
+        });
+        if is_array && !schema.get("items").is_some_and(Value::is_object) {
+            self.add("items", format!("its input schema has an array without an \"items\" schema{place}, which models' interfaces refuse: say what it holds, or \"items\": {{}}"));
+        }
+        if let Some([_, _]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
+            && let Some(options) = schema.get("anyOf").and_then(Value::as_array)
+            && options.iter().any(|it| it == &serde_json::json!({"type": "null"}))
+            && options.iter().any(|it| it["type"].as_str().is_some_and(|it| it != "null"))
+        {
+            self.add("null", format!("its input schema has \"anyOf\" with null{place}, which hosts refuse: write \"type\": [\"…\", \"null\"], or leave the argument out of \"required\""));
+        }
+        for (keyword, value) in schema {
+            let below = |name: &str| match at {
+                "" => name.to_owned(),
+                at => format!("{at}.{name}"),
+            };
+            if NAMING.contains(&keyword.as_str()) {
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    self.maybe(value, &below(name));
+                }
+            } else if LISTING.contains(&keyword.as_str()) {
+                for value in value.as_array().into_iter().flatten() {
+                    self.maybe(value, at);
+                }
+            } else if HOLDING.contains(&keyword.as_str()) {
+                self.maybe(value, &below("*"));
+            }
+        }
+    }
+
+    fn maybe(&mut self, value: &Value, at: &str) {
+        if let Value::Object(schema) = value {
+            self.inside(schema, at);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Cursors of lists: sealed, so that nobody else can make one, and the same on every replica that has the same keys.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use chacha20poly1305::aead::{Aead as _, Payload};
+use sha2::{Digest as _, Sha256};
+
+use super::state::KeyRing;
+use crate::router::Cursors;
+
+const NONCE: usize = 24;
+const PLACE: usize = 8;
+
+impl Cursors for KeyRing {
+    fn seal(&self, list: &str, after: u64) -> String {
+        seal(self, list, after)
+    }
+
+    fn open(&self, list: &str, cursor: &str) -> Option<u64> {
+        open(self, list, cursor)
+    }
+}
+
+/// The nonce is made of what is sealed: one place of one list always gives the same cursor, and two never share a nonce.
+fn seal(keys: &KeyRing, list: &str, after: u64) -> String {
+    let place = after.to_be_bytes();
+    let digest = Sha256::new().chain_update(kind(list)).chain_update(place).finalize();
+    let mut nonce = [0; NONCE];
+    nonce.copy_from_slice(&digest[..NONCE]);
+    let kind = kind(list);
+    let sealed = keys
+        .0
+        .first()
+        .and_then(|it| it.encrypt(&nonce.into(), Payload { msg: &place, aad: &kind }).ok());
+    // Without a key it is a cursor that nobody opens; a service always has one.
+    URL_SAFE_NO_PAD.encode([&nonce[..], &sealed.unwrap_or_default()].concat())
+}
+
+fn open(keys: &KeyRing, list: &str, cursor: &str) -> Option<u64> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
+    let kind = kind(list);
+    let place = keys
+        .0
+        .iter()
+        .find_map(|it| it.decrypt(nonce.into(), Payload { msg: sealed, aad: &kind }).ok())?;
+    <[u8; PLACE]>::try_from(place.as_slice()).ok().map(u64::from_be_bytes)
+}
+
+fn kind(list: &str) -> Vec<u8> {
+    format!("gudgeon cursor 1 {list}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use super::*;
+
+    #[test]
+    fn a_cursor_opens_in_its_own_list_only() {
+        let keys = KeyRing::new(["secret"]);
+        for place in [0, 1, 7, u64::MAX] {
+            let cursor = seal(&keys, "tool", place);
+            assert_eq!(open(&keys, "tool", &cursor), Some(place));
+            assert_eq!(open(&keys, "prompt", &cursor), None);
+            assert_eq!(open(&KeyRing::new(["other"]), "tool", &cursor), None);
+        }
+        assert_ne!(seal(&keys, "tool", 1), seal(&keys, "tool", 2));
+    }
+
+    #[test]
+    fn replicas_with_the_same_keys_make_and_open_the_same_cursors() {
+        let (one, other) = (KeyRing::new(["new", "old"]), KeyRing::new(["new"]));
+        assert_eq!(seal(&one, "tool", 3), seal(&other, "tool", 3));
+        let before = seal(&KeyRing::new(["old"]), "tool", 3);
+        assert_eq!(open(&one, "tool", &before), Some(3), "keys change while cursors are about");
+        assert_eq!(open(&other, "tool", &before), None);
+    }
+
+    #[test]
+    fn what_was_changed_opens_nowhere() {
+        let keys = KeyRing::new(["secret"]);
+        let cursor = seal(&keys, "tool", 3);
+        let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
+        for at in 0..bytes.len() {
+            bytes[at] ^= 1;
+            assert_eq!(open(&keys, "tool", &URL_SAFE_NO_PAD.encode(&bytes)), None, "byte {at}");
+            bytes[at] ^= 1;
+        }
+        for garbage in ["", "garbage", "dG9vbDoz", "é", &cursor[1..], &format!("{cursor}=")] {
+            assert_eq!(open(&keys, "tool", garbage), None, "{garbage}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests that touch offers which not everybody sees: the shell's judge is asked first.
+
+use std::{collections::HashMap, time::Instant};
+
+use super::{
+    Effect, Run,
+    calls::{Begun, Calls, Finished},
+};
+use crate::{
+    protocol::Request,
+    router::{Doubts, Failure, Reply, Sight},
+    session::{CallId, server::Call},
+};
+
+/// Requests that wait for the judge.
+#[derive(Debug, Default)]
+pub(super) struct Judging {
+    calls: HashMap<CallId, (Call, Doubts)>,
+    weight: usize,
+}
+
+impl Calls {
+    /// Begins what a request asks for, as soon as it is known what there is for whoever sent it.
+    pub(super) fn begin(&mut self, now: Instant, call: Call) -> Begun {
+        let Some(doubts) = self.offers.doubts(&call.request) else {
+            return self.begin_seeing(now, call, &Sight::plain());
+        };
+        let Some(judge) = self.offers.judge().cloned() else {
+            return self.begin_seeing(now, call, &Sight::plain());
+        };
+        self.effects.push_back(Effect::Run(Run {
+            handler: judge,
+            input: doubts.question(call.context.principal.as_deref()),
+            context: call.context.clone(),
+            is_notification: false,
+            passage: None,
+        }));
+        self.judging.weight += weight(&call);
+        self.judging.calls.insert(call.context.call, (call, doubts));
+        Begun::Started
+    }
+
+    /// Gives what comes of a request, if it was for this that the judge was asked.
+    pub(super) fn judged(
+        &mut self,
+        now: Instant,
+        id: CallId,
+        outcome: Result<Reply, Failure>,
+    ) -> Result<Finished, Result<Reply, Failure>> {
+        let Some((call, doubts)) = self.judging.take(id) else { return Err(outcome) };
+        let verdict = match outcome {
+            Ok(verdict) => Some(verdict),
+            Err(failure) => {
+                let text = format!("who sees what could not be found out: {failure:?}");
+                self.effects.push_back(Effect::Report(text));
+                None
+            }
+        };
+        let sight = doubts.settled(verdict);
+        Ok(match self.begin_seeing(now, call, &sight) {
+            Begun::Answered(answer) => Finished::Answered(answer),
+            Begun::Listening(filter) => Finished::Listening(filter),
+            Begun::Started => Finished::Forgotten,
+        })
+    }
+}
+
+impl Judging {
+    /// Nobody waits for this call any more. Whether it waited for the judge.
+    pub(super) fn forget(&mut self, call: CallId) -> bool {
+        self.take(call).is_some()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Bytes of input that wait.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn take(&mut self, call: CallId) -> Option<(Call, Doubts)> {
+        if self.calls.is_empty() {
+            return None;
+        }
+        let taken = self.calls.remove(&call)?;
+        self.weight -= weight(&taken.0);
+        Some(taken)
+    }
+}
+
+fn weight(call: &Call) -> usize {
+    match &call.request {
+        Request::CallTool { arguments, .. } => arguments.as_ref().map_or(0, |it| it.get().len()),
+        Request::GetPrompt { arguments, .. } => {
+            arguments.iter().map(|(name, value)| name.len() + value.len()).sum()
+        }
+        _ => 0,
+    }
+}
