@@ -187,6 +187,7 @@ impl Actor {
                 self.asks.remove(&call);
                 self.tell(Input::Answer(call, answer.map_err(|it| error_object(&it))));
             }
+            Order::DeclareRoots => self.tell(Input::DeclareRoots),
             Order::Close(_) => unreachable!("closing ends the loop"),
         }
     }
@@ -202,7 +203,6 @@ impl Actor {
         };
         self.wire = None;
         let was_open = self.opened.is_none();
-            Order::DeclareRoots => self.tell(Input::DeclareRoots),
         let reason = match (self.process.is_some(), self.obituary.status) {
             (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
             (true, Some(status)) => format!("the server exited with status {status}"),
@@ -348,6 +348,16 @@ enum Settled {
     Restart,
 }
 
+fn notified(method: MethodName, params: Raw) -> Event {
+    if method == MethodName::Standard(Method::ElicitationComplete)
+        && let Ok(done) =
+            serde_json::from_str::<ElicitationCompleteNotificationParams>(params.get())
+    {
+        return Event::UrlDone(done.elicitation_id);
+    }
+    Event::Notified { method, params }
+}
+
 fn error_object(error: &Error) -> ErrorObject {
     let code = error.code.unwrap_or(match error.kind {
         // Sampling, "Error Handling".
@@ -375,13 +385,3 @@ fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static st
     }
     error
 }
-fn notified(method: MethodName, params: Raw) -> Event {
-    if method == MethodName::Standard(Method::ElicitationComplete)
-        && let Ok(done) =
-            serde_json::from_str::<ElicitationCompleteNotificationParams>(params.get())
-    {
-        return Event::UrlDone(done.elicitation_id);
-    }
-    Event::Notified { method, params }
-}
-

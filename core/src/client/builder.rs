@@ -45,6 +45,7 @@ struct Hooks {
     event: Option<Hook<Event>>,
     log: Option<Hook<LogMessage>>,
     list_changed: Option<Hook<ListKind>>,
+    url_done: Option<Hook<String>>,
 }
 
 impl fmt::Debug for ClientBuilder {
@@ -53,7 +54,6 @@ impl fmt::Debug for ClientBuilder {
     }
 }
 
-    url_done: Option<Hook<String>>,
 impl ClientBuilder {
     pub(super) fn new(target: Target) -> Self {
         Self {
@@ -201,6 +201,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Is told that what the user was sent to a page for is finished: the elicitation's id. Must not block.
+    ///
+    /// Only 2025-11-25 has a word for it. Spec: Client Features › Elicitation › Completion Notifications.
+    #[must_use]
+    pub fn on_url_done(mut self, hook: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.hooks.url_done = Some(Box::new(hook));
+        self
+    }
+
     /// Is told how far any request is. Must not block.
     #[must_use]
     pub fn on_progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
@@ -212,15 +221,6 @@ impl ClientBuilder {
     /// Answers the server's questions to the user. An error of kind `Declined` or `Cancelled` is an answer, too.
     #[must_use]
     pub fn on_elicit<F, A>(self, callback: F) -> Self
-    /// Is told that what the user was sent to a page for is finished: the elicitation's id. Must not block.
-    ///
-    /// Only 2025-11-25 has a word for it. Spec: Client Features › Elicitation › Completion Notifications.
-    #[must_use]
-    pub fn on_url_done(mut self, hook: impl Fn(String) + Send + Sync + 'static) -> Self {
-        self.hooks.url_done = Some(Box::new(hook));
-        self
-    }
-
     where
         F: Fn(ElicitRequestParams) -> A + Send + Sync + 'static,
         A: Future<Output = Result<ElicitResult, Error>> + Send + 'static,
@@ -272,6 +272,7 @@ impl ClientBuilder {
         let Self { target, mut session, options, questions, hooks, log_level, .. } = self;
         questions.declare(&mut session.capabilities);
         session.log_level = log_level.or(hooks.log.as_ref().map(|_| LoggingLevel::Info));
+        let has_roots = session.capabilities.roots.is_some();
         let questions = Arc::new(questions);
         let tools = Arc::new(Mutex::new(KnownTools::default()));
         let (asked, known) = (Arc::clone(&questions), Arc::clone(&tools));
@@ -283,7 +284,6 @@ impl ClientBuilder {
             mirror: Arc::new(move |name, arguments| {
                 mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
             }),
-        let has_roots = session.capabilities.roots.is_some();
             on_event: Arc::new(move |event| hooks.tell(event, &known)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);
@@ -298,6 +298,7 @@ impl ClientBuilder {
             options,
             max_rounds: self.max_rounds,
             validate: self.validate,
+            has_roots,
         };
         let client = Client { inner: Arc::new(inner) };
         if let Some(level) = log_level {
@@ -311,7 +312,6 @@ impl ClientBuilder {
     }
 }
 
-            has_roots,
 impl Hooks {
     fn tell(&self, event: Event, tools: &Mutex<KnownTools>) {
         match &event {
@@ -326,6 +326,11 @@ impl Hooks {
                 }
                 if let Some(hook) = &self.list_changed {
                     hook(*kind);
+                }
+            }
+            Event::UrlDone(elicitation) => {
+                if let Some(hook) = &self.url_done {
+                    hook(elicitation.clone());
                 }
             }
             _ => (),
@@ -353,8 +358,3 @@ where
         })
     })
 }
-            Event::UrlDone(elicitation) => {
-                if let Some(hook) = &self.url_done {
-                    hook(elicitation.clone());
-                }
-            }

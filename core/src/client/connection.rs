@@ -30,12 +30,12 @@ pub enum Event {
     ListChanged(ListKind),
     /// A subscribed resource's URI.
     ResourceUpdated(String),
+    /// What the user was sent to a page for is finished: the elicitation's id.
+    UrlDone(String),
     /// Any other notification.
     Notified {
         method: MethodName,
         params: Raw,
-    /// What the user was sent to a page for is finished: the elicitation's id.
-    UrlDone(String),
     },
     /// The connection is gone, and why. Not told when this side closed it.
     Closed(String),
@@ -44,12 +44,12 @@ pub enum Event {
 /// A question of a server's: `roots/list`, `sampling/createMessage` or `elicitation/create`.
 #[derive(Clone, Debug)]
 pub struct Question {
+    /// What the server calls it, where it says so: in rounds it does, in requests of its own only in tests.
+    pub key: Option<String>,
     pub method: Method,
     /// A JSON object.
     pub params: Raw,
 }
-    /// What the server calls it, where it says so: in rounds it does, in requests of its own only in tests.
-    pub key: Option<String>,
 
 /// A future in a box.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -128,11 +128,11 @@ pub(super) enum Order {
         params: Raw,
     },
     Answer(crate::session::CallId, Result<Raw, Error>),
+    DeclareRoots,
     Close(oneshot::Sender<()>),
 }
 
 /// Who waits for an answer.
-    DeclareRoots,
 pub(super) struct Waiting {
     pub(super) reply: oneshot::Sender<Result<Raw, Error>>,
     pub(super) on_progress: Option<OnProgress>,
@@ -195,6 +195,11 @@ impl Connection {
         self.order(Order::Notify { method, params })
     }
 
+    /// From now on each request says that this client has roots, where requests say what a client can do.
+    pub fn declare_roots(&self) -> Result<(), Error> {
+        self.order(Order::DeclareRoots)
+    }
+
     /// Ends the connection: closes the server's input, waits, and ends a process that stays.
     pub async fn close(&self) {
         let (closed, done) = oneshot::channel();
@@ -205,11 +210,6 @@ impl Connection {
 
     fn order(&self, order: Order) -> Result<(), Error> {
         self.orders.send(order).map_err(|_| self.closed())
-    /// From now on each request says that this client has roots, where requests say what a client can do.
-    pub fn declare_roots(&self) -> Result<(), Error> {
-        self.order(Order::DeclareRoots)
-    }
-
     }
 
     fn closed(&self) -> Error {

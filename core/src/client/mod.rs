@@ -18,6 +18,7 @@ mod operation;
 mod questions;
 mod rehearsal;
 mod round;
+mod target;
 mod wire;
 
 use std::{
@@ -37,13 +38,11 @@ pub use self::{
     },
     operation::{CallOptions, Operation, Reply},
     questions::Answerer,
+    rehearsal::Rehearsal,
+    round::ToolRound,
     target::{CustomWire, Target},
 };
 use crate::{
-    rehearsal::Rehearsal,
-    round::ToolRound,
-    subscription::Subscription,
-    round::ToolRound,
     error::{Error, ErrorKind},
     peer::{self, KnownTools},
     protocol::{
@@ -71,13 +70,13 @@ struct Inner {
     options: CallOptions,
     max_rounds: usize,
     validate: bool,
+    /// The server was told at the start that there are roots.
+    has_roots: bool,
 }
 
 /// One page of a list.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-    /// The server was told at the start that there are roots.
-    has_roots: bool,
 pub struct PageOf<T> {
     /// What the page holds.
     pub items: Vec<T>,

@@ -21,7 +21,7 @@ use crate::{
     router::{Failure, Offers, Reply},
     service::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Refused,
+        Refused, Rehearsal, Start,
     },
     session::{
         CallId,
@@ -61,15 +61,6 @@ struct State {
 
 impl EndpointServer {
     pub fn new(offers: Arc<Offers>, config: EndpointConfig) -> Arc<Self> {
-        let max_body = config.max_body;
-        let state = State {
-            endpoint: Endpoint::new(offers, config, start),
-            exchanges: HashMap::new(),
-            connections: HashMap::new(),
-            armed: None,
-        };
-        Arc::new(Self {
-            state: Mutex::new(state),
         Self::started(offers, config, &start())
     }
 
@@ -83,6 +74,15 @@ impl EndpointServer {
     }
 
     fn started(offers: Arc<Offers>, config: EndpointConfig, start: &Start) -> Arc<Self> {
+        let max_body = config.max_body;
+        let state = State {
+            endpoint: Endpoint::new(offers, config, start),
+            exchanges: HashMap::new(),
+            connections: HashMap::new(),
+            armed: None,
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
             next: AtomicU64::new(0),
             max_body,
             rescheduled: Notify::new(),

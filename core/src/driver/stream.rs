@@ -102,14 +102,18 @@ impl StreamServer {
         self.writer.is_broken()
     }
 
+    fn started(offers: Arc<Offers>, output: File, start: &Start) -> Arc<Self> {
+        Arc::new(Self {
+            service: Mutex::new(Service::new(offers, start)),
+            writer: BatchWriter::new(output),
+        })
+    }
+
     fn handle(&self, input: Input<'_>) -> Work {
         let mut service = self.lock();
         service.handle(Instant::now(), input);
         self.drain(&mut service)
     }
-    fn started(offers: Arc<Offers>, output: File, start: &Start) -> Arc<Self> {
-        Arc::new(Self {
-            service: Mutex::new(Service::new(offers, start)),
 
     fn drain(&self, service: &mut Service) -> Work {
         let mut work = Work::default();

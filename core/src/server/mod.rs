@@ -49,9 +49,9 @@ use crate::{
     protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
     router::{Offers, RoundLimits, ServerFacts},
     schema::Schema,
+    service::Rehearsal,
     transport::listen::{self, Address},
 };
-    service::Rehearsal,
 pub use crate::{
     service::Cors,
     transport::{
@@ -465,6 +465,20 @@ impl Server {
         serve::transport(Arc::clone(&self.hub), self.limits, transport)
     }
 
+    /// As [`Server::serve`], for a test.
+    pub(crate) fn rehearse<R, W>(
+        &self,
+        rehearsal: Rehearsal,
+        reader: R,
+        writer: W,
+    ) -> impl Future<Output = ()> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        serve::streams(Arc::clone(&self.hub), self.limits, Some(rehearsal), reader, writer)
+    }
+
     fn facts(self, change: impl FnOnce(&mut ServerFacts)) -> Self {
         self.hub.edit(|offers| change(Arc::make_mut(&mut offers.server)));
         self
@@ -499,17 +513,3 @@ fn compile(schema: &Value, place: &str) -> Result<Schema, Error> {
     Schema::compile(to_raw(schema).get())
         .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
 }
-    /// As [`Server::serve`], for a test.
-    pub(crate) fn rehearse<R, W>(
-        &self,
-        rehearsal: Rehearsal,
-        reader: R,
-        writer: W,
-    ) -> impl Future<Output = ()> + Send + use<R, W>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        serve::streams(Arc::clone(&self.hub), self.limits, Some(rehearsal), reader, writer)
-    }
-

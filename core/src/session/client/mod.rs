@@ -82,10 +82,10 @@ pub enum Input<'a> {
     Notify { method: MethodName, params: &'a str },
     /// The answer to an [`Output::Ask`].
     Answer(CallId, Result<Raw, ErrorObject>),
-    /// The time of the deadline has come.
-    Tick,
     /// The client has roots from now on: each request says so, where requests say what a client can do.
     DeclareRoots,
+    /// The time of the deadline has come.
+    Tick,
     /// The wire could not carry the request with this id, or its answer.
     Failed { id: u64, error: Error },
     /// The wire is gone, and why.
@@ -125,6 +125,8 @@ pub enum Output {
 #[derive(Debug)]
 pub struct Ask {
     pub id: CallId,
+    /// What the server calls it, where it says so.
+    pub key: Option<String>,
     /// `roots/list`, `sampling/createMessage` or `elicitation/create`.
     pub method: Method,
     /// A JSON object.
@@ -135,8 +137,6 @@ pub struct Ask {
 #[derive(Clone, Debug)]
 pub struct LogMessage {
     pub level: LoggingLevel,
-    /// What the server calls it, where it says so.
-    pub key: Option<String>,
     pub logger: Option<String>,
     pub data: Raw,
 }
@@ -245,6 +245,7 @@ impl ClientSession {
             }
             Input::Notify { method, params } => self.notify(&method, params),
             Input::Answer(call, answer) => self.answer(call, &answer),
+            Input::DeclareRoots => self.declare_roots(),
             Input::Tick => self.expire(now),
             Input::Failed { id, error } => self.fail_request(now, id, error),
             Input::Closed(reason) => self.close(reason),
@@ -258,7 +259,6 @@ impl ClientSession {
     /// When [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         [self.negotiation.deadline, self.calls.deadline()].into_iter().flatten().min()
-            Input::DeclareRoots => self.declare_roots(),
     }
 
     /// What the server said of itself, once it did.
@@ -326,6 +326,15 @@ impl ClientSession {
         }
     }
 
+    fn declare_roots(&mut self) {
+        let roots = RootsCapability { list_changed: Some(true) };
+        Arc::make_mut(&mut self.config).capabilities.roots.get_or_insert(roots);
+        let revision = self.wire.revision;
+        if self.envelope.is_some() {
+            self.speak(revision);
+        }
+    }
+
     fn send_cancelled(&mut self, id: u64, reason: Option<&str>) {
         self.renewal.forget(id);
         if !self.wire.client_notifications.contains(&Method::Cancelled) {
@@ -348,15 +357,6 @@ impl ClientSession {
             self.outputs.push_back(Output::Done(key, Err(error)));
         }
     }
-    fn declare_roots(&mut self) {
-        let roots = RootsCapability { list_changed: Some(true) };
-        Arc::make_mut(&mut self.config).capabilities.roots.get_or_insert(roots);
-        let revision = self.wire.revision;
-        if self.envelope.is_some() {
-            self.speak(revision);
-        }
-    }
-
 
     fn close(&mut self, reason: &str) {
         match self.phase {
