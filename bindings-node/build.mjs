@@ -1,5 +1,5 @@
 // Builds the addon by cargo alone: `napi build` names a target, and so compiles every dependency a second time.
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,5 +35,8 @@ function build(env) {
 
 function cargo(args, env = process.env) {
   const options = { cwd: here, env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], maxBuffer: 2 ** 28 };
-  return execFileSync("cargo", args, options);
+  const { status, stdout } = spawnSync("cargo", args, options);
+  // What is wrong stands on standard error.
+  if (status !== 0) process.exit(status ?? 1);
+  return stdout;
 }

@@ -2,7 +2,7 @@
 
 use gudgeon::{
     Context, Prompt, Server, Tool, ToolError,
-    ask::{self, Outcome, Question},
+    ask::{self, Outcome},
     protocol::{ContentBlock, CreateMessageRequestParams, CreateMessageResult, SamplingMessage},
 };
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub(crate) fn asking(server: Server) -> Server {
     let server = waiting(server);
-    let server = returning(server);
+    let server = keyed(server);
     server.add(
         Prompt::new("test_input_required_result_prompt", contextual)
             .description("A prompt that asks for a context."),
@@ -133,7 +133,7 @@ where
     })
 }
 
-// ── questions that are returned ──────────────────────────────────────────────────────────────────
+// ── questions with keys of their own ─────────────────────────────────────────────────────────────
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
@@ -155,49 +155,48 @@ struct Background {
     context: String,
 }
 
-fn returning(server: Server) -> Server {
+fn keyed(server: Server) -> Server {
     server
         .add(
             Tool::new("test_missing_capability", |ctx: Context| async move {
                 let question = ask::sample(request("Say something.", 100)).key("needed");
-                answered(&ctx, question, |it| text(&it))
+                Ok(text(&ctx.ask(question).await?))
             })
             .description("Needs a client that has a model."),
         )
         .add(
             Tool::new("test_streaming_elicitation", |ctx: Context| async move {
-                let question = ask::elicit::<bool>("Go on?").key("confirm");
-                answered(&ctx, question, |sure| format!("confirmed: {sure}"))
+                let sure = ctx.ask(ask::elicit::<bool>("Go on?").key("confirm")).await?;
+                Ok(format!("confirmed: {sure}"))
             })
             .description("Asks for a confirmation."),
         )
         .add(
             Tool::new("test_input_required_result_elicitation", |ctx: Context| async move {
                 let question = ask::elicit::<Name>("What is your name?").key("user_name");
-                answered(&ctx, question, |Name { name }| format!("Hello, {name}!"))
+                Ok(format!("Hello, {}!", ctx.ask(question).await?.name))
             })
             .description("Asks for the user's name."),
         )
         .add(
             Tool::new("test_input_required_result_sampling", |ctx: Context| async move {
                 let request = request("What is the capital of France?", 100);
-                answered(&ctx, ask::sample(request).key("capital_question"), |it| text(&it))
+                Ok(text(&ctx.ask(ask::sample(request).key("capital_question")).await?))
             })
             .description("Asks the client's model."),
         )
         .add(
             Tool::new("test_input_required_result_list_roots", |ctx: Context| async move {
-                answered(&ctx, ask::roots().key("client_roots"), |roots| {
-                    let uris: Vec<_> = roots.iter().map(|it| &*it.uri).collect();
-                    format!("{} roots: {}", uris.len(), uris.join(", "))
-                })
+                let roots = ctx.ask(ask::roots().key("client_roots")).await?;
+                let uris: Vec<_> = roots.iter().map(|it| &*it.uri).collect();
+                Ok(format!("{} roots: {}", uris.len(), uris.join(", ")))
             })
             .description("Asks for the client's roots."),
         )
         .add(
             Tool::new("test_input_required_result_request_state", |ctx: Context| async move {
                 let question = ask::elicit::<Confirmation>("Please confirm").key("confirm");
-                answered(&ctx, question, |it| format!("state-ok, confirmed: {}", it.ok))
+                Ok(format!("state-ok, confirmed: {}", ctx.ask(question).await?.ok))
             })
             .description("Asks, and knows its client again by the state."),
         )
@@ -211,8 +210,8 @@ fn returning(server: Server) -> Server {
         )
         .add(
             Tool::new("test_input_required_result_tampered_state", |ctx: Context| async move {
-                let question = ask::elicit::<bool>("Please confirm").key("confirm");
-                answered(&ctx, question, |_| "state-ok".into())
+                ctx.ask(ask::elicit::<bool>("Please confirm").key("confirm")).await?;
+                Ok("state-ok")
             })
             .description("Asks; a state that was changed is refused."),
         )
@@ -222,55 +221,39 @@ fn returning(server: Server) -> Server {
         )
 }
 
-/// Asks, and says what it makes of the answer when that has come.
-fn answered<T>(
-    ctx: &Context,
-    question: Question<T>,
-    then: impl FnOnce(T) -> String,
-) -> Result<String, ToolError> {
-    match ctx.answer(&question)? {
-        Some(answer) => Ok(then(answer)),
-        None => Err(question.into()),
-    }
-}
-
 async fn several(ctx: Context) -> Result<String, ToolError> {
     let user = ask::elicit::<Name>("What is your name?").key("user_name");
     let model = ask::sample(request("Generate a greeting", 50)).key("greeting");
     let client = ask::roots().key("client_roots");
-    match (ctx.answer(&user)?, ctx.answer(&model)?, ctx.answer(&client)?) {
-        (Some(Name { name }), Some(greeting), Some(roots)) => {
-            Ok(format!("{} {name}, {} roots", text(&greeting), roots.len()))
-        }
-        _ => Err(ToolError::ask((user, model, client))),
-    }
+    let (Name { name }, greeting, roots) = ctx.ask((user, model, client)).await?;
+    Ok(format!("{} {name}, {} roots", text(&greeting), roots.len()))
 }
 
 async fn two_rounds(ctx: Context) -> Result<String, ToolError> {
     let first = ask::elicit::<Name>("Step 1: What is your name?").key("step1");
-    let Some(Name { name }) = ctx.answer(&first)? else { return Err(first.into()) };
+    let Name { name } = ctx.ask(first).await?;
     let second = ask::elicit::<Colour>("Step 2: What is your favorite color?").key("step2");
-    answered(&ctx, second, |Colour { color }| format!("{name} likes {color}"))
+    let Colour { color } = ctx.ask(second).await?;
+    Ok(format!("{name} likes {color}"))
 }
 
 async fn declared(ctx: Context) -> Result<String, ToolError> {
     let known = ctx.client_capabilities();
     let model = ask::sample(request("Say hello.", 100)).key("model");
     let user = ask::elicit::<bool>("Hello?").key("user");
-    match (known.sampling.is_some(), known.elicitation.is_some()) {
-        (true, true) => match (ctx.answer(&model)?, ctx.answer(&user)?) {
-            (Some(_), Some(_)) => Ok("2 answers".into()),
-            _ => Err(ToolError::ask((model, user))),
-        },
-        (true, false) => answered(&ctx, model, |_| "1 answers".into()),
-        (false, true) => answered(&ctx, user, |_| "1 answers".into()),
-        (false, false) => Ok("0 answers".into()),
-    }
+    let answers = match (known.sampling.is_some(), known.elicitation.is_some()) {
+        (true, true) => ctx.ask((model, user)).await.map(|_| 2)?,
+        (true, false) => ctx.ask(model).await.map(|_| 1)?,
+        (false, true) => ctx.ask(user).await.map(|_| 1)?,
+        (false, false) => 0,
+    };
+    Ok(format!("{answers} answers"))
 }
 
 async fn contextual(ctx: Context) -> Result<String, ToolError> {
     let question = ask::elicit::<Background>("What context should the prompt use?");
-    answered(&ctx, question.key("user_context"), |it| format!("Use this context: {}", it.context))
+    let Background { context } = ctx.ask(question.key("user_context")).await?;
+    Ok(format!("Use this context: {context}"))
 }
 
 fn request(prompt: &str, max_tokens: u64) -> CreateMessageRequestParams {

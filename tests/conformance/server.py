@@ -238,101 +238,84 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
     return "Elicitation completed: " + await elicited(ctx, "Please choose", properties, [])
 
 
-# ── questions that are returned ──────────────────────────────────────────────────────────────────────
+# ── questions with keys of their own ─────────────────────────────────────────────────────────────────
 @app.tool
-def test_missing_capability(ctx: SyncContext) -> str | Question[Any]:
+async def test_missing_capability(ctx: Context) -> str:
     """Needs a client that has a model."""
-    question = ask.sample("Say something.", key="needed")
-    answer = ctx.answer(question)
-    return question if answer is None else answer.text
+    return (await ctx.sample("Say something.", key="needed")).text
 
 
 @app.tool
-def test_streaming_elicitation(ctx: SyncContext) -> str | Question[Any]:
+async def test_streaming_elicitation(ctx: Context) -> str:
     """Asks for a confirmation."""
-    question = ask.elicit("Go on?", bool, key="confirm")
-    answer = ctx.answer(question)
-    return question if answer is None else f"confirmed: {answer}"
+    return f"confirmed: {await ctx.elicit('Go on?', bool, key='confirm')}"
 
 
 @app.tool
-def test_input_required_result_elicitation(ctx: SyncContext) -> str | Question[Any]:
+async def test_input_required_result_elicitation(ctx: Context) -> str:
     """Asks for the user's name."""
-    question = ask.elicit("What is your name?", NAME, key="user_name")
-    answer = ctx.answer(question)
-    return question if answer is None else f"Hello, {answer['name']}!"
+    answer = await ctx.elicit("What is your name?", NAME, key="user_name")
+    return f"Hello, {answer['name']}!"
 
 
 @app.tool
-def test_input_required_result_sampling(ctx: SyncContext) -> str | Question[Any]:
+def test_input_required_result_sampling(ctx: SyncContext) -> str:
     """Asks the client's model."""
-    question = ask.sample("What is the capital of France?", key="capital_question", max_tokens=100)
-    answer = ctx.answer(question)
-    return question if answer is None else answer.text
+    return ctx.sample("What is the capital of France?", key="capital_question", max_tokens=100).text
 
 
 @app.tool
-def test_input_required_result_list_roots(ctx: SyncContext) -> str | Question[Any]:
+async def test_input_required_result_list_roots(ctx: Context) -> str:
     """Asks for the client's roots."""
-    question = ask.roots(key="client_roots")
-    answer = ctx.answer(question)
-    return question if answer is None else f"{len(answer)} roots: {', '.join(root.uri for root in answer)}"
+    roots = await ctx.roots(key="client_roots")
+    return f"{len(roots)} roots: {', '.join(root.uri for root in roots)}"
 
 
 @app.tool
-def test_input_required_result_request_state(ctx: SyncContext) -> str | Question[Any]:
+async def test_input_required_result_request_state(ctx: Context) -> str:
     """Asks, and knows its client again by the state."""
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-    question = ask.elicit("Please confirm", schema, key="confirm")
-    answer = ctx.answer(question)
-    return question if answer is None else f"state-ok, confirmed: {answer['ok']}"
+    answer = await ctx.elicit("Please confirm", schema, key="confirm")
+    return f"state-ok, confirmed: {answer['ok']}"
 
 
 @app.tool
-def test_input_required_result_multiple_inputs(ctx: SyncContext) -> str | list[Question[Any]]:
+async def test_input_required_result_multiple_inputs(ctx: Context) -> str:
     """Asks the user, the model and the client at once."""
-    questions: list[Question[Any]] = [
+    name, greeting, roots = await ctx.ask(
         ask.elicit("What is your name?", NAME, key="user_name"),
         ask.sample("Generate a greeting", key="greeting", max_tokens=50),
         ask.roots(key="client_roots"),
-    ]
-    name, greeting, roots = (ctx.answer(question) for question in questions)
-    if name is None or greeting is None or roots is None:
-        return questions
+    )
     return f"{greeting.text} {name['name']}, {len(roots)} roots"
 
 
 @app.tool
-def test_input_required_result_multi_round(ctx: SyncContext) -> str | Question[Any]:
+def test_input_required_result_multi_round(ctx: SyncContext) -> str:
     """Asks twice, one after the other."""
-    name = ask.elicit("Step 1: What is your name?", NAME, key="step1")
-    said = ctx.answer(name)
-    if said is None:
-        return name
+    said = ctx.elicit("Step 1: What is your name?", NAME, key="step1")
     schema = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
-    colour = ask.elicit("Step 2: What is your favorite color?", schema, key="step2")
-    chosen = ctx.answer(colour)
-    return colour if chosen is None else f"{said['name']} likes {chosen['color']}"
+    chosen = ctx.elicit("Step 2: What is your favorite color?", schema, key="step2")
+    return f"{said['name']} likes {chosen['color']}"
 
 
 @app.tool
-def test_input_required_result_tampered_state(ctx: SyncContext) -> str | Question[Any]:
+async def test_input_required_result_tampered_state(ctx: Context) -> str:
     """Asks; a state that was changed is refused."""
-    question = ask.elicit("Please confirm", bool, key="confirm")
-    answer = ctx.answer(question)
-    return question if answer is None else "state-ok"
+    await ctx.elicit("Please confirm", bool, key="confirm")
+    return "state-ok"
 
 
 @app.tool
-def test_input_required_result_capabilities(ctx: SyncContext) -> str | list[Question[Any]]:
+async def test_input_required_result_capabilities(ctx: Context) -> str:
     """Asks only what the client declared that it can answer."""
     known: dict[str, Question[Any]] = {
         "sampling": ask.sample("Say hello.", key="model"),
         "elicitation": ask.elicit("Hello?", bool, key="user"),
     }
     questions = [question for capability, question in known.items() if capability in ctx.client.capabilities]
-    answers = [ctx.answer(question) for question in questions]
-    return questions if None in answers else f"{len(answers)} answers"
+    answers = await ctx.ask(*questions) if questions else ()
+    return f"{len(answers)} answers"
 
 
 # ── resources ────────────────────────────────────────────────────────────────────────────────────────
@@ -392,12 +375,11 @@ def test_prompt_with_image() -> list[Message]:
 
 
 @app.prompt
-def test_input_required_result_prompt(ctx: SyncContext) -> str | Question[Any]:
+async def test_input_required_result_prompt(ctx: Context) -> str:
     """A prompt that asks for a context."""
     schema = {"type": "object", "properties": {"context": {"type": "string"}}, "required": ["context"]}
-    question = ask.elicit("What context should the prompt use?", schema, key="user_context")
-    answer = ctx.answer(question)
-    return question if answer is None else f"Use this context: {answer['context']}"
+    answer = await ctx.elicit("What context should the prompt use?", schema, key="user_context")
+    return f"Use this context: {answer['context']}"
 
 
 serving.serve(app, given)

@@ -201,74 +201,75 @@ app.tool("test_elicitation_sep1330_enums", { description: "Asks the user with ea
   return `Elicitation completed: ${await elicited(ctx, "Please choose", properties)}`;
 });
 
-// ── questions that are returned ─────────────────────────────────────────────────────────────────────
+// ── questions with keys of their own ────────────────────────────────────────────────────────────────
 
 const NAME = { type: "object", properties: { name: STRING }, required: ["name"] } as const;
 
-/** Asks, and says what it makes of the answer when that has come. */
-function asking<T>(ctx: Context, question: Question<T>, then: (answer: T) => string): string | Question<T> {
-  const answer = ctx.answer(question);
-  return answer === undefined ? question : then(answer);
-}
-
-app.tool("test_missing_capability", { description: "Needs a client that has a model." }, (_, ctx) =>
-  asking(ctx, ask.sample("Say something.", { key: "needed" }), ({ text }) => text),
-);
-app.tool("test_streaming_elicitation", { description: "Asks for a confirmation." }, (_, ctx) =>
-  asking(ctx, ask.elicit("Go on?", { type: "boolean" }, { key: "confirm" }), (sure) => `confirmed: ${sure}`),
-);
-app.tool("test_input_required_result_elicitation", { description: "Asks for the user's name." }, (_, ctx) =>
-  asking(ctx, ask.elicit("What is your name?", NAME, { key: "user_name" }), ({ name }) => `Hello, ${name}!`),
-);
-app.tool("test_input_required_result_sampling", { description: "Asks the client's model." }, (_, ctx) => {
-  const question = ask.sample("What is the capital of France?", { key: "capital_question", maxTokens: 100 });
-  return asking(ctx, question, ({ text }) => text);
+app.tool("test_missing_capability", { description: "Needs a client that has a model." }, async (_, ctx) => {
+  const { text } = await ctx.sample("Say something.", { key: "needed" });
+  return text;
 });
-app.tool("test_input_required_result_list_roots", { description: "Asks for the client's roots." }, (_, ctx) =>
-  asking(ctx, ask.roots({ key: "client_roots" }), (roots) => `${roots.length} roots: ${roots.map((it) => it.uri).join(", ")}`),
+app.tool("test_streaming_elicitation", { description: "Asks for a confirmation." }, async (_, ctx) =>
+  `confirmed: ${await ctx.elicit("Go on?", { type: "boolean" }, { key: "confirm" })}`,
 );
+app.tool("test_input_required_result_elicitation", { description: "Asks for the user's name." }, async (_, ctx) => {
+  const { name } = await ctx.elicit("What is your name?", NAME, { key: "user_name" });
+  return `Hello, ${name}!`;
+});
+app.tool("test_input_required_result_sampling", { description: "Asks the client's model." }, async (_, ctx) => {
+  const { text } = await ctx.sample("What is the capital of France?", { key: "capital_question", maxTokens: 100 });
+  return text;
+});
+app.tool("test_input_required_result_list_roots", { description: "Asks for the client's roots." }, async (_, ctx) => {
+  const roots = await ctx.roots({ key: "client_roots" });
+  return `${roots.length} roots: ${roots.map((it) => it.uri).join(", ")}`;
+});
 app.tool(
   "test_input_required_result_request_state",
   { description: "Asks, and knows its client again by the state." },
-  (_, ctx) => {
+  async (_, ctx) => {
     const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] } as const;
-    return asking(ctx, ask.elicit("Please confirm", schema, { key: "confirm" }), ({ ok }) => `state-ok, confirmed: ${ok}`);
+    const { ok } = await ctx.elicit("Please confirm", schema, { key: "confirm" });
+    return `state-ok, confirmed: ${ok}`;
   },
 );
 app.tool(
   "test_input_required_result_multiple_inputs",
   { description: "Asks the user, the model and the client at once." },
-  (_, ctx) => {
-    const user = ask.elicit("What is your name?", NAME, { key: "user_name" });
-    const model = ask.sample("Generate a greeting", { key: "greeting", maxTokens: 50 });
-    const client = ask.roots({ key: "client_roots" });
-    const [name, greeting, roots] = [ctx.answer(user), ctx.answer(model), ctx.answer(client)];
-    if (name === undefined || greeting === undefined || roots === undefined) return [user, model, client];
+  async (_, ctx) => {
+    const [name, greeting, roots] = await ctx.ask(
+      ask.elicit("What is your name?", NAME, { key: "user_name" }),
+      ask.sample("Generate a greeting", { key: "greeting", maxTokens: 50 }),
+      ask.roots({ key: "client_roots" }),
+    );
     return `${greeting.text} ${name.name}, ${roots.length} roots`;
   },
 );
-app.tool("test_input_required_result_multi_round", { description: "Asks twice, one after the other." }, (_, ctx) => {
-  const first = ask.elicit("Step 1: What is your name?", NAME, { key: "step1" });
-  const said = ctx.answer(first);
-  if (said === undefined) return first;
+app.tool("test_input_required_result_multi_round", { description: "Asks twice, one after the other." }, async (_, ctx) => {
+  const { name } = await ctx.elicit("Step 1: What is your name?", NAME, { key: "step1" });
   const schema = { type: "object", properties: { color: STRING }, required: ["color"] } as const;
-  const second = ask.elicit("Step 2: What is your favorite color?", schema, { key: "step2" });
-  return asking(ctx, second, ({ color }) => `${said.name} likes ${color}`);
+  const { color } = await ctx.elicit("Step 2: What is your favorite color?", schema, { key: "step2" });
+  return `${name} likes ${color}`;
 });
-app.tool("test_input_required_result_tampered_state", { description: "Asks; a state that was changed is refused." }, (_, ctx) =>
-  asking(ctx, ask.elicit("Please confirm", { type: "boolean" }, { key: "confirm" }), () => "state-ok"),
+app.tool(
+  "test_input_required_result_tampered_state",
+  { description: "Asks; a state that was changed is refused." },
+  async (_, ctx) => {
+    await ctx.elicit("Please confirm", { type: "boolean" }, { key: "confirm" });
+    return "state-ok";
+  },
 );
 app.tool(
   "test_input_required_result_capabilities",
   { description: "Asks only what the client declared that it can answer." },
-  (_, ctx) => {
+  async (_, ctx) => {
     const known: Record<string, Question<unknown>> = {
       sampling: ask.sample("Say hello.", { key: "model" }),
       elicitation: ask.elicit("Hello?", { type: "boolean" }, { key: "user" }),
     };
     const questions = Object.entries(known).flatMap(([name, question]) => (name in ctx.client.capabilities ? [question] : []));
-    const answers = questions.map((question) => ctx.answer(question));
-    return answers.includes(undefined) ? questions : `${answers.length} answers`;
+    const answers = questions.length > 0 ? await ctx.ask(...questions) : [];
+    return `${answers.length} answers`;
   },
 );
 
@@ -331,10 +332,10 @@ app.prompt("test_prompt_with_image", { description: "A prompt with a picture." }
   user(image(PIXEL, "png")),
   user("Please analyze the image above."),
 ]);
-app.prompt("test_input_required_result_prompt", { description: "A prompt that asks for a context." }, (_, ctx) => {
+app.prompt("test_input_required_result_prompt", { description: "A prompt that asks for a context." }, async (_, ctx) => {
   const schema = { type: "object", properties: { context: STRING }, required: ["context"] } as const;
-  const question = ask.elicit("What context should the prompt use?", schema, { key: "user_context" });
-  return asking(ctx, question, ({ context }) => `Use this context: ${context}`);
+  const { context } = await ctx.elicit("What context should the prompt use?", schema, { key: "user_context" });
+  return `Use this context: ${context}`;
 });
 
 await serve(app, given);

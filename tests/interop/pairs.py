@@ -46,7 +46,8 @@ class Pair:
         lacks = [*lacks.get(actual, []), *lacks.get(f"{transport} {actual}", [])]
         self.steps = [
             step
-            for step in suites[self.server["suite"]]
+            for suite in [self.server["suite"], *self.server.get("also", [])]
+            for step in suites[suite]
             # `client.ping()` of ours works in every era.
             if (client_side == "ours" or actual in step.get("eras", [actual])) and step["check"] not in lacks
         ]

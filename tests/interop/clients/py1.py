@@ -11,9 +11,12 @@ from mcp.types import (
     CancelledNotification,
     CancelledNotificationParams,
     ClientNotification,
+    CreateMessageResult,
+    ElicitResult,
+    ListRootsResult,
     PromptReference,
 )
-from steps import arguments, describe, run, until, witnessed
+from steps import ANSWERS, arguments, describe, run, until, witnessed
 
 
 class Peer:
@@ -101,9 +104,25 @@ async def main():
     async def on_log(params):
         logs.append([params.level, params.data])
 
+    async def on_elicit(context, params):
+        return ElicitResult.model_validate(ANSWERS["forms"][params.message])
+
+    async def on_sample(context, params):
+        return CreateMessageResult.model_validate(ANSWERS["sample"])
+
+    async def on_roots(context):
+        return ListRootsResult.model_validate(ANSWERS["roots"])
+
     async with (
         dial(target) as (read, write, *_),
-        ClientSession(read, write, logging_callback=on_log) as session,
+        ClientSession(
+            read,
+            write,
+            logging_callback=on_log,
+            elicitation_callback=on_elicit,
+            sampling_callback=on_sample,
+            list_roots_callback=on_roots,
+        ) as session,
     ):
         await run(Peer(session, await session.initialize(), logs), era, steps)
 

@@ -6,8 +6,8 @@ import warnings
 
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
-from mcp_types import PromptReference
-from steps import arguments, describe, run, until, witnessed
+from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, PromptReference
+from steps import ANSWERS, arguments, describe, run, until, witnessed
 
 warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
 
@@ -96,8 +96,24 @@ async def main():
     async def on_log(params):
         logs.append([params.level, params.data])
 
+    async def on_elicit(context, params):
+        return ElicitResult.model_validate(ANSWERS["forms"][params.message])
+
+    async def on_sample(context, params):
+        return CreateMessageResult.model_validate(ANSWERS["sample"])
+
+    async def on_roots(context):
+        return ListRootsResult.model_validate(ANSWERS["roots"])
+
     mode = "legacy" if era == "legacy" else "auto"
-    async with Client(reach(target), mode=mode, logging_callback=on_log) as client:
+    async with Client(
+        reach(target),
+        mode=mode,
+        logging_callback=on_log,
+        elicitation_callback=on_elicit,
+        sampling_callback=on_sample,
+        list_roots_callback=on_roots,
+    ) as client:
         await run(Peer(client, era, logs), era, steps)
 
 

@@ -6,6 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** The official packages live in a scratch folder, outside Node's search path. */
 export const require = createRequire(new URL("../../../.interop/node/package.json", import.meta.url));
 
+/** What the user, the model and the host answer. */
+export const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
+export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+
 /** `<era> <steps.json> <command or URL>`: `transport` makes one of the SDK's classes for it. */
 export function commandLine() {
   const [era, stepsFile, ...command] = process.argv.slice(2);

@@ -5,6 +5,9 @@ import base64
 import json
 import sys
 import time
+from pathlib import Path
+
+ANSWERS = json.loads((Path(__file__).resolve().parents[1] / "answers.json").read_text())
 
 
 async def run(peer, era, steps):

@@ -1,12 +1,14 @@
 /** The official TypeScript SDK 1.x as a client: the legacy era only. */
-import { OfficialPeer, commandLine, require, run } from "./steps.mjs";
+import { ANSWERS, CAPABILITIES, OfficialPeer, commandLine, require, run } from "./steps.mjs";
 
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { SSEClientTransport: Sse } = require("@modelcontextprotocol/sdk/client/sse.js");
 const { StdioClientTransport: Stdio } = require("@modelcontextprotocol/sdk/client/stdio.js");
 const { StreamableHTTPClientTransport: Http } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
 const { WebSocketClientTransport: WebSocket } = require("@modelcontextprotocol/sdk/client/websocket.js");
-const { CallToolResultSchema, LoggingMessageNotificationSchema } = require("@modelcontextprotocol/sdk/types.js");
+const {
+  CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema,
+} = require("@modelcontextprotocol/sdk/types.js");
 
 class Peer extends OfficialPeer {
   callTool = (params, options) => this.client.callTool(params, CallToolResultSchema, options);
@@ -22,8 +24,11 @@ transport.setProtocolVersion = (agreed) => {
   revision = agreed;
   setProtocolVersion?.(agreed);
 };
-const client = new Client({ name: "ts1", version: "1.0.0" });
+const client = new Client({ name: "ts1", version: "1.0.0" }, { capabilities: CAPABILITIES });
 client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push([params.level, params.data]));
+client.setRequestHandler(ElicitRequestSchema, ({ params }) => ANSWERS.forms[params.message]);
+client.setRequestHandler(CreateMessageRequestSchema, () => ANSWERS.sample);
+client.setRequestHandler(ListRootsRequestSchema, () => ANSWERS.roots);
 await client.connect(transport);
 await run(new Peer(client, era, revision, logs), steps);
 await client.close();

@@ -1,5 +1,5 @@
 /** The official TypeScript SDK 2.x as a client. */
-import { OfficialPeer, commandLine, require, run } from "./steps.mjs";
+import { ANSWERS, CAPABILITIES, OfficialPeer, commandLine, require, run } from "./steps.mjs";
 
 const {
   Client,
@@ -12,9 +12,12 @@ const { era, steps, transport } = commandLine();
 const logs = [];
 const client = new Client(
   { name: "ts2", version: "1.0.0" },
-  { versionNegotiation: { mode: era === "legacy" ? "legacy" : "auto" } },
+  { capabilities: CAPABILITIES, versionNegotiation: { mode: era === "legacy" ? "legacy" : "auto" } },
 );
 client.setNotificationHandler("notifications/message", ({ params }) => void logs.push([params.level, params.data]));
+client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);
+client.setRequestHandler("sampling/createMessage", () => ANSWERS.sample);
+client.setRequestHandler("roots/list", () => ANSWERS.roots);
 await client.connect(transport({ Stdio, Http, Sse }));
 await run(new OfficialPeer(client, era, client.getNegotiatedProtocolVersion(), logs), steps);
 await client.close();

@@ -1,14 +1,22 @@
 /** Our JavaScript client against one server: `<era> <steps.json> <command or URL>`, a JSON line a step. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "gudgeon";
+import { Cancelled, Client, Declined } from "gudgeon";
+
+const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
 
 const [era, stepsFile, command, ...args] = process.argv.slice(2);
 const logs = [];
 const client = await Client.connect(
   command.includes(":") ? command : { command, args },
   {
-    revision: era === "legacy" ? "2025-11-25" : "auto",
+    revision: era === "legacy" ? "2025-11-25" : era,
+    onElicit: ({ message }) => {
+      const { action, content } = ANSWERS.forms[message];
+      return { accept: content ?? {}, decline: new Declined(message), cancel: new Cancelled(message) }[action];
+    },
+    onSample: () => ANSWERS.sample.content.text,
+    roots: ANSWERS.roots.roots,
     onLog: (message) => void logs.push([message.level, message.data]),
   },
 );

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 
-from described import commandline, describe, failure
+from described import ANSWERING, commandline, describe, failure
 
 from gudgeon import Client
 
@@ -79,7 +79,7 @@ async def main():
     revision, steps, target = commandline()
     logs = []
     async with Client(
-        target, revision=revision, on_log=lambda message: logs.append([message.level, message.data])
+        target, revision=revision, on_log=lambda message: logs.append([message.level, message.data]), **ANSWERING
     ) as client:
         peer = Peer(client, logs)
         for step in steps:

@@ -3,7 +3,7 @@
 import json
 import time
 
-from described import commandline, describe, failure
+from described import ANSWERING, commandline, describe, failure
 
 from gudgeon import SyncClient
 from gudgeon.errors import CallTimeout
@@ -81,7 +81,9 @@ class Peer:
 
 revision, steps, target = commandline()
 logs: list = []
-with SyncClient(target, revision=revision, on_log=lambda message: logs.append([message.level, message.data])) as client:
+with SyncClient(
+    target, revision=revision, on_log=lambda message: logs.append([message.level, message.data]), **ANSWERING
+) as client:
     peer = Peer(client, logs)
     for step in steps:
         try:

@@ -2,8 +2,12 @@
 
 import json
 import sys
+from pathlib import Path
 
-from gudgeon.types import Image, ResourceLink
+from gudgeon import Cancelled, Declined
+from gudgeon.types import Image, ResourceLink, Root, SampleResult
+
+ANSWERS = json.loads((Path(__file__).resolve().parents[1] / "answers.json").read_text())
 
 
 def commandline():
@@ -12,7 +16,23 @@ def commandline():
         steps = json.load(file)
     # A URL stands for itself, a command is a list.
     target = command[0] if ":" in command[0] else command
-    return ("2025-11-25" if era == "legacy" else "auto"), steps, target
+    return ("2025-11-25" if era == "legacy" else era), steps, target
+
+
+def on_elicit(request):
+    answer = ANSWERS["forms"][request.message]
+    return {"accept": answer.get("content", {}), "decline": Declined(), "cancel": Cancelled()}[answer["action"]]
+
+
+def on_sample(request):
+    return SampleResult(ANSWERS["sample"]["content"]["text"], model=ANSWERS["sample"]["model"])
+
+
+ANSWERING = {
+    "on_elicit": on_elicit,
+    "on_sample": on_sample,
+    "roots": [Root(root["uri"], name=root["name"]) for root in ANSWERS["roots"]["roots"]],
+}
 
 
 def describe(result, progress, logs):

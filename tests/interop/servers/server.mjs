@@ -1,9 +1,11 @@
 /** The fixture server in JavaScript: `server.mjs [URL…]` listens at these; without any it speaks over stdio. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server, ToolError, image, resourceLink } from "gudgeon";
+import { addTo } from "./asking.mjs";
 import { PIXEL } from "./pixel.mjs";
 
 const app = new Server("interop", { version: "1.0.0" });
+addTo(app);
 const integer = { type: "integer" };
 const string = { type: "string" };
 let seenCancelled = 0;

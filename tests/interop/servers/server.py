@@ -5,12 +5,14 @@ import contextlib
 import signal
 import sys
 
+import asking
 from pixel import PIXEL
 
 from gudgeon import Context, Image, Server, SyncContext, ToolError
 from gudgeon.types import ResourceLink
 
 app = Server("interop", version="1.0.0")
+asking.add_to(app)
 seen = {"cancelled": 0}
 
 

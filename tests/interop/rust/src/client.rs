@@ -11,9 +11,11 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     Client, Revision,
-    client::{Target, ToolResult},
+    client::{ClientBuilder, Target, ToolResult},
     error::Error,
-    protocol::{CompletionTarget, ContentBlock, LoggingLevel, ResourceContents},
+    protocol::{
+        CompletionTarget, ContentBlock, ElicitRequestParams, LoggingLevel, ResourceContents, Root,
+    },
     transport::Command,
 };
 use serde_json::{Value, json};
@@ -37,9 +39,12 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     let mut builder = Client::builder(target).on_log(move |message| {
         note(&seen, json!([message.level, message.data]));
     });
-    if era == "legacy" {
-        builder = builder.revision(Revision::LATEST_LEGACY);
+    match Revision::parse(era) {
+        Some(revision) => builder = builder.revision(revision),
+        None if era == "legacy" => builder = builder.revision(Revision::LATEST_LEGACY),
+        None => (),
     }
+    builder = answering(builder);
     let client = builder.connect().await?;
     for step in steps {
         let got = perform(&client, &step, &logs).await;
@@ -49,6 +54,31 @@ async fn main() -> Result<(), Box<dyn StdError>> {
     }
     client.close().await;
     Ok(())
+}
+
+/// What the user, the model and the host answer.
+fn answering(builder: ClientBuilder) -> ClientBuilder {
+    let answers: Arc<Value> =
+        Arc::new(serde_json::from_str(include_str!("../../answers.json")).unwrap_or_default());
+    let (forms, sample) = (Arc::clone(&answers), Arc::clone(&answers));
+    builder
+        .on_elicit(move |asked| {
+            let message = match &asked {
+                ElicitRequestParams::Form(form) => &form.message,
+                ElicitRequestParams::Url(page) => &page.message,
+            };
+            let answer = &forms["forms"][message];
+            let answer = serde_json::from_value(answer.clone());
+            async move { answer.map_err(unknown) }
+        })
+        .on_sample(move |_| {
+            let answer = serde_json::from_value(sample["sample"].clone());
+            async move { answer.map_err(unknown) }
+        })
+        .roots(
+            serde_json::from_value::<Vec<Root>>(answers["roots"]["roots"].clone())
+                .unwrap_or_default(),
+        )
 }
 
 async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, Error> {
@@ -161,6 +191,11 @@ async fn witnessed(client: &Client, step: &Value) -> Result<Option<i64>, Error> 
     let Some(witness) = step["witness"].as_str() else { return Ok(None) };
     let told = client.call_tool(witness, json!({})).await?.text();
     told.parse().map(Some).map_err(|_| Error::misuse(format!("{witness} is to tell a number")))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands where a conversion does")]
+fn unknown(error: serde_json::Error) -> Error {
+    Error::misuse(format!("no answer to that: {error}"))
 }
 
 fn text<'a>(step: &'a Value, name: &str) -> &'a str {

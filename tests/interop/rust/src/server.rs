@@ -1,5 +1,7 @@
 //! The fixture server in Rust: `interop-server [URL…]` listens at these; without any it speaks over stdio.
 
+mod asking;
+
 use std::{
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
@@ -97,6 +99,7 @@ async fn main() -> Result<(), Error> {
         }))
         .add(Prompt::new("greet", |Greet { name }: Greet| async move { format!("Hello, {name}!") }))
         .complete("greet", "name", names);
+    let server = asking::add_to(server);
     let urls: Vec<_> = std::env::args().skip(1).collect();
     let [first, rest @ ..] = &urls[..] else { return server.run_stdio().await };
     let mut listening = Vec::new();

@@ -1,0 +1,85 @@
+//! What asks its client, in Rust.
+
+use std::{fs::File, io::Write as _};
+
+use gudgeon::{
+    Context, Prompt, Resource, Server, ToolError,
+    ask::{self, Outcome},
+    protocol::{ContentBlock, CreateMessageRequestParams, CreateMessageResult, SamplingMessage},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Deserialize, JsonSchema)]
+struct Name {
+    name: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Whim {
+    message: String,
+}
+
+pub(crate) fn add_to(server: Server) -> Server {
+    server
+        .tool("order", order)
+        .tool("whim", |Whim { message }: Whim, ctx: Context| async move {
+            Ok(match ctx.try_elicit::<bool>(message).await? {
+                Outcome::Accepted(_) => "accepted",
+                Outcome::Declined => "declined",
+                Outcome::Cancelled => "cancelled",
+            })
+        })
+        .tool("sign_in", |ctx: Context| async move {
+            ctx.elicit_url("Please sign in", "https://example.com/in").await?;
+            Ok("on the way")
+        })
+        .tool("capital", |ctx: Context| async move { Ok(text(&ctx.sample(question()).await?)) })
+        .tool("where", |ctx: Context| async move {
+            let uris: Vec<_> = ctx.roots().await?.into_iter().map(|it| it.uri).collect();
+            Ok(uris.join(", "))
+        })
+        .tool("at_once", at_once)
+        .add(Prompt::new("letter", |ctx: Context| async move {
+            Ok(format!("Dear {}", ctx.elicit::<Name>("What is your name?").await?.name))
+        }))
+        .add(Resource::new("interop://secret", |ctx: Context| async move {
+            Ok(if ctx.elicit("Another book (1)?").await? { "told" } else { "kept" })
+        }))
+}
+
+async fn order(ctx: Context) -> Result<String, ToolError> {
+    let number = ctx.step("reserve", async { reserve() }).await?;
+    let Name { name } = ctx.elicit("What is your name?").await?;
+    let mut books = 1;
+    while ctx.elicit(format!("Another book ({books})?")).await? {
+        books += 1;
+    }
+    Ok(format!("{name}: {books} books under {number}"))
+}
+
+async fn at_once(ctx: Context) -> Result<String, ToolError> {
+    let questions =
+        (ask::elicit::<bool>("Another book (1)?"), ask::sample(question()), ask::roots());
+    let (more, capital, roots) = ctx.ask(questions).await?;
+    let more = if more { "more" } else { "enough" };
+    let root = roots.first().map_or("", |it| &it.uri);
+    Ok(format!("{more} {} {root}", text(&capital)))
+}
+
+/// Something that must not happen twice: who counts finds a line in the ledger for each time.
+fn reserve() -> Result<u32, ToolError> {
+    if let Some(ledger) = std::env::var_os("INTEROP_LEDGER") {
+        writeln!(File::options().append(true).create(true).open(ledger)?, "reserved")?;
+    }
+    Ok(7)
+}
+
+fn question() -> CreateMessageRequestParams {
+    let messages = vec![SamplingMessage::user("What is the capital of France?")];
+    CreateMessageRequestParams { messages, max_tokens: 10, ..CreateMessageRequestParams::default() }
+}
+
+fn text(result: &CreateMessageResult) -> String {
+    result.content.blocks().iter().filter_map(ContentBlock::as_text).collect()
+}
