@@ -160,6 +160,17 @@ impl Offers {
         self.methods.keys().filter_map(|it| Method::parse(it)).collect()
     }
 
+    /// What sessions may answer without the router, unless a handler or middleware has a word in it.
+    pub fn routed(&self) -> Vec<Method> {
+        let middleware = self.middleware.as_ref();
+        [Method::Ping, Method::SetLevel]
+            .into_iter()
+            .filter(|it| {
+                self.replaces(&[*it]) || middleware.is_some_and(|one| one.wants(&(*it).into()))
+            })
+            .collect()
+    }
+
     /// Whether handlers answer one of these in the router's place.
     fn replaces(&self, methods: &[Method]) -> bool {
         methods.iter().any(|it| self.methods.contains_key(it.as_str()))

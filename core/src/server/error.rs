@@ -35,6 +35,8 @@ enum Reason {
     Failed(Failure),
     /// It did not fail: it asks its client first.
     Asks(Vec<Put>),
+    /// The same, of a handler that middleware runs around.
+    Asked(Reply),
 }
 
 /// There is no such resource: -32002 up to revision 2025-11-25, -32602 with `data.uri` from 2026-07-28 on.
@@ -101,9 +103,23 @@ impl ToolError {
         Self(Box::new(Reason::Failed(failure)))
     }
 
+    /// What a handler asks, on its way back through middleware.
+    pub(super) fn questions(reply: Reply) -> Self {
+        Self(Box::new(Reason::Asked(reply)))
+    }
+
+    /// Whether it is this JSON-RPC error.
+    pub(super) fn is(&self, code: i64, message: &str) -> bool {
+        matches!(
+            &*self.0,
+            Reason::Failed(Failure::Protocol { code: own, message: text, .. }) if *own == code && text == message
+        )
+    }
+
     pub(super) fn into_reply(self, call: &Context) -> Result<Reply, Failure> {
         match *self.0 {
             Reason::Failed(failure) => Err(failure),
+            Reason::Asked(reply) => Ok(reply),
             Reason::Asks(questions) => {
                 for question in &questions {
                     question.check()?;
@@ -118,7 +134,7 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failure = match &*self.0 {
             Reason::Failed(failure) => failure,
-            Reason::Asks(_) => return f.write_str("the handler asks its client first"),
+            Reason::Asks(_) | Reason::Asked(_) => return f.write_str("the handler asks its client first"),
         };
         match failure {
             Failure::NotFound { uri, message: None } => write!(f, "Resource not found: {uri}"),

@@ -18,10 +18,11 @@ use serde_json::Value;
 use super::{
     Answer, Context,
     kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
+    middleware::{Mounted, Stack},
     schema,
 };
 use crate::{
-    router::{Failure, Reply},
+    router::{self, Failure, Reply},
     schema::{Checked, Schema},
 };
 
@@ -94,11 +95,23 @@ pub struct Erased {
     decoder: Option<Schema>,
     /// Quick runs to go until it is run in place again; 0 for a quick one.
     distrust: AtomicU32,
+    /// Of middleware: what it runs around handlers.
+    pub(super) stack: Option<Arc<Stack>>,
+    /// Middleware of the servers that it came through where it is mounted, the outermost first.
+    pub(super) mounted: Vec<Mounted>,
 }
 
 impl Erased {
-    fn new(run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static) -> Self {
-        Self { run: Box::new(run), decoder: None, distrust: AtomicU32::new(0) }
+    pub(super) fn new(
+        run: impl Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            run: Box::new(run),
+            decoder: None,
+            distrust: AtomicU32::new(0),
+            stack: None,
+            mounted: Vec::new(),
+        }
     }
 
     pub(super) fn decode_with(&mut self, schema: Schema) {
@@ -133,6 +146,16 @@ impl Erased {
             self.distrust.store(left.saturating_sub(1), Ordering::Relaxed);
         }
     }
+}
+
+/// The same handler, behind the middleware of the server that it came from.
+pub(super) fn mounted(handler: &router::Handler, behind: Mounted) -> router::Handler {
+    let Ok(inner) = Arc::clone(handler).downcast::<Erased>() else { return Arc::clone(handler) };
+    let mut mounted = vec![behind];
+    mounted.extend(inner.mounted.iter().cloned());
+    let mut outer = Erased::new(move |input, context| inner.call(input, context));
+    outer.mounted = mounted;
+    Arc::new(outer)
 }
 
 impl fmt::Debug for Erased {

@@ -10,6 +10,7 @@ mod forms;
 mod handler;
 mod http;
 pub mod kind;
+pub mod middleware;
 mod prompt;
 mod registry;
 mod resource;
@@ -17,6 +18,7 @@ mod run;
 mod schema;
 mod serve;
 mod tool;
+mod visible;
 mod workers;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -40,6 +42,7 @@ pub use self::{
 use self::{
     handler::BoxFuture,
     kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
+    middleware::{Next, Request, Stack},
     registry::Hub,
     serve::Limits,
 };
@@ -48,8 +51,8 @@ use crate::{
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
     router::{Offers, RoundLimits, ServerFacts},
-    schema::Schema,
     service::Rehearsal,
+    schema::Schema,
     transport::listen::{self, Address},
 };
 pub use crate::{
@@ -65,6 +68,9 @@ pub use crate::{
 const PAGE_SIZE: usize = 100;
 /// What is in flight at the end has this long to finish, unless the user says otherwise.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Something to be done once.
+type Hook<Done> = Box<dyn FnOnce() -> BoxFuture<Done> + Send>;
 
 /// A server of the Model Context Protocol: every revision, at once.
 ///
@@ -96,7 +102,11 @@ pub struct Server {
     hub: Arc<Hub>,
     limits: Limits,
     http: HttpOptions,
-    at_shutdown: Vec<Box<dyn FnOnce() -> BoxFuture<()> + Send>>,
+    at_start: Vec<Hook<Result<(), ToolError>>>,
+    at_shutdown: Vec<Hook<()>>,
+    stack: Stack,
+    /// Methods that mounted servers have middleware for.
+    wanted_below: Vec<String>,
 }
 
 impl Server {
@@ -114,10 +124,13 @@ impl Server {
             rounds: RoundLimits::default(),
         });
         Self {
-            hub: Arc::new(Hub::new(offers)),
+            hub: Hub::new(offers),
             limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
             http: HttpOptions::default(),
+            at_start: Vec::new(),
             at_shutdown: Vec::new(),
+            stack: Stack::default(),
+            wanted_below: Vec::new(),
         }
     }
 
@@ -225,7 +238,7 @@ impl Server {
     #[track_caller]
     #[expect(clippy::should_implement_trait, reason = "nobody writes `server + tool`")]
     pub fn add(self, offering: impl Offering) -> Self {
-        let added = self.hub.change(|offers| offering.register(offers));
+        let added = self.hub.add(offering);
         self.registered(added)
     }
 
@@ -284,6 +297,83 @@ impl Server {
         self.registered(added)
     }
 
+    /// Runs a function around requests, which pass it on with `next.run(request)`. It sees params and gives results as the
+    /// newest revision spells them; the first given is the outermost.
+    ///
+    /// `methods` are names such as `tools/call`, `tools/list` or `initialize`, or `*` for all.
+    ///
+    /// ```
+    /// # use gudgeon::{Server, ToolError};
+    /// let server = Server::new("shelf")
+    ///     .tool("open", || async { "open" })
+    ///     .middleware(["tools/call"], |request, next| async move {
+    ///         match request.subject() {
+    ///             Some("open") => Err(ToolError::new("the shelf is locked")),
+    ///             _ => next.run(request).await,
+    ///         }
+    ///     });
+    /// ```
+    pub fn middleware<F, Answering, M: Into<String>>(
+        mut self,
+        methods: impl IntoIterator<Item = M>,
+        middleware: F,
+    ) -> Self
+    where
+        F: Fn(Request, Next) -> Answering + Send + Sync + 'static,
+        Answering: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        self.stack.push(methods.into_iter().map(Into::into).collect(), middleware);
+        self.set_middleware();
+        self
+    }
+
+    /// Offers all that another server has by now: tools and prompts as `prefix_name`, URIs and methods as they are. The
+    /// other's middleware runs inside this one's, and sees its own names; its hooks run with this one's.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// let shelf = Server::new("shelf").tool("tidy", || async { "tidy" });
+    /// let house = Server::new("house").mount("shelf", shelf); // offers "shelf_tidy"
+    /// ```
+    ///
+    /// # Panics
+    /// When a name is taken, or the prefix has other characters than letters, digits, `_`, `-` and `.`.
+    #[track_caller]
+    pub fn mount(mut self, prefix: &str, other: Self) -> Self {
+        let offers = other.hub.edit(|offers| offers.clone());
+        let stack = Arc::new(other.stack);
+        let added = self.hub.edit(|into| {
+            into.mount(prefix, &offers, |handler, name| {
+                handler::mounted(handler, stack.mounted(name.map(ToOwned::to_owned)))
+            })
+        });
+        self.wanted_below.extend(stack.wanted());
+        self.wanted_below.extend(other.wanted_below);
+        self.at_start.extend(other.at_start);
+        self.at_shutdown.extend(other.at_shutdown);
+        self.set_middleware();
+        self.registered(added.map(drop))
+    }
+
+    /// Runs when [`Server::run`] begins, before the first call; hooks run in the order in which they were given. Where
+    /// one fails, nothing is served, and `run` gives its error.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// let server = Server::new("shelf").on_start(|| async {
+    ///     std::fs::create_dir_all(std::env::temp_dir().join("shelf"))?;
+    ///     Ok(())
+    /// });
+    /// ```
+    pub fn on_start<F, Done>(mut self, hook: F) -> Self
+    where
+        F: FnOnce() -> Done + Send + 'static,
+        Done: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        self.at_start.push(Box::new(|| Box::pin(hook())));
+        self
+    }
+
     /// Runs when [`Server::run`] ends, after the last call; hooks run in the order in which they were given.
     pub fn on_shutdown<F, Done>(mut self, hook: F) -> Self
     where
@@ -307,11 +397,7 @@ impl Server {
     /// # Errors
     /// When the process has no such streams, or serves them already.
     pub async fn run_stdio(self) -> Result<(), Error> {
-        let served = serve::stdio(&self.hub, self.limits).await;
-        for hook in self.at_shutdown {
-            hook().await;
-        }
-        served
+        self.run("stdio").await
     }
 
     /// Serves until the process is told to end, by SIGTERM or Ctrl-C: at an address, as [`Server::listen`] does, or over
@@ -330,11 +416,23 @@ impl Server {
     ///
     /// # Errors
     /// When nothing can be served there, and as [`Server::run_stdio`] does.
-    pub async fn run(self, at: &str) -> Result<(), Error> {
-        if at == "stdio" {
-            return self.run_stdio().await;
+    pub async fn run(mut self, at: &str) -> Result<(), Error> {
+        let mut served = Ok(());
+        for hook in std::mem::take(&mut self.at_start) {
+            if let Err(failed) = hook().await {
+                served = Err(Error::misuse(format!("on_start failed: {failed}")));
+                break;
+            }
         }
-        let served = serve::listening(self.listen(at).await?).await;
+        if served.is_ok() {
+            served = match at {
+                "stdio" => serve::stdio(&self.hub, self.limits).await,
+                _ => match self.listen(at).await {
+                    Ok(listening) => serve::listening(listening).await,
+                    Err(refused) => Err(refused),
+                },
+            };
+        }
         for hook in self.at_shutdown {
             hook().await;
         }
@@ -477,6 +575,11 @@ impl Server {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         serve::streams(Arc::clone(&self.hub), self.limits, Some(rehearsal), reader, writer)
+    }
+
+    fn set_middleware(&self) {
+        let middleware = self.stack.registered(&self.wanted_below);
+        self.hub.edit(|offers| offers.set_middleware(Some(middleware)));
     }
 
     fn facts(self, change: impl FnOnce(&mut ServerFacts)) -> Self {

@@ -193,9 +193,10 @@ impl Service {
             Input::Step { call, key, value } => self.calls.step(call, &key, value),
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
             Input::Offers(offers, changed) => {
-                let replaced = offers.replaced();
-                if replaced != self.config.replaced {
-                    let config = SessionConfig { replaced, ..SessionConfig::clone(&self.config) };
+                let (replaced, routed) = (offers.replaced(), offers.routed());
+                if replaced != self.config.replaced || routed != self.config.routed {
+                    let config = SessionConfig::clone(&self.config);
+                    let config = SessionConfig { replaced, routed, ..config };
                     self.config = Arc::new(config);
                     self.session.handle(session::Input::Config(Arc::clone(&self.config)));
                 }
@@ -332,6 +333,7 @@ fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
         revisions: offers.server.revisions.clone(),
         dialects: offers.server.dialects.clone(),
         replaced: offers.replaced(),
+        routed: offers.routed(),
         seed: sealing::derive(&start.seed, "session", 0),
     })
 }

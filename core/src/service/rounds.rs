@@ -61,6 +61,7 @@ impl Rounds {
             input: kept.input.clone(),
             context: kept.context.clone(),
             is_notification: false,
+            passage: kept.passage.clone(),
         };
         self.open.insert(call, Asking { run, waiting });
         asks

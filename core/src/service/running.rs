@@ -9,7 +9,7 @@ use std::{
 use super::state::RoundId;
 use crate::{
     protocol::{Question, Request},
-    router::{Finish, Handler},
+    router::{Finish, Handler, Passage},
     session::{
         CallId,
         asking::{AskId, Journal},
@@ -42,11 +42,14 @@ pub(super) struct Kept {
     pub(super) request: Request,
     pub(super) handler: Handler,
     pub(super) input: String,
+    pub(super) passage: Option<Box<Passage>>,
     pub(super) context: CallContext,
     /// What was answered and done beyond what came with the first request.
     pub(super) recorded: Journal,
     /// Questions that wait for the end of the handler's turn, to travel in a result.
     pub(super) asked: Vec<(AskId, Question)>,
+    /// How many it has asked so far.
+    pub(super) questions: usize,
     /// Questions that went out as requests.
     pub(super) sent: Vec<(AskId, Question)>,
     /// The round whose answers it goes on with.

@@ -34,7 +34,7 @@ pub use envelope::{
 pub use fault::{Lowered, lower as lower_fault, status};
 pub use headers::{HeaderClaims, check_standard};
 pub use lift::request as lift_request;
-pub use lower::{error_frame, notification_frame, result_frame};
+pub use lower::{error_frame, notification_frame, plain_result, result_frame};
 pub use offers::describes_object;
 pub use param_headers::{ParamHeader, check_params, mirror};
 pub use question::lower as lower_question;

@@ -51,7 +51,7 @@ impl ServerSession {
     pub(super) fn open_dialect(&mut self, wire: &'static Wire, initialize: &mut InitializeRequest) {
         if !self.stands_alone {
             let (info, capabilities) =
-                (initialize.client_info.take(), initialize.capabilities.take());
+                (initialize.client_info.clone(), initialize.capabilities.clone());
             self.handshake.open_as(wire, ClientIdentity { info, capabilities });
         }
     }

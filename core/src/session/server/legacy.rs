@@ -69,7 +69,7 @@ impl Handshake {
     /// Agrees on a revision: the one asked for, else the newest legacy one that the server speaks.
     pub(super) fn open(
         &mut self,
-        initialize: &mut InitializeRequest,
+        initialize: &InitializeRequest,
         supported: &[Revision],
     ) -> Result<&'static Wire, Fault> {
         let legacy = || supported.iter().copied().filter(|it| it.era() == Era::Legacy);
@@ -86,8 +86,8 @@ impl Handshake {
                 .with_data(Some(json::to_raw(&data))));
         };
         let client = Arc::new(ClientIdentity {
-            info: initialize.client_info.take(),
-            capabilities: initialize.capabilities.take(),
+            info: initialize.client_info.clone(),
+            capabilities: initialize.capabilities.clone(),
         });
         let wire = Wire::of(agreed);
         *self = Self::open_in(wire, client);
@@ -149,6 +149,14 @@ impl Handshake {
     /// Whether the client has confirmed the handshake: from then on it may be told things unasked.
     pub(super) fn is_confirmed(&self) -> bool {
         matches!(self, Self::Open { confirmed: true, .. })
+    }
+
+    /// Whom the session is with, and in which revision.
+    pub(super) fn client(&self) -> Option<(&'static Wire, Arc<ClientIdentity>)> {
+        match self {
+            Self::Awaiting | Self::Expired => None,
+            Self::Open { wire, client, .. } => Some((wire, Arc::clone(client))),
+        }
     }
 
     /// The revision agreed on.

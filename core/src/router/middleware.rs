@@ -1,0 +1,351 @@
+//! Middleware of a shell's: which requests pass it, with what the router has prepared for them, and what becomes of its
+//! word. Params and results are in the newest vocabulary throughout.
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Finish, Handler, Job,
+    handler::{Failure, Reply, bad_result},
+    prompt, resource, tool,
+};
+use crate::{
+    error::Fault,
+    protocol::{
+        CacheHint, CompletionTarget, Listing, Method, MethodName, Request, Response, Revision,
+        ServerDescription, SubscriptionFilter, json as text, json::ObjectWriter,
+    },
+    wire::{self, Lowered, Wire},
+};
+
+/// What a shell runs around requests.
+#[derive(Clone, Debug)]
+pub struct Middleware {
+    /// Is given `{"method", "params", "result"}`, or `"error"` in place of the result, and answers with the result, or
+    /// with [`Reply::Nothing`] to leave everything as it is.
+    pub handler: Handler,
+    /// Whether registered handlers are run with a [`Passage`]; otherwise their shell wraps them itself.
+    pub wraps_handlers: bool,
+    /// `None`: all.
+    methods: Option<HashSet<Box<str>>>,
+}
+
+/// What the router has for a request, until middleware has seen it; or what a handler answers in the router's place.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    method: MethodName,
+    /// Of a resource.
+    uri: String,
+    /// What the server says of itself.
+    description: Arc<ServerDescription>,
+    /// `None`: only the handler has an answer.
+    answer: Option<Concluded>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub enum Concluded {
+    Answer(Result<Response, Fault>),
+    /// The client listens from now on.
+    Listen(SubscriptionFilter),
+}
+
+/// A registered handler behind middleware: the request, and how its replies are read.
+#[derive(Clone, Debug)]
+pub struct Passage {
+    /// That of the middleware.
+    pub handler: Handler,
+    pub method: MethodName,
+    /// A JSON object.
+    pub params: String,
+    finish: Finish,
+}
+
+impl Middleware {
+    /// `methods` are names such as `tools/list`, or `*` for all.
+    pub fn new<N: Into<Box<str>>>(
+        handler: Handler,
+        methods: impl IntoIterator<Item = N>,
+        wraps_handlers: bool,
+    ) -> Self {
+        let methods: HashSet<Box<str>> = methods.into_iter().map(Into::into).collect();
+        let methods = Some(methods).filter(|it| !it.contains("*"));
+        Self { handler, wraps_handlers, methods }
+    }
+
+    pub(super) fn wants(&self, method: &MethodName) -> bool {
+        self.methods.as_ref().is_none_or(|it| it.contains(method.as_str()))
+    }
+
+    /// What was concluded, for middleware to see first.
+    pub(super) fn prepared(
+        &self,
+        request: &Request,
+        description: Arc<ServerDescription>,
+        answer: Concluded,
+    ) -> Job {
+        let mut input = ObjectWriter::with_capacity(256);
+        let method = request.method();
+        input.member("method", method.as_str()).raw("params", &params(request));
+        match &answer {
+            Concluded::Listen(filter) => {
+                input.raw("result", &json!({ "notifications": filter }).to_string());
+            }
+            Concluded::Answer(Ok(response)) => {
+                input.raw("result", &wire::plain_result(response));
+            }
+            Concluded::Answer(Err(fault)) => {
+                let newest = Wire::of(Revision::LATEST);
+                match wire::lower_fault(newest, Some(&method), fault.clone()) {
+                    Lowered::Error(error) => input.member("error", &error),
+                    Lowered::Tool(outcome) => {
+                        input.raw("result", &wire::plain_result(&Response::Tool(outcome)))
+                    }
+                };
+            }
+        }
+        let prepared = Prepared { method, uri: uri(request), description, answer: Some(answer) };
+        Job::new(Arc::clone(&self.handler), input.finish(), Finish::Prepared(Arc::new(prepared)))
+    }
+}
+
+impl Prepared {
+    /// A handler answers in the router's place.
+    pub(super) fn replaced(
+        method: MethodName,
+        params: &str,
+        description: Arc<ServerDescription>,
+    ) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Named {
+            #[serde(default)]
+            uri: String,
+        }
+        let uri = serde_json::from_str::<Named>(params).map_or_else(|_| String::new(), |it| it.uri);
+        Self { method, uri, description, answer: None }
+    }
+
+    pub(super) fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    pub(super) fn conclude(&self, reply: Reply) -> Result<Concluded, Failure> {
+        match (&self.answer, reply) {
+            (Some(answer), Reply::Nothing) => Ok(answer.clone()),
+            (Some(Concluded::Listen(_)), Reply::Json(result) | Reply::Result(result)) => {
+                let mut result = object(&result)?;
+                let filter = result.remove("notifications").unwrap_or_default();
+                member(&filter, "notifications").map(Concluded::Listen)
+            }
+            // A handler in the router's place gives the whole result.
+            (None, Reply::Json(result)) => {
+                self.response(Reply::Result(result)).map(|it| Concluded::Answer(Ok(it)))
+            }
+            (_, reply) => self.response(reply).map(|it| Concluded::Answer(Ok(it))),
+        }
+    }
+
+    /// A whole result, read so that every revision can be told it.
+    pub(super) fn response(&self, reply: Reply) -> Result<Response, Failure> {
+        let MethodName::Standard(method) = self.method else { return plain(reply) };
+        match method {
+            Method::CallTool => return tool::outcome(None, reply).map(Response::Tool),
+            Method::ReadResource => {
+                let cache = self.cache(&reply);
+                return resource::contents(&self.uri, None, cache, reply);
+            }
+            Method::GetPrompt => return prompt::messages(reply),
+            Method::Complete => return super::completion::response(reply),
+            _ => (),
+        }
+        let result = match reply {
+            Reply::Nothing => return Ok(Response::Empty),
+            Reply::Json(result) | Reply::Result(result) => result,
+            _ => return Err(no_object(method.as_str())),
+        };
+        if let Some(Concluded::Answer(Ok(Response::AllResources { .. }))) = &self.answer {
+            let resources = listing(&result, "resources")?.items.iter().cloned().collect();
+            let templates = listing(&result, "resourceTemplates")?.items.iter().cloned().collect();
+            return Ok(Response::AllResources { resources, templates });
+        }
+        match method {
+            Method::ListTools => listing(&result, "tools").map(Response::Tools),
+            Method::ListPrompts => listing(&result, "prompts").map(Response::Prompts),
+            Method::ListResources => listing(&result, "resources").map(Response::Resources),
+            Method::ListResourceTemplates => {
+                listing(&result, "resourceTemplates").map(Response::ResourceTemplates)
+            }
+            Method::Initialize | Method::Discover => self.described(&result),
+            _ if result.trim() == "{}" => Ok(Response::Empty),
+            _ => plain(Reply::Json(result)),
+        }
+    }
+
+    fn described(&self, result: &str) -> Result<Response, Failure> {
+        let mut result = object(result)?;
+        let cache = hint(&result);
+        let mut description = ServerDescription::clone(&self.description);
+        if let Some(capabilities) = result.remove("capabilities") {
+            description.capabilities = member(&capabilities, "capabilities")?;
+        }
+        description.instructions = match result.remove("instructions") {
+            None => None,
+            Some(instructions) => member(&instructions, "instructions")?,
+        };
+        description.cache = cache;
+        Ok(Response::Description(Arc::new(description)))
+    }
+
+    fn cache(&self, reply: &Reply) -> CacheHint {
+        match (reply, &self.answer) {
+            (Reply::Result(result), _) => {
+                object(result).map_or_else(|_| CacheHint::default(), |it| hint(&it))
+            }
+            (_, Some(Concluded::Answer(Ok(Response::Contents { cache, .. })))) => *cache,
+            _ => CacheHint::default(),
+        }
+    }
+}
+
+impl Passage {
+    pub(super) fn new(middleware: &Middleware, request: &Request, finish: Finish) -> Self {
+        let handler = Arc::clone(&middleware.handler);
+        Self { handler, method: request.method(), params: params(request), finish }
+    }
+
+    /// What the handler replied, as the whole result.
+    pub fn result(&self, reply: Reply) -> Result<String, Failure> {
+        self.finish.response(reply).map(|it| wire::plain_result(&it))
+    }
+
+    /// What the handler is to be given for other params; `None` where they don't reach it.
+    pub fn input(&self, params: &str) -> Result<Option<String>, Failure> {
+        let mut params = object(params)?;
+        Ok(match &self.finish {
+            Finish::Tool(_) | Finish::Prompt(_) => {
+                let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
+                Some(arguments.to_string())
+            }
+            Finish::Method => Some(Value::Object(params).to_string()),
+            Finish::Resource { .. } | Finish::Completion | Finish::Prepared(_) => None,
+        })
+    }
+}
+
+/// The params of a request, as the newest revision spells them.
+pub(super) fn params(request: &Request) -> String {
+    let mut out = ObjectWriter::with_capacity(64);
+    match request {
+        Request::Initialize(it) => {
+            out.member("protocolVersion", &it.protocol_version);
+            for (name, raw) in [("capabilities", &it.capabilities), ("clientInfo", &it.client_info)]
+            {
+                if let Some(raw) = raw {
+                    out.raw(name, raw.get());
+                }
+            }
+        }
+        Request::Ping | Request::Discover | Request::ListWhole { .. } => (),
+        Request::ListTools { cursor }
+        | Request::ListResources { cursor }
+        | Request::ListResourceTemplates { cursor }
+        | Request::ListPrompts { cursor } => {
+            if let Some(cursor) = cursor {
+                out.member("cursor", cursor);
+            }
+        }
+        Request::CallTool { name, arguments, .. } => {
+            out.member("name", name)
+                .raw("arguments", arguments.as_ref().map_or("{}", |it| it.get()));
+        }
+        Request::ReadResource { uri, variables, .. } => {
+            out.member("uri", uri);
+            if let Some(variables) = variables {
+                out.raw("variables", variables.get());
+            }
+        }
+        Request::GetPrompt { name, arguments, .. } => {
+            out.member("name", name).raw("arguments", &texts(arguments));
+        }
+        Request::Complete(it) => {
+            let target = match &it.target {
+                CompletionTarget::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+                CompletionTarget::Resource(uri) => json!({ "type": "ref/resource", "uri": uri }),
+            };
+            out.member("ref", &target)
+                .member("argument", &json!({ "name": it.argument, "value": it.value }))
+                .raw("context", &format!(r#"{{"arguments":{}}}"#, texts(&it.given)));
+        }
+        Request::SetLevel { level } => {
+            out.member("level", level);
+        }
+        Request::Subscribe { uri } | Request::Unsubscribe { uri } => {
+            out.member("uri", uri);
+        }
+        Request::Listen { notifications } => {
+            out.member("notifications", notifications);
+        }
+        Request::Other { params, .. } => return params.get().to_owned(),
+    }
+    out.finish()
+}
+
+fn texts(members: &[(String, String)]) -> String {
+    let members = members.iter().map(|(name, value)| (name.clone(), Value::String(value.clone())));
+    Value::Object(members.collect()).to_string()
+}
+
+fn uri(request: &Request) -> String {
+    match request {
+        Request::ReadResource { uri, .. } => uri.clone(),
+        _ => String::new(),
+    }
+}
+
+/// The result of a method of which nothing is known.
+pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
+    match reply {
+        Reply::Nothing => Ok(Response::Empty),
+        Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
+            Ok(Response::Raw(text::raw(value)))
+        }
+        _ => Err(bad_result("a method answers with an object, or nothing")),
+    }
+}
+
+fn listing<T: DeserializeOwned>(result: &str, name: &str) -> Result<Listing<T>, Failure> {
+    let mut result = object(result)?;
+    let cache = hint(&result);
+    let items =
+        result.remove(name).ok_or_else(|| bad_result(format!("the result has no {name:?}")))?;
+    let next_cursor = result.remove("nextCursor").unwrap_or_default();
+    Ok(Listing {
+        items: member::<Vec<T>>(&items, name)?.into_iter().map(Arc::new).collect(),
+        spellings: Arc::default(),
+        next_cursor: member(&next_cursor, "nextCursor")?,
+        cache,
+    })
+}
+
+fn hint(result: &Map<String, Value>) -> CacheHint {
+    CacheHint {
+        ttl_ms: result.get("ttlMs").and_then(Value::as_u64).unwrap_or(0),
+        private: result.get("cacheScope").is_some_and(|it| it == "private"),
+    }
+}
+
+fn object(result: &str) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(result).map_err(|it| bad_result(format!("the result is no object: {it}")))
+}
+
+fn member<T: DeserializeOwned>(value: &Value, name: &str) -> Result<T, Failure> {
+    // Raw JSON inside can be read from text only.
+    serde_json::from_str(&value.to_string())
+        .map_err(|it| bad_result(format!("{name:?} of the result can't be meant: {it}")))
+}
+
+fn no_object(method: &str) -> Failure {
+    bad_result(format!("{method} answers with an object"))
+}

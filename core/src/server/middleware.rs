@@ -1,0 +1,270 @@
+//! Middleware: what runs around requests.
+
+mod ready;
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use serde_json::{Map, Value};
+
+pub use self::ready::{Ready, logging, rate_limit, response_limit, timing};
+use super::{
+    Context, ToolError,
+    handler::{BoxFuture, Erased, Outcome},
+};
+use crate::router::{self, Failure, Passage, Reply};
+
+/// A request on its way to its answer.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Such as `tools/call`.
+    pub method: String,
+    /// An object, as the newest revision spells it.
+    pub params: Value,
+    /// Who asks; the same that the handler is given.
+    pub context: Context,
+}
+
+/// The way to the answer.
+pub struct Next {
+    way: Arc<Way>,
+    at: usize,
+}
+
+type Layer = dyn Fn(Request, Next) -> BoxFuture<Result<Value, ToolError>> + Send + Sync;
+
+/// All middleware of one server, the first registered outermost.
+#[derive(Clone, Default)]
+pub struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
+
+/// Middleware of a server that was mounted into another.
+#[derive(Clone, Debug)]
+pub struct Mounted {
+    stack: Arc<Stack>,
+    /// What the tool or prompt is called there.
+    name: Option<String>,
+}
+
+/// What lies between a request and its answer.
+struct Way {
+    stations: Vec<Station>,
+    /// The params that the client sent.
+    params: Value,
+    end: End,
+}
+
+/// One middleware, and what the tool or prompt is called where it belongs.
+struct Station {
+    layer: Arc<Layer>,
+    name: Option<String>,
+}
+
+enum End {
+    Handler { handler: Arc<Erased>, passage: Box<Passage>, input: String },
+    Core(Result<Value, (i64, String, Option<Value>)>),
+}
+
+impl Next {
+    /// Goes on to the next middleware, and at last to the answer: the whole result as JSON, as the newest revision
+    /// spells it.
+    ///
+    /// # Errors
+    /// Those of the handler, and a refusal where the params were changed of something that the server answers itself.
+    pub async fn run(self, mut request: Request) -> Result<Value, ToolError> {
+        let Self { way, at } = self;
+        let Some(Station { layer, name }) = way.stations.get(at) else {
+            return way.end.run(&way.params, request).await;
+        };
+        if let (Some(name), Value::Object(params)) = (name, &mut request.params) {
+            params.insert("name".into(), Value::String(name.clone()));
+        }
+        let next = Self { way: Arc::clone(&way), at: at + 1 };
+        layer(request, next).await
+    }
+}
+
+impl Stack {
+    pub(super) fn push<F, Answering>(&mut self, methods: Vec<String>, middleware: F)
+    where
+        F: Fn(Request, Next) -> Answering + Send + Sync + 'static,
+        Answering: Future<Output = Result<Value, ToolError>> + Send + 'static,
+    {
+        let methods = Some(methods.into_iter().collect::<HashSet<_>>());
+        let methods = methods.filter(|it| !it.contains("*"));
+        let layer = move |request, next| -> BoxFuture<_> { Box::pin(middleware(request, next)) };
+        self.0.push((methods, Arc::new(layer)));
+    }
+
+    /// The methods that it is for.
+    fn methods(&self) -> Vec<String> {
+        let of = |methods: &Option<HashSet<String>>| match methods {
+            None => vec!["*".to_owned()],
+            Some(methods) => methods.iter().cloned().collect(),
+        };
+        self.0.iter().flat_map(|(methods, _)| of(methods)).collect()
+    }
+
+    /// As the router takes it. `more`: methods that mounted servers have middleware for.
+    pub(super) fn registered(&self, more: &[String]) -> router::Middleware {
+        let stack = Arc::new(self.clone());
+        let own = Arc::clone(&stack);
+        let mut handler = Erased::new(move |input, context| {
+            let stack = Arc::clone(&own);
+            Box::pin(async move { pass(&stack, &input, context).await })
+        });
+        handler.stack = Some(stack);
+        let methods = self.methods().into_iter().chain(more.iter().cloned());
+        router::Middleware::new(Arc::new(handler), methods, true)
+    }
+
+    /// The methods that this server, mounted elsewhere, has middleware for.
+    pub(super) fn wanted(&self) -> Vec<String> {
+        self.methods()
+    }
+
+    pub(super) fn mounted(self: &Arc<Self>, name: Option<String>) -> Mounted {
+        Mounted { stack: Arc::clone(self), name }
+    }
+
+    fn stations<'a>(
+        &'a self,
+        method: &'a str,
+        name: Option<&'a String>,
+    ) -> impl Iterator<Item = Station> + 'a {
+        let wanted = move |methods: &Option<HashSet<String>>| {
+            methods.as_ref().is_none_or(|it| it.contains(method))
+        };
+        self.0
+            .iter()
+            .filter(move |(methods, _)| wanted(methods))
+            .map(move |(_, layer)| Station { layer: Arc::clone(layer), name: name.cloned() })
+    }
+}
+
+/// Runs a handler, and middleware around it where there is some.
+pub(super) fn around(
+    handler: &Arc<Erased>,
+    passage: Option<Box<Passage>>,
+    input: String,
+    context: Context,
+) -> BoxFuture<Outcome> {
+    let Some(passage) = passage else { return handler.call(input, context) };
+    let method = passage.method.as_str().to_owned();
+    let outer = passage.handler.downcast_ref::<Erased>().and_then(|it| it.stack.as_ref());
+    let mut stations: Vec<_> =
+        outer.into_iter().flat_map(|it| it.stations(&method, None)).collect();
+    for Mounted { stack, name } in &handler.mounted {
+        stations.extend(stack.stations(&method, name.as_ref()));
+    }
+    if stations.is_empty() {
+        return handler.call(input, context);
+    }
+    let params: Value = serde_json::from_str(&passage.params).unwrap_or_default();
+    let request = Request { method, params: params.clone(), context };
+    let end = End::Handler { handler: Arc::clone(handler), passage, input };
+    let next = Next { way: Arc::new(Way { stations, params, end }), at: 0 };
+    let context = request.context.clone();
+    Box::pin(async move {
+        match next.run(request).await {
+            Ok(result) => Ok(Reply::Result(result.to_string())),
+            Err(error) => error.into_reply(&context),
+        }
+    })
+}
+
+/// Runs middleware around what the core answers.
+async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
+    #[derive(serde::Deserialize)]
+    struct Prepared {
+        method: String,
+        params: Value,
+        #[serde(default)]
+        result: Value,
+        error: Option<Refusal>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Refusal {
+        code: i64,
+        message: String,
+        data: Option<Value>,
+    }
+    let Prepared { method, params, result, error } =
+        serde_json::from_str(input).map_err(|it| Failure::NotSupported(it.to_string()))?;
+    let answer = match error {
+        None => Ok(result),
+        Some(Refusal { code, message, data }) => Err((code, message, data)),
+    };
+    let stations = stack.stations(&method, None).collect();
+    let way = Way { stations, params: params.clone(), end: End::Core(answer.clone()) };
+    let next = Next { way: Arc::new(way), at: 0 };
+    let changed = next.run(Request { method, params, context: context.clone() }).await;
+    match (answer, changed) {
+        (Ok(before), Ok(after)) if before == after => Ok(Reply::Nothing),
+        (_, Ok(after)) => Ok(Reply::Result(after.to_string())),
+        (Err((code, message, _)), Err(error)) if error.is(code, &message) => Ok(Reply::Nothing),
+        (_, Err(error)) => error.into_reply(&context),
+    }
+}
+
+impl End {
+    async fn run(&self, params: &Value, request: Request) -> Result<Value, ToolError> {
+        let Request { method, params: given, context } = request;
+        let is_changed = meant(&given) != meant(params);
+        let fixed = || {
+            ToolError::of(Failure::NotSupported(format!(
+                "the core answers {method} from what the client sent: middleware can change the result, not the params"
+            )))
+        };
+        match self {
+            Self::Core(_) if is_changed => Err(fixed()),
+            Self::Core(Ok(result)) => Ok(result.clone()),
+            Self::Core(Err((code, message, data))) => {
+                Err(ToolError::protocol(*code, message, data.as_ref()))
+            }
+            Self::Handler { handler, passage, input } => {
+                let input = if is_changed {
+                    let other = passage.input(&given.to_string()).map_err(ToolError::of)?;
+                    other.ok_or_else(fixed)?
+                } else {
+                    input.clone()
+                };
+                let reply = handler.call(input, context).await.map_err(ToolError::of)?;
+                if let Reply::Questions(_) = reply {
+                    return Err(ToolError::questions(reply));
+                }
+                let result = passage.result(reply).map_err(ToolError::of)?;
+                Ok(serde_json::from_str(&result).unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// What of the params reaches the answer: names differ from server to server.
+fn meant(params: &Value) -> Map<String, Value> {
+    let mut params = params.as_object().cloned().unwrap_or_default();
+    params.remove("name");
+    params
+}
+
+impl Request {
+    /// One argument of a tool or prompt.
+    pub fn argument(&self, name: &str) -> Option<&Value> {
+        self.params.get("arguments")?.get(name)
+    }
+
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub fn subject(&self) -> Option<&str> {
+        self.params.get("name").or_else(|| self.params.get("uri"))?.as_str()
+    }
+}
+
+impl fmt::Debug for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Next").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").field("layers", &self.0.len()).finish()
+    }
+}

@@ -1,0 +1,161 @@
+//! Ready-made middleware: `server.middleware(["tools/call"], rate_limit(100.0, 20))`.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+use serde_json::Value;
+
+use super::{Next, Request};
+use crate::server::{ToolError, handler::BoxFuture};
+
+/// What middleware is.
+pub trait Ready: Fn(Request, Next) -> Answering + Send + Sync + 'static {}
+
+impl<F: Fn(Request, Next) -> Answering + Send + Sync + 'static> Ready for F {}
+
+type Answering = BoxFuture<Result<Value, ToolError>>;
+
+const BUSY: i64 = -32_000;
+/// Whose requests are counted at most.
+const KEPT: usize = 10_000;
+/// A client that is kept from these can't even learn what it did wrong.
+const SPARED: [&str; 3] = ["initialize", "server/discover", "ping"];
+
+/// Tells `tracing` how many milliseconds each request took.
+///
+/// ```
+/// # use gudgeon::{Server, server::middleware};
+/// let server = Server::new("shelf").middleware(["*"], middleware::timing());
+/// ```
+pub fn timing() -> impl Ready {
+    |request: Request, next: Next| -> Answering {
+        Box::pin(async move {
+            let (subject, start) = (subject(&request), Instant::now());
+            let result = next.run(request).await;
+            tracing::info!("{subject} took {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+            result
+        })
+    }
+}
+
+/// Tells `tracing` of each request and how it ended; `params`: with what was asked.
+///
+/// ```
+/// # use gudgeon::{Server, server::middleware};
+/// let server = Server::new("shelf").middleware(["tools/call"], middleware::logging(true));
+/// ```
+pub fn logging(params: bool) -> impl Ready {
+    move |request: Request, next: Next| -> Answering {
+        Box::pin(async move {
+            let subject = subject(&request);
+            if params {
+                tracing::info!("{subject} {}", request.params);
+            } else {
+                tracing::info!("{subject}");
+            }
+            let result = next.run(request).await;
+            match &result {
+                Ok(_) => tracing::info!("{subject} is done"),
+                Err(error) => tracing::info!("{subject} failed: {error}"),
+            }
+            result
+        })
+    }
+}
+
+/// Refuses what comes faster than so many requests a second, of which `burst` may come at once, counted by principal, or
+/// without one by the client's name. `initialize`, `server/discover` and `ping` pass uncounted. Tools are refused with a
+/// result that the model reads, all else with -32000.
+///
+/// ```
+/// # use gudgeon::{Server, server::middleware};
+/// let server = Server::new("shelf").middleware(["tools/call"], middleware::rate_limit(100.0, 20));
+/// ```
+///
+/// # Panics
+/// When one of them is not above 0.
+#[track_caller]
+pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
+    assert!(
+        per_second > 0.0,
+        "rate_limit takes a number of requests a second above 0, not {per_second}"
+    );
+    assert!(burst >= 1, "rate_limit: burst is at least 1, not {burst}");
+    let burst = f64::from(burst);
+    let buckets = Arc::new(Mutex::new(HashMap::<String, (f64, Instant)>::new()));
+    move |request: Request, next: Next| -> Answering {
+        if SPARED.contains(&request.method.as_str()) {
+            return Box::pin(next.run(request));
+        }
+        let now = Instant::now();
+        let who = who(&request);
+        let mut buckets = buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, then) = buckets.get(&who).copied().unwrap_or((burst, now));
+        let left = burst.min(left + now.duration_since(then).as_secs_f64() * per_second);
+        let granted = left >= 1.0;
+        buckets.insert(who, (if granted { left - 1.0 } else { left }, now));
+        if buckets.len() > KEPT
+            && let Some(oldest) =
+                buckets.iter().min_by_key(|(_, (_, at))| *at).map(|it| it.0.clone())
+        {
+            buckets.remove(&oldest);
+        }
+        drop(buckets);
+        if granted {
+            return Box::pin(next.run(request));
+        }
+        let wait = (1.0 - left) / per_second;
+        let text =
+            format!("too many requests: at most {per_second} a second, try again in {wait:.1} s");
+        Box::pin(std::future::ready(Err(refusal(&request, text))))
+    }
+}
+
+/// Refuses results over so many bytes of JSON, with the errors of [`rate_limit`] and the same exceptions. Questions are
+/// no results.
+///
+/// ```
+/// # use gudgeon::{Server, server::middleware};
+/// let server = Server::new("shelf").middleware(["*"], middleware::response_limit(100_000));
+/// ```
+pub fn response_limit(max_bytes: usize) -> impl Ready {
+    move |request: Request, next: Next| -> Answering {
+        Box::pin(async move {
+            let kept = Request { params: Value::Null, ..request.clone() };
+            let subject = subject(&request);
+            let result = next.run(request).await?;
+            let size = result.to_string().len();
+            if size <= max_bytes || SPARED.contains(&kept.method.as_str()) {
+                return Ok(result);
+            }
+            let text = format!(
+                "the result of {subject} has {size} bytes, more than {max_bytes}: ask for less"
+            );
+            Err(refusal(&kept, text))
+        })
+    }
+}
+
+fn subject(request: &Request) -> String {
+    match request.subject() {
+        Some(name) => format!("{} {name}", request.method),
+        None => request.method.clone(),
+    }
+}
+
+fn who(request: &Request) -> String {
+    match request.context.principal() {
+        Some(principal) => principal.subject.clone(),
+        None => format!("client {}", request.context.client().name),
+    }
+}
+
+fn refusal(request: &Request, text: String) -> ToolError {
+    match request.method.as_str() {
+        "tools/call" => ToolError::new(text),
+        _ => ToolError::protocol(BUSY, text, None::<()>),
+    }
+}
