@@ -162,7 +162,7 @@ impl Pair {
 
     fn carry_from_server(&mut self, output: service::Output) {
         match output {
-            service::Output::Send(frame) => {
+            service::Output::Send(frame) | service::Output::Change(frame) => {
                 self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
                 self.client.handle(self.now, client::Input::Frame(&frame));
             }

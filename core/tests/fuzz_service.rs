@@ -272,7 +272,7 @@ impl Shell {
         self.service.handle(Instant::now(), input);
         while let Some(output) = self.service.poll() {
             match output {
-                Output::Send(frame) => {
+                Output::Send(frame) | Output::Change(frame) => {
                     let frame = String::from_utf8(frame).unwrap();
                     assert!(serde_json::from_str::<IgnoredAny>(&frame).is_ok(), "no JSON: {frame}");
                     assert!(!frame.contains('\n'), "two lines: {frame}");

@@ -117,6 +117,24 @@ async fn a_client_that_leaves_stops_its_calls() {
 }
 
 #[tokio::test]
+async fn a_subscription_ends_with_its_result_and_keeps_nobody_waiting() {
+    let server = Server::new("s").tool("t", || async {}).grace(Duration::MAX);
+    let mut peer = Peer::of(&server);
+    let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let id = peer.ask("subscriptions/listen", params).await;
+    assert_eq!(peer.receive().await["method"], "notifications/subscriptions/acknowledged");
+    let said = peer.close().await;
+    assert_eq!(said.len(), 1);
+    assert_eq!(
+        (&said[0]["id"], &said[0]["result"]["resultType"]),
+        (&json!(id), &json!("complete"))
+    );
+}
+
+#[tokio::test]
 async fn what_is_in_flight_at_the_end_is_still_answered() {
     let server = Server::new("s").tool("nap", || async {
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -19,7 +19,7 @@ fn main() {
     if env::args().nth(1).as_deref() == Some("serve") {
         return serve();
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 6] = [
         ("prints_do_not_reach_the_wire", prints_do_not_reach_the_wire),
         ("many_calls_in_one_write_are_all_answered", many_calls_in_one_write_are_all_answered),
         (
@@ -27,6 +27,10 @@ fn main() {
             the_end_of_input_lets_calls_finish_and_hooks_run,
         ),
         ("sigterm_ends_the_server", sigterm_ends_the_server),
+        (
+            "subscriptions_end_with_their_result_at_either_end",
+            subscriptions_end_with_their_result_at_either_end,
+        ),
         (
             "a_handler_that_hangs_does_not_keep_the_process",
             a_handler_that_hangs_does_not_keep_the_process,
@@ -186,6 +190,28 @@ fn sigterm_ends_the_server() {
     let input = process.input.take();
     assert!(process.end().contains("shut down"));
     drop(input);
+}
+
+fn subscriptions_end_with_their_result_at_either_end() {
+    for is_told in [true, false] {
+        let mut process = Process::start();
+        let params = json!({"notifications": {"toolsListChanged": true}, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }});
+        process.write(&request(7, "subscriptions/listen", &params));
+        assert_eq!(process.read()["method"], "notifications/subscriptions/acknowledged");
+        let input = process.input.take().filter(|_| is_told);
+        if is_told {
+            let pid = process.child.id().to_string();
+            assert!(Command::new("kill").arg(pid).status().unwrap().success());
+        }
+        let last = process.read();
+        assert_eq!((&last["id"], &last["result"]["resultType"]), (&json!(7), &json!("complete")));
+        assert!(process.output.recv_timeout(PATIENCE).is_err(), "that was all");
+        process.end();
+        drop(input);
+    }
 }
 
 fn a_handler_that_hangs_does_not_keep_the_process() {

@@ -64,7 +64,9 @@ impl Shell {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
-                Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
+                Output::Send(frame) | Output::Change(frame) => {
+                    self.sent.push(serde_json::from_slice(&frame).unwrap());
+                }
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 Output::Effect(Effect::Report(text)) => self.reports.push(text),

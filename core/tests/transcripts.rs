@@ -128,7 +128,9 @@ impl Server {
         self.service.handle(Instant::now(), Input::Frame(frame));
         while let Some(output) = self.service.poll() {
             match output {
-                Output::Send(frame) => sent.push(String::from_utf8(frame).unwrap()),
+                Output::Send(frame) | Output::Change(frame) => {
+                    sent.push(String::from_utf8(frame).unwrap());
+                }
                 Output::Effect(Effect::Run(run)) => self.run(&run),
                 Output::Effect(Effect::Answered { call, outcome, .. }) => {
                     let then = self.waiting.take().unwrap();

@@ -2,7 +2,7 @@
 //! of their own, and start the handlers that it hands out.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -21,7 +21,7 @@ use crate::{
     router::{Failure, Offers, Reply},
     service::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Refused, Rehearsal, Start,
+        Reader, Refused, Rehearsal, Start,
     },
     session::{
         CallId,
@@ -30,9 +30,16 @@ use crate::{
     },
 };
 
+/// With changes of more bytes unread, the subscription of a stream is torn down.
+const BEHIND_ON_STREAM: usize = 1024 * 1024;
+/// With more than this, the subscriptions of a connection are. Answers share it, and what waits behind one is not late.
+const BEHIND_ON_CONNECTION: usize = 4 * 1024 * 1024;
+
 /// Where the pieces of one answer go, in order. Called under a lock: push and wake, nothing else.
 pub trait Outbox: Send {
     fn deliver(&mut self, part: Part);
+    /// Bytes that were delivered and that nobody has taken, all that waits at once, to write them.
+    fn unread(&self) -> usize;
 }
 
 /// Starts and stops handlers, and keeps the one timer.
@@ -53,8 +60,10 @@ pub struct EndpointServer {
 
 struct State {
     endpoint: Endpoint,
-    exchanges: HashMap<ExchangeId, Box<dyn Outbox>>,
-    connections: HashMap<ConnectionId, Box<dyn Outbox>>,
+    exchanges: HashMap<ExchangeId, Sending>,
+    connections: HashMap<ConnectionId, Sending>,
+    /// Lines for the log that came up where nobody could take them.
+    reports: Vec<String>,
     /// When the shell was last told to wake.
     armed: Option<Instant>,
 }
@@ -79,6 +88,7 @@ impl EndpointServer {
             endpoint: Endpoint::new(offers, config, start),
             exchanges: HashMap::new(),
             connections: HashMap::new(),
+            reports: Vec::new(),
             armed: None,
         };
         Arc::new(Self {
@@ -94,7 +104,7 @@ impl EndpointServer {
     pub fn request(&self, head: Parts, body: Bytes, outbox: Box<dyn Outbox>) -> (ExchangeId, Work) {
         let exchange = ExchangeId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut state = self.lock();
-        state.exchanges.insert(exchange, outbox);
+        state.exchanges.insert(exchange, Sending::to(outbox));
         let work = state.handle(EndpointInput::Request { exchange, head, body });
         drop(state);
         (exchange, self.told(work))
@@ -114,6 +124,12 @@ impl EndpointServer {
         self.ended(work)
     }
 
+    /// The peer leaves so much of this answer unread that a subscription ends.
+    pub fn behind(&self, exchange: ExchangeId) -> Work {
+        let work = self.lock().handle(EndpointInput::Behind(Reader::Exchange(exchange)));
+        self.ended(work)
+    }
+
     /// Whether a request may become a message connection; else the answer to it.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
         self.lock().endpoint.admit_upgrade(head)
@@ -123,7 +139,7 @@ impl EndpointServer {
     pub fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId {
         let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut state = self.lock();
-        state.connections.insert(connection, outbox);
+        state.connections.insert(connection, Sending::to(outbox));
         // Opening starts no handler.
         drop(state.handle(EndpointInput::Opened(connection)));
         connection
@@ -208,28 +224,91 @@ impl EndpointServer {
     }
 }
 
+/// What is on its way to one reader.
+struct Sending {
+    outbox: Box<dyn Outbox>,
+    /// Changes that it was told of and has not taken.
+    changes: Option<Box<Changes>>,
+}
+
+#[derive(Default)]
+struct Changes {
+    told: HashSet<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Sending {
+    fn to(outbox: Box<dyn Outbox>) -> Self {
+        Self { outbox, changes: None }
+    }
+
+    fn deliver(&mut self, part: Part) {
+        self.look();
+        self.outbox.deliver(part);
+    }
+
+    /// Whether the changes that wait are more than `limit` bytes, since now.
+    fn change(&mut self, bytes: Vec<u8>, limit: usize) -> bool {
+        self.look();
+        let changes = self.changes.get_or_insert_default();
+        if !changes.told.insert(bytes.clone()) {
+            return false;
+        }
+        let before = changes.bytes;
+        changes.bytes += bytes.len();
+        let is_behind = before <= limit && changes.bytes > limit;
+        self.outbox.deliver(Part::Bytes(bytes));
+        is_behind
+    }
+
+    fn look(&mut self) {
+        if self.outbox.unread() == 0 {
+            self.changes = None;
+        }
+    }
+}
+
 impl State {
     fn handle(&mut self, input: EndpointInput<'_>) -> Work {
-        self.endpoint.handle(Instant::now(), input);
-        let mut work = Work::default();
+        let now = Instant::now();
+        self.endpoint.handle(now, input);
+        let mut work = Work { reports: std::mem::take(&mut self.reports), ..Work::default() };
         while let Some(output) = self.endpoint.poll() {
-            match output {
+            let behind = match output {
                 EndpointOutput::Exchange(id, part) => {
                     let is_last = matches!(part, Part::End | Part::Head { more: false, .. });
                     if is_last {
-                        if let Some(mut outbox) = self.exchanges.remove(&id) {
-                            outbox.deliver(part);
+                        if let Some(mut sending) = self.exchanges.remove(&id) {
+                            sending.outbox.deliver(part);
                         }
-                    } else if let Some(outbox) = self.exchanges.get_mut(&id) {
-                        outbox.deliver(part);
+                    } else if let Some(sending) = self.exchanges.get_mut(&id) {
+                        sending.deliver(part);
                     }
+                    None
                 }
                 EndpointOutput::Connection(id, part) => {
-                    if let Some(outbox) = self.connections.get_mut(&id) {
-                        outbox.deliver(part);
+                    if let Some(sending) = self.connections.get_mut(&id) {
+                        sending.deliver(part);
                     }
+                    None
                 }
-                EndpointOutput::Effect(effect) => work.add(effect),
+                EndpointOutput::Change(reader, bytes) => {
+                    let (sending, limit) = match reader {
+                        Reader::Exchange(id) => (self.exchanges.get_mut(&id), BEHIND_ON_STREAM),
+                        Reader::Connection(id) => {
+                            (self.connections.get_mut(&id), BEHIND_ON_CONNECTION)
+                        }
+                    };
+                    let is_behind = sending.is_some_and(|it| it.change(bytes, limit));
+                    is_behind.then_some(reader)
+                }
+                EndpointOutput::Effect(effect) => {
+                    work.add(effect);
+                    None
+                }
+            };
+            if let Some(reader) = behind {
+                self.endpoint.handle(now, EndpointInput::Behind(reader));
             }
         }
         let deadline = self.endpoint.deadline();
@@ -238,6 +317,12 @@ impl State {
             work.wake = deadline;
         }
         work
+    }
+
+    /// Handles what starts no handlers and ends none.
+    fn say(&mut self, input: EndpointInput<'_>) {
+        let work = self.handle(input);
+        self.reports = work.reports;
     }
 }
 
@@ -248,11 +333,11 @@ impl Backend for EndpointServer {
     }
 
     fn progress(&self, call: CallId, step: Progress) {
-        drop(self.lock().handle(EndpointInput::Progress(call, step)));
+        self.lock().say(EndpointInput::Progress(call, step));
     }
 
     fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        drop(self.lock().handle(EndpointInput::Log { call, level, logger, data }));
+        self.lock().say(EndpointInput::Log { call, level, logger, data });
     }
 
     fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
@@ -267,23 +352,23 @@ impl Backend for EndpointServer {
 
     fn step(&self, call: CallId, key: &str, value: Raw) {
         let key = key.to_owned();
-        drop(self.lock().handle(EndpointInput::Step { call, key, value }));
+        self.lock().say(EndpointInput::Step { call, key, value });
     }
 
     fn page_done(&self, page: &str) {
-        drop(self.lock().handle(EndpointInput::PageDone(page)));
+        self.lock().say(EndpointInput::PageDone(page));
     }
 
     fn close_stream(&self, call: CallId, retry: Option<Duration>) {
-        drop(self.lock().handle(EndpointInput::CloseStream(call, retry)));
+        self.lock().say(EndpointInput::CloseStream(call, retry));
     }
 
     fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        drop(self.lock().handle(EndpointInput::Offers(offers, changed)));
+        self.lock().say(EndpointInput::Offers(offers, changed));
     }
 
     fn updated(&self, uri: &str) {
-        drop(self.lock().handle(EndpointInput::Updated(uri)));
+        self.lock().say(EndpointInput::Updated(uri));
     }
 
     fn tick(&self) -> Work {

@@ -23,10 +23,17 @@ use crate::{
 /// Unwritten bytes at which reading pauses, and who would add to them should wait.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
+/// Unwritten bytes at which the peer is told only what it waits for.
+const BEHIND: usize = 2 * MAX_UNWRITTEN;
+/// Bytes of changes that wait, and are more than a peer can catch up with.
+const MAX_CHANGES: usize = MAX_UNWRITTEN;
+
 /// A service behind a lock, and the writer of its frames.
 #[derive(Debug)]
 pub struct StreamServer {
     service: Mutex<Service>,
+    /// Lines for the log that came up where nobody could take them.
+    reports: Mutex<Vec<String>>,
     writer: BatchWriter,
 }
 
@@ -105,6 +112,7 @@ impl StreamServer {
     fn started(offers: Arc<Offers>, output: File, start: &Start) -> Arc<Self> {
         Arc::new(Self {
             service: Mutex::new(Service::new(offers, start)),
+            reports: Mutex::default(),
             writer: BatchWriter::new(output),
         })
     }
@@ -115,15 +123,41 @@ impl StreamServer {
         self.drain(&mut service)
     }
 
+    /// Handles what starts no handlers and ends none.
+    fn say(&self, input: Input<'_>) {
+        let Work { reports, .. } = self.handle(input);
+        if !reports.is_empty() {
+            self.reports().extend(reports);
+        }
+    }
+
     fn drain(&self, service: &mut Service) -> Work {
-        let mut work = Work::default();
+        let mut work = Work { reports: std::mem::take(&mut *self.reports()), ..Work::default() };
         while let Some(output) = service.poll() {
             match output {
                 Output::Send(frame) => self.writer.push(&frame),
                 Output::Effect(effect) => work.add(effect),
+                Output::Change(frame) => {
+                    let before = self.writer.changes();
+                    self.writer.push_change(&frame);
+                    if before <= MAX_CHANGES && self.writer.changes() > MAX_CHANGES {
+                        service.handle(Instant::now(), Input::CutSubscriptions);
+                    }
+                }
             }
         }
+        let is_behind = match service.is_behind() {
+            false => self.unwritten() > BEHIND,
+            true => self.is_backed_up(),
+        };
+        if is_behind != service.is_behind() {
+            service.handle(Instant::now(), Input::Behind(is_behind));
+        }
         work
+    }
+
+    fn reports(&self) -> MutexGuard<'_, Vec<String>> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Service> {
@@ -139,11 +173,11 @@ impl Backend for StreamServer {
 
     fn progress(&self, call: CallId, step: Progress) {
         // Notifications start no handlers.
-        drop(self.handle(Input::Progress(call, step)));
+        self.say(Input::Progress(call, step));
     }
 
     fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        drop(self.handle(Input::Log { call, level, logger, data }));
+        self.say(Input::Log { call, level, logger, data });
     }
 
     fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
@@ -155,22 +189,22 @@ impl Backend for StreamServer {
     }
 
     fn step(&self, call: CallId, key: &str, value: Raw) {
-        drop(self.handle(Input::Step { call, key: key.to_owned(), value }));
+        self.say(Input::Step { call, key: key.to_owned(), value });
     }
 
     fn page_done(&self, page: &str) {
-        drop(self.handle(Input::PageDone(page)));
+        self.say(Input::PageDone(page));
     }
 
     /// One stream carries everything, and is not resumed.
     fn close_stream(&self, _: CallId, _: Option<Duration>) {}
 
     fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        drop(self.handle(Input::Offers(offers, changed)));
+        self.say(Input::Offers(offers, changed));
     }
 
     fn updated(&self, uri: &str) {
-        drop(self.handle(Input::Updated(uri)));
+        self.say(Input::Updated(uri));
     }
 
     fn tick(&self) -> Work {

@@ -1,6 +1,7 @@
 //! Many frames, one write: a queue of bytes that whoever has time writes out.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::Write,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -31,10 +32,21 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     bytes: Vec<u8>,
+    /// Frames among these that tell of changes.
+    changes: HashSet<Vec<u8>>,
+    /// Bytes of these.
+    changed: usize,
     /// What the present writer took and has not written yet.
     taken: usize,
     writing: bool,
     broken: bool,
+}
+
+impl Queue {
+    fn forget_changes(&mut self) {
+        self.changes.clear();
+        self.changed = 0;
+    }
 }
 
 impl BatchWriter {
@@ -48,6 +60,20 @@ impl BatchWriter {
         if !queue.broken {
             encode_line(frame, &mut queue.bytes);
         }
+    }
+
+    /// Nothing is added while an equal frame waits.
+    pub(super) fn push_change(&self, frame: &[u8]) {
+        let mut queue = self.shared.lock();
+        if !queue.broken && queue.changes.insert(frame.to_vec()) {
+            queue.changed += frame.len();
+            encode_line(frame, &mut queue.bytes);
+        }
+    }
+
+    /// Bytes of changes that nobody has begun to write.
+    pub(super) fn changes(&self) -> usize {
+        self.shared.lock().changed
     }
 
     pub(super) fn unwritten(&self) -> usize {
@@ -103,6 +129,7 @@ impl Shared {
         }
         queue.writing = true;
         queue.taken = queue.bytes.len();
+        queue.forget_changes();
         Some(std::mem::take(&mut queue.bytes))
     }
 
@@ -124,6 +151,7 @@ impl Shared {
                 return;
             }
             queue.taken = queue.bytes.len();
+            queue.forget_changes();
             bytes.clear();
             std::mem::swap(&mut queue.bytes, &mut bytes);
         }

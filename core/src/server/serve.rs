@@ -85,6 +85,8 @@ pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
         _ = end_of_input => (),
         signal = told_to_end() => signal.map_err(|it| failed("signals can't be heard", it))?,
     }
+    runner.perform(stream.shut_down());
+    runner.settle();
     runner.wind_down(limits.grace).await;
     let written = async {
         while stream.unwritten() > 0 {
@@ -207,8 +209,9 @@ impl One {
         Connected::open(Arc::clone(&self.server), Arc::clone(&self.shell))
     }
 
-    /// Lets what is in flight finish.
+    /// Subscriptions end with their result; what is in flight may finish.
     async fn last(&self, grace: Duration) {
+        self.shell.run(self.server.shut_down());
         let _ = tokio::time::timeout(grace, self.server.is_idle()).await;
     }
 }

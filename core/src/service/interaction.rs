@@ -441,7 +441,9 @@ impl Kept {
         }
         Err(Fault::new(
             FaultKind::Handler,
-            format!("a call may ask its client {MAX_QUESTIONS} questions, and this one has asked them all"),
+            format!(
+                "a call may ask its client {MAX_QUESTIONS} questions, and this one has asked them all"
+            ),
         ))
     }
 }

@@ -60,7 +60,12 @@ impl Listeners {
 
 impl Calls {
     /// Runs who listens to a notification; `false` when nobody does.
-    pub(super) fn notify(&mut self, method: &MethodName, params: Raw, context: CallContext) -> bool {
+    pub(super) fn notify(
+        &mut self,
+        method: &MethodName,
+        params: Raw,
+        context: CallContext,
+    ) -> bool {
         let Some(handler) = self.offers.listener(method.as_str()) else { return false };
         let weight = params.get().len();
         self.listeners.weight += weight;

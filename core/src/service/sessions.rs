@@ -196,8 +196,11 @@ impl Session {
         self.log.get_or_insert_with(|| Box::new(EventLog::new(MAX_EVENTS, MAX_EVENT_BYTES)))
     }
 
-    /// Keeps a message until somebody listens; gives back whether an older one had to go.
-    pub(super) fn keep(&mut self, frame: Vec<u8>) -> bool {
+    /// A change is told once. Keeps a message until somebody listens; gives back whether an older one had to go.
+    pub(super) fn keep(&mut self, frame: Vec<u8>, is_change: bool) -> bool {
+        if is_change && self.undelivered.contains(&frame) {
+            return false;
+        }
         self.undelivered.push_back(frame);
         let full = self.undelivered.len() > MAX_UNDELIVERED;
         if full {

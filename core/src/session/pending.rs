@@ -29,10 +29,16 @@ impl<T> Pending<T> {
         self.ids.contains_key(id)
     }
 
-    /// Remembers a request. Its id must not be in flight.
-    pub(crate) fn register(&mut self, id: Id, value: T) -> CallId {
+    /// A number for what is no request.
+    pub(crate) fn number(&mut self) -> CallId {
         let call = CallId(self.next);
         self.next += 1;
+        call
+    }
+
+    /// Remembers a request. Its id must not be in flight.
+    pub(crate) fn register(&mut self, id: Id, value: T) -> CallId {
+        let call = self.number();
         self.ids.insert(id.clone(), call);
         self.calls.insert(call, (id, value));
         call

@@ -34,6 +34,8 @@ pub(crate) struct Lane {
 #[derive(Debug, Default)]
 struct Queue {
     frames: Vec<Vec<u8>>,
+    /// Bytes of these.
+    queued: usize,
     /// Queued, or taken and not written yet.
     bytes: usize,
     is_over: bool,
@@ -90,6 +92,7 @@ impl Lane {
                 let mut queue = self.lock();
                 if !queue.frames.is_empty() {
                     std::mem::swap(&mut queue.frames, frames);
+                    queue.queued = 0;
                     return true;
                 }
                 if queue.is_over {
@@ -133,6 +136,10 @@ impl Lane {
 }
 
 impl Outbox for Arc<Lane> {
+    fn unread(&self) -> usize {
+        self.lock().queued
+    }
+
     fn deliver(&mut self, part: Part) {
         match part {
             Part::Bytes(frame) => {
@@ -141,9 +148,11 @@ impl Outbox for Arc<Lane> {
                     return;
                 }
                 queue.bytes += frame.len();
+                queue.queued += frame.len();
                 queue.frames.push(frame);
                 if queue.bytes > MAX_QUEUED {
                     tracing::warn!("a client that leaves {MAX_QUEUED} bytes unread is given up");
+                    queue.queued = 0;
                     queue.bytes -= queue.frames.drain(..).map(|it| it.len()).sum::<usize>();
                     queue.is_over = true;
                 }

@@ -32,6 +32,11 @@ impl Server {
     }
 
     pub(crate) fn with(rounds: RoundLimits) -> Self {
+        Self::offering(rounds, |_| ())
+    }
+
+    /// With more that it offers.
+    pub(crate) fn offering(rounds: RoundLimits, offer: impl FnOnce(&mut Offers)) -> Self {
         let mut offers = Offers::new(ServerFacts {
             info: Implementation::new("asker", "1"),
             instructions: None,
@@ -51,6 +56,7 @@ impl Server {
             offer.concurrency = (name == "alone").then_some(1);
             offers.tools.add(offer, true).unwrap();
         }
+        offer(&mut offers);
         let now = Instant::now();
         Self {
             service: Service::new(Arc::new(offers), &gudgeon::testing::start(now)),
@@ -68,7 +74,9 @@ impl Server {
         self.service.handle(self.now, input);
         while let Some(output) = self.service.poll() {
             match output {
-                Output::Send(frame) => self.sent.push(serde_json::from_slice(&frame).unwrap()),
+                Output::Send(frame) | Output::Change(frame) => {
+                    self.sent.push(serde_json::from_slice(&frame).unwrap());
+                }
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
                 Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
                     outcome
@@ -86,6 +94,14 @@ impl Server {
 
     pub(crate) fn hear(&mut self, frame: &Value) {
         self.handle(Input::Frame(frame.to_string().as_bytes()));
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.service.in_flight()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.service.is_full()
     }
 
     pub(crate) fn said(&mut self) -> Value {

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use super::{ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Scene, session};
+use super::{
+    ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Reader, Scene, session,
+};
 use crate::session::server::ServerSession;
 
 impl Endpoint {
@@ -29,9 +31,11 @@ impl Endpoint {
             facts: None,
         };
         for emission in conversation.handle(&mut scene, 0, input) {
-            if let Some(frame) = emission.frame {
-                self.outputs.push_back(EndpointOutput::Connection(id, Part::Bytes(frame)));
-            }
+            let Some(frame) = emission.frame else { continue };
+            self.outputs.push_back(match emission.is_change {
+                true => EndpointOutput::Change(Reader::Connection(id), frame),
+                false => EndpointOutput::Connection(id, Part::Bytes(frame)),
+            });
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part};
+use super::{Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part, Reader};
 use crate::{
     framing::sse,
     service::{
@@ -27,8 +27,15 @@ impl Endpoint {
         exchange: &mut Exchange,
         said: Vec<Emission>,
     ) -> bool {
-        for Emission { frame, is_reply, error, .. } in said {
-            let Some(frame) = frame else { continue };
+        for Emission { frame, is_reply, error, is_change, .. } in said {
+            let Some(frame) = frame else {
+                // A subscription that was torn down has told so.
+                if is_reply && exchange.is_streaming {
+                    self.outputs.push_back(EndpointOutput::Exchange(id, Part::End));
+                    return true;
+                }
+                continue;
+            };
             if is_reply && !exchange.is_streaming && exchange.accepts.json {
                 let status = error.map_or(StatusCode::OK, wire::status);
                 self.respond(id, exchange, status, reply::json_head(), frame, false);
@@ -39,6 +46,11 @@ impl Endpoint {
             }
             let mut bytes = Vec::with_capacity(frame.len() + 16);
             sse::event(&mut bytes, None, &frame);
+            if is_change && exchange.is_streaming {
+                exchange.quiet_since = now;
+                self.outputs.push_back(EndpointOutput::Change(Reader::Exchange(id), bytes));
+                continue;
+            }
             self.stream(now, id, exchange, bytes, !is_reply);
             if is_reply {
                 return true;
@@ -54,17 +66,17 @@ impl Endpoint {
         session: &mut Session,
         emission: Emission,
     ) {
-        let Emission { stream, frame, is_reply, error } = emission;
+        let Emission { stream, frame, is_reply, error, is_change } = emission;
         if let Some(pair) = session.pair {
             let Some(frame) = frame else { return };
             let mut bytes = Vec::with_capacity(frame.len() + 32);
             sse::named_event(&mut bytes, "message", &frame);
-            self.write(now, pair, bytes);
+            self.write(now, pair, bytes, is_change);
             return;
         }
         let Some(number) = stream.or_else(|| session.standalone()) else {
             if let Some(frame) = frame
-                && session.keep(frame)
+                && session.keep(frame, is_change)
             {
                 tracing::warn!(
                     "nobody opens a stream for what a session is told: dropped the oldest"
@@ -85,7 +97,7 @@ impl Endpoint {
         if !self.begin_stream(now, session, number, None) {
             return;
         }
-        self.log_and_write(now, session, number, &frame);
+        self.log_and_write(now, session, number, &frame, is_change);
         if is_reply {
             self.end_stream(session, number);
         }
@@ -98,12 +110,13 @@ impl Endpoint {
         session: &mut Session,
         number: u64,
         frame: &[u8],
+        is_change: bool,
     ) {
         let event = self.config.event_store.then(|| session.log().append(number, frame));
         let mut bytes = Vec::with_capacity(frame.len() + 32);
         sse::event(&mut bytes, event.as_deref(), frame);
         if let Some(exchange) = session.stream(number).and_then(|it| it.exchange) {
-            self.write(now, exchange, bytes);
+            self.write(now, exchange, bytes, is_change && event.is_none());
         }
     }
 
@@ -188,7 +201,7 @@ impl Endpoint {
                 if let Some(after) = retry {
                     let mut bytes = Vec::new();
                     sse::retry(&mut bytes, after);
-                    self.write(now, id, bytes);
+                    self.write(now, id, bytes, false);
                 }
                 self.end(id);
             }
@@ -245,10 +258,13 @@ impl Endpoint {
         }
     }
 
-    fn write(&mut self, now: Instant, id: ExchangeId, bytes: Vec<u8>) {
+    fn write(&mut self, now: Instant, id: ExchangeId, bytes: Vec<u8>, is_change: bool) {
         if let Some(exchange) = self.exchanges.get_mut(&id) {
             exchange.quiet_since = now;
-            self.outputs.push_back(EndpointOutput::Exchange(id, Part::Bytes(bytes)));
+            self.outputs.push_back(match is_change {
+                true => EndpointOutput::Change(Reader::Exchange(id), bytes),
+                false => EndpointOutput::Exchange(id, Part::Bytes(bytes)),
+            });
         }
     }
 

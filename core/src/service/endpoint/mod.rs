@@ -27,7 +27,7 @@ use super::{
     conversation::{Conversation, Emission, Flights, Owner, Scene},
     guard::Guard,
     reply::Accepts,
-    session_config,
+    TOO_SLOW, session_config,
     sessions::Sessions,
 };
 use crate::{
@@ -36,7 +36,7 @@ use crate::{
     session::{
         CallId,
         asking::AskId,
-        server::{self as session, HttpFacts, ListKind, Progress, SessionConfig},
+        server::{self as session, HttpFacts, ListKind, Log, Progress, SessionConfig},
     },
 };
 
@@ -47,6 +47,13 @@ pub struct ExchangeId(pub u64);
 /// One connection that carries messages both ways. The shell chooses the number, and never twice the same.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ConnectionId(pub u64);
+
+/// Who reads what the endpoint writes.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Reader {
+    Exchange(ExchangeId),
+    Connection(ConnectionId),
+}
 
 /// What the shell tells the endpoint.
 #[derive(Debug)]
@@ -59,6 +66,8 @@ pub enum EndpointInput<'a> {
     },
     /// The peer left before the answer was complete.
     Gone(ExchangeId),
+    /// It leaves so much unread that its subscriptions end.
+    Behind(Reader),
     Opened(ConnectionId),
     /// One frame came on a message connection.
     Message(ConnectionId, &'a [u8]),
@@ -113,6 +122,8 @@ pub enum EndpointOutput {
     Exchange(ExchangeId, Part),
     /// A frame for a message connection, or its end.
     Connection(ConnectionId, Part),
+    /// More of a stream, or one frame, that tells of a change: while equal bytes wait there, it need not be sent.
+    Change(Reader, Vec<u8>),
     Effect(Effect),
 }
 
@@ -199,6 +210,13 @@ impl Endpoint {
                 self.handle_request(now, exchange, head, &body);
             }
             EndpointInput::Gone(exchange) => self.handle_gone(now, exchange),
+            EndpointInput::Behind(reader) => {
+                let input = session::Input::CutSubscriptions(TOO_SLOW);
+                match reader {
+                    Reader::Exchange(id) => self.tell_exchange(now, id, input),
+                    Reader::Connection(id) => self.tell_connection(now, id, input),
+                }
+            }
             EndpointInput::Opened(connection) => self.open_connection(connection),
             EndpointInput::Message(connection, frame) => {
                 self.tell_connection(now, connection, session::Input::Frame(frame));
@@ -207,6 +225,10 @@ impl Endpoint {
                 self.tell_connection(now, connection, session::Input::TooLong { limit });
             }
             EndpointInput::HungUp(connection) => self.close_connection(now, connection),
+            EndpointInput::Done(handler, _) if self.calls.listeners.end(handler) => {
+                self.tell_call(now, handler, session::Input::Heard);
+                self.flights.end(handler);
+            }
             EndpointInput::Done(handler, outcome) => {
                 let (call, finished) = self.calls.finish(now, handler, outcome);
                 self.conclude(now, call, finished);
@@ -217,18 +239,26 @@ impl Endpoint {
             }
             EndpointInput::Log { call: handler, level, logger, data } => {
                 let call = self.calls.links.current(handler);
-                self.tell_call(now, call, |call| session::Input::Log { call, level, logger, data });
+                let log = Log { level, logger, data };
+                let is_behind = false;
+                self.tell_call(now, call, |call| session::Input::Log { now, call, log, is_behind });
             }
             EndpointInput::Ask { call: handler, ask, question } => {
-                if let Some((call, Question { method, params, .. })) =
-                    self.calls.ask(handler, ask, question)
-                {
-                    self.tell_call(now, call, |call| session::Input::Ask {
-                        call,
-                        ask,
-                        method,
-                        params,
-                    });
+                match self.calls.ask(now, handler, ask, question) {
+                    Some((call, Question { method, params, .. })) if self.is_there(call) => {
+                        self.tell_call(now, call, |call| session::Input::Ask {
+                            call,
+                            ask,
+                            method,
+                            params,
+                        });
+                    }
+                    Some(_) => {
+                        let outcome = Err(session::nobody());
+                        let answered = Effect::Answered { call: handler, ask, outcome };
+                        self.calls.effects.push_back(answered);
+                    }
+                    None => (),
                 }
             }
             EndpointInput::Waits { call, blocks } => self.calls.wait(now, call, blocks),
@@ -241,12 +271,23 @@ impl Endpoint {
                 self.let_poll(call, retry);
             }
             EndpointInput::Offers(offers, changed) => {
-                self.calls.offers = offers;
+                let (replaced, routed) = (offers.replaced(), offers.routed());
+                if replaced != self.session.replaced || routed != self.session.routed {
+                    let config = SessionConfig::clone(&self.session);
+                    let config = SessionConfig { replaced, routed, ..config };
+                    self.session = Arc::new(config);
+                    let config = &Arc::clone(&self.session);
+                    self.tell_all(now, |()| session::Input::Config(Arc::clone(config)));
+                }
+                self.calls.set_offers(offers, &changed);
                 for kind in changed {
                     self.tell_all(now, |()| session::Input::Changed(kind));
                 }
             }
-            EndpointInput::Updated(uri) => self.tell_all(now, |()| session::Input::Updated(uri)),
+            EndpointInput::Updated(uri) => {
+                self.calls.cache.forget(uri);
+                self.tell_all(now, |()| session::Input::Updated(uri));
+            }
             EndpointInput::Tick => self.tick(now),
             EndpointInput::ShutDown => self.shut_down(now),
             EndpointInput::Closed => self.close(now),
@@ -287,6 +328,9 @@ impl Endpoint {
             Finished::Answered(answer) => {
                 self.tell_call(now, call, |local| session::Input::Done(local, answer));
             }
+            Finished::Listening(filter) => {
+                self.tell_call(now, call, |local| session::Input::Listening(local, filter));
+            }
             Finished::Asks(asks) => {
                 for (ask, method, params) in asks {
                     self.tell_call(now, call, |call| session::Input::Ask {
@@ -298,6 +342,16 @@ impl Endpoint {
                 }
             }
             Finished::Forgotten => (),
+        }
+    }
+
+    /// Whether whoever a call belongs to is still there.
+    fn is_there(&mut self, call: CallId) -> bool {
+        match self.flights.get(call) {
+            None => false,
+            Some((Owner::Exchange(id), _)) => self.exchanges.contains_key(&id),
+            Some((Owner::Session(number), _)) => self.sessions.get_mut(number).is_some(),
+            Some((Owner::Connection(id), _)) => self.connections.contains_key(&id),
         }
     }
 

@@ -6,6 +6,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use super::About;
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
@@ -21,6 +22,8 @@ use crate::{
 
 /// Questions that one client may have open at once, and pages that it may have been sent to.
 const MAX_OPEN: usize = 1_000;
+/// How often a form is asked at most, where what came back does not fit it.
+const MAX_TRIES: u32 = 3;
 
 /// The questions in flight of one session.
 #[derive(Debug)]
@@ -33,24 +36,34 @@ pub(super) struct Asked {
     pages: BTreeMap<u64, String>,
 }
 
+/// Who asks what, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    pub(super) call: CallId,
+    pub(super) ask: AskId,
+    /// Where the request goes.
+    pub(super) about: About,
+    pub(super) method: Method,
+    /// As the handler put it, in the newest words.
+    pub(super) params: Raw,
+}
+
 #[derive(Debug)]
 struct Open {
-    call: CallId,
-    ask: AskId,
-    method: Method,
-    /// As the handler put it, in the newest words.
-    params: Raw,
+    asking: Asking,
+    wire: &'static Wire,
+    tries: u32,
     /// The name of the page that the client is sent to.
     page: Option<String>,
 }
 
-/// A question that is settled.
+/// What a response of the client's comes to.
 #[derive(Debug)]
-pub(super) struct Answered {
-    pub(super) call: CallId,
-    pub(super) ask: AskId,
+pub(super) enum Answered {
     /// The client's result, which fits the question; or why there is none.
-    pub(super) outcome: Result<Raw, Fault>,
+    Settled { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
+    /// It does not fit, and is asked for again.
+    Again(About, Vec<u8>),
 }
 
 impl Asked {
@@ -67,12 +80,11 @@ impl Asked {
     /// The request to send, or why it may not be sent. `capabilities` is what the client declared.
     pub(super) fn ask(
         &mut self,
-        wire: &Wire,
+        wire: &'static Wire,
         capabilities: Option<&Raw>,
-        (call, ask): (CallId, AskId),
-        method: Method,
-        params: Raw,
+        asking: Asking,
     ) -> Result<Vec<u8>, Fault> {
+        let Asking { call, ask, about, method, params } = asking;
         let question = Question { key: String::new(), method, params };
         asking::check(&question, capabilities, wire)?;
         let params = question.params;
@@ -82,19 +94,7 @@ impl Asked {
                 format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
             ));
         }
-        let number = self.next;
-        self.next += 1;
-        let (lowered, page) = wire::lower_question(wire, method, &params, self.page_name(number));
-        let frame = wire::request_frame(number, method.as_str(), lowered.get(), Stamp::default())
-            .map_err(|problem| Fault::new(FaultKind::Handler, problem))?;
-        if let Some(page) = &page {
-            if self.pages.len() >= MAX_OPEN {
-                self.pages.pop_first();
-            }
-            self.pages.insert(number, page.clone());
-        }
-        self.open.insert(number, Open { call, ask, method, params, page });
-        Ok(frame)
+        self.send(wire, Asking { call, ask, about, method, params }, 1)
     }
 
     /// What a response of the client's answers; `None` for one that belongs to nothing.
@@ -104,27 +104,44 @@ impl Asked {
         outcome: Result<&RawValue, ErrorObject>,
     ) -> Option<Answered> {
         let number = id?.as_json().parse().ok()?;
-        let Open { call, ask, method, params, page } = self.open.remove(&number)?;
+        let Open { asking, wire, tries, page } = self.open.remove(&number)?;
+        let Asking { call, ask, about, method, .. } = asking;
         let outcome = match outcome {
-            Ok(result) => asking::fit(method, params.get(), &result.to_owned())
-                .map(|answer| with_page(answer, page.as_deref()))
-                .map_err(|problem| {
-                    Fault::invalid_params(format!(
+            Ok(result) => match asking::fit(method, asking.params.get(), &result.to_owned()) {
+                Ok(answer) => Ok(with_page(answer, page.as_deref())),
+                // The user may do better; a model, or a list of roots, would be no other the next time.
+                Err(_) if method == Method::Elicit && tries < MAX_TRIES => {
+                    match self.send(wire, asking, tries + 1) {
+                        Ok(frame) => return Some(Answered::Again(about, frame)),
+                        Err(fault) => Err(fault),
+                    }
+                }
+                Err(problem) => Err(Fault::invalid_params(match tries {
+                    1 => format!(
                         "the client's answer to {} does not fit: {problem}",
                         method.as_str()
-                    ))
-                }),
+                    ),
+                    tries => format!(
+                        "the client's answer to {} does not fit, {tries} times: {problem}",
+                        method.as_str()
+                    ),
+                })),
+            },
             Err(ErrorObject { code, message, data }) => {
                 Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
             }
         };
-        Some(Answered { call, ask, outcome })
+        Some(Answered::Settled { call, ask, outcome })
     }
 
     /// A call is over: what it still asked is taken back. The notifications to send, by the name they have there.
     pub(super) fn withdraw(&mut self, call: CallId, cancelled: &str) -> Vec<Vec<u8>> {
-        let over: Vec<_> =
-            self.open.iter().filter(|(_, it)| it.call == call).map(|(number, _)| *number).collect();
+        let over: Vec<_> = self
+            .open
+            .iter()
+            .filter(|(_, it)| it.asking.call == call)
+            .map(|(number, _)| *number)
+            .collect();
         over.into_iter()
             .map(|number| {
                 self.open.remove(&number);
@@ -140,7 +157,10 @@ impl Asked {
     /// The client is gone: what nobody will answer any more.
     pub(super) fn close(&mut self) -> Vec<(CallId, AskId)> {
         self.pages.clear();
-        std::mem::take(&mut self.open).into_values().map(|it| (it.call, it.ask)).collect()
+        std::mem::take(&mut self.open)
+            .into_values()
+            .map(|it| (it.asking.call, it.asking.ask))
+            .collect()
     }
 
     /// What somebody was sent to a page for is finished: the notification to send, if it was this client that was sent
@@ -152,6 +172,23 @@ impl Asked {
         params.member("elicitationId", page);
         let method = Method::ElicitationComplete.as_str();
         Some(wire::notification_frame(method, Some(&params.finish())))
+    }
+
+    fn send(&mut self, wire: &'static Wire, asking: Asking, tries: u32) -> Result<Vec<u8>, Fault> {
+        let number = self.next;
+        self.next += 1;
+        let Asking { method, params, .. } = &asking;
+        let (lowered, page) = wire::lower_question(wire, *method, params, self.page_name(number));
+        let frame = wire::request_frame(number, method.as_str(), lowered.get(), Stamp::default())
+            .map_err(|problem| Fault::new(FaultKind::Handler, problem))?;
+        if let Some(page) = &page {
+            if self.pages.len() >= MAX_OPEN {
+                self.pages.pop_first();
+            }
+            self.pages.insert(number, page.clone());
+        }
+        self.open.insert(number, Open { asking, wire, tries, page });
+        Ok(frame)
     }
 
     fn page_name(&self, number: u64) -> String {
@@ -189,12 +226,28 @@ mod tests {
         Wire::of(Revision::V2025_11_25)
     }
 
+    fn asking(call: u64, ask: u64, params: Raw) -> Asking {
+        let (call, ask) = (CallId(call), AskId(ask));
+        Asking { call, ask, about: About::Call(call), method: Method::Elicit, params }
+    }
+
     fn ask(asked: &mut Asked, call: u64, ask: u64) -> Result<Value, Fault> {
         let declared = to_raw(&json!({"elicitation": {}}));
-        let ids = (CallId(call), AskId(ask));
         asked
-            .ask(latest(), Some(&declared), ids, Method::Elicit, form())
+            .ask(latest(), Some(&declared), asking(call, ask, form()))
             .map(|frame| serde_json::from_slice(&frame).unwrap())
+    }
+
+    /// The client answers, and that settles it.
+    fn settle(
+        asked: &mut Asked,
+        number: u64,
+        outcome: Result<&RawValue, ErrorObject>,
+    ) -> (CallId, AskId, Result<Raw, Fault>) {
+        match asked.answer(Some(&id(number)), outcome).unwrap() {
+            Answered::Settled { call, ask, outcome } => (call, ask, outcome),
+            Answered::Again(..) => panic!("it is asked again"),
+        }
     }
 
     fn id(number: u64) -> Id {
@@ -212,10 +265,10 @@ mod tests {
         for wrong in [None, Some(id(2)), Id::parse(r#""1""#)] {
             assert!(asked.answer(wrong.as_ref(), Ok(&result)).is_none());
         }
-        let answered = asked.answer(Some(&id(1)), Ok(&result)).unwrap();
-        assert_eq!((answered.call, answered.ask), (CallId(5), AskId(7)));
+        let (call, ask, outcome) = settle(&mut asked, 1, Ok(&result));
+        assert_eq!((call, ask), (CallId(5), AskId(7)));
         assert_eq!(
-            serde_json::from_str::<Value>(answered.outcome.unwrap().get()).unwrap()["content"],
+            serde_json::from_str::<Value>(outcome.unwrap().get()).unwrap()["content"],
             json!({"value": true})
         );
         assert!(asked.answer(Some(&id(1)), Ok(&result)).is_none());
@@ -223,17 +276,57 @@ mod tests {
     }
 
     #[test]
-    fn an_error_and_an_answer_that_does_not_fit_are_the_handlers_to_see() {
+    fn an_error_is_the_handlers_to_see() {
         let mut asked = Asked::new(b"a");
         ask(&mut asked, 0, 0).unwrap();
-        ask(&mut asked, 0, 1).unwrap();
         let refused = ErrorObject::new(-1, "User rejected it");
-        let fault = asked.answer(Some(&id(1)), Err(refused)).unwrap().outcome.unwrap_err();
+        let fault = settle(&mut asked, 1, Err(refused)).2.unwrap_err();
         assert_eq!((fault.kind, &*fault.message), (FaultKind::Protocol(-1), "User rejected it"));
+    }
+
+    #[test]
+    fn a_form_that_is_filled_in_wrongly_is_asked_again_and_three_times_at_most() {
+        let mut asked = Asked::new(b"a");
+        ask(&mut asked, 5, 7).unwrap();
         let unfit = to_raw(&json!({"action": "accept", "content": {"value": "yes"}}));
-        let fault = asked.answer(Some(&id(2)), Ok(&unfit)).unwrap().outcome.unwrap_err();
+        for number in [1, 2] {
+            let Some(Answered::Again(about, frame)) = asked.answer(Some(&id(number)), Ok(&unfit))
+            else {
+                panic!("it is not asked again");
+            };
+            assert_eq!(about, About::Call(CallId(5)));
+            let frame: Value = serde_json::from_slice(&frame).unwrap();
+            assert_eq!(
+                (&frame["id"], &frame["params"]["message"]),
+                (&json!(number + 1), &json!("Sure?"))
+            );
+            assert!(asked.answer(Some(&id(number)), Ok(&unfit)).is_none(), "it is answered once");
+        }
+        let (call, ask, outcome) = settle(&mut asked, 3, Ok(&unfit));
+        assert_eq!((call, ask), (CallId(5), AskId(7)));
+        let fault = outcome.unwrap_err();
         assert_eq!(fault.kind, FaultKind::InvalidParams);
-        assert!(fault.message.contains("does not fit the form"), "{}", fault.message);
+        assert!(
+            fault.message.contains("does not fit, 3 times: its content does not fit the form"),
+            "{}",
+            fault.message
+        );
+        assert!(asked.open.is_empty());
+    }
+
+    #[test]
+    fn what_a_model_or_a_list_of_roots_should_be_is_asked_once() {
+        let mut asked = Asked::new(b"a");
+        let declared = to_raw(&json!({"roots": {}}));
+        let question = Asking { method: Method::ListRoots, ..asking(0, 0, to_raw(&json!({}))) };
+        asked.ask(latest(), Some(&declared), question).unwrap();
+        let unfit = to_raw(&json!({"roots": 3}));
+        let fault = settle(&mut asked, 1, Ok(&unfit)).2.unwrap_err();
+        assert!(
+            fault.message.starts_with("the client's answer to roots/list does not fit: "),
+            "{}",
+            fault.message
+        );
     }
 
     #[test]
@@ -267,8 +360,7 @@ mod tests {
     #[test]
     fn nobody_is_asked_what_it_did_not_declare() {
         let mut asked = Asked::new(b"a");
-        let ids = (CallId(0), AskId(0));
-        let fault = asked.ask(latest(), None, ids, Method::Elicit, form()).unwrap_err();
+        let fault = asked.ask(latest(), None, asking(0, 0, form())).unwrap_err();
         assert_eq!(fault.kind, FaultKind::MissingCapability);
         assert!(asked.open.is_empty());
     }
@@ -278,13 +370,12 @@ mod tests {
         let mut asked = Asked::new(b"a");
         let declared = to_raw(&json!({"elicitation": {"url": {}}}));
         let page = to_raw(&json!({"mode": "url", "message": "In?", "url": "https://a.example/in"}));
-        let ids = (CallId(0), AskId(0));
-        let frame = asked.ask(latest(), Some(&declared), ids, Method::Elicit, page).unwrap();
+        let frame = asked.ask(latest(), Some(&declared), asking(0, 0, page)).unwrap();
         let request: Value = serde_json::from_slice(&frame).unwrap();
         let name = request["params"]["elicitationId"].as_str().unwrap();
         assert_eq!(name.len(), 22);
         let accepted = to_raw(&json!({"action": "accept"}));
-        let answer = asked.answer(Some(&id(1)), Ok(&accepted)).unwrap().outcome.unwrap();
+        let answer = settle(&mut asked, 1, Ok(&accepted)).2.unwrap();
         let answer: Value = serde_json::from_str(answer.get()).unwrap();
         assert_eq!(answer, json!({"action": "accept", "elicitationId": name}));
         assert!(asked.page_done("another").is_none());

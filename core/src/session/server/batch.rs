@@ -76,7 +76,7 @@ impl ServerSession {
         match (reply, call) {
             (Some(Answer { frame, error }), call) => {
                 let about = About::Reply(call);
-                self.outputs.push_back(Output::Send(Sent { frame, about, error }));
+                self.outputs.push_back(Output::Send(Sent { error, ..Sent::new(frame, about) }));
             }
             (None, Some(call)) => self.outputs.push_back(Output::Silent(call)),
             (None, None) => (),

@@ -8,15 +8,30 @@ mod batch;
 mod call;
 mod dialects;
 mod legacy;
+mod logging;
 mod modern;
 mod outgoing;
 mod questions;
 mod subscriptions;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Instant,
+};
 
-pub use self::call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress};
-use self::{asked::Asked, batch::Batches, legacy::Handshake, subscriptions::Subscriptions};
+pub use self::{
+    call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
+    logging::Log,
+    questions::nobody,
+};
+use self::{
+    asked::Asked,
+    batch::Batches,
+    legacy::Handshake,
+    logging::{LogFlow, Unsaid},
+    subscriptions::{Intent, Subscriptions},
+};
 use super::{
     asking::{Answers, AskId},
     pending::{CallId, Pending},
@@ -31,7 +46,7 @@ use crate::{
 };
 
 /// What a session needs to know of its server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SessionConfig {
     /// The server's `Implementation`, as JSON of the newest revision.
     pub server_info: String,
@@ -39,6 +54,10 @@ pub struct SessionConfig {
     pub revisions: Vec<Revision>,
     /// What it understands beside these.
     pub dialects: Vec<Dialect>,
+    /// Methods whose params are handed on as they came, for the handler that answers them.
+    pub replaced: Vec<Method>,
+    /// `ping` and `logging/setLevel`, where more than the session has a word in them.
+    pub routed: Vec<Method>,
     /// Random, and secret: from it come names that nobody can guess.
     pub seed: [u8; 32],
 }
@@ -56,11 +75,11 @@ pub enum Input<'a> {
     Done(CallId, Result<Response, Fault>),
     /// A call's handler got further.
     Progress(CallId, Progress),
-    /// A call's handler has something to tell; `data` is JSON.
-    Log { call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw },
+    /// A handler has something to tell. With `is_behind`, when the peer does not read, it is not told at once.
+    Log { now: Instant, call: CallId, log: Log, is_behind: bool },
     /// The client of [`Output::Call`] listens from now on, to what the server honours of its filter.
     Listening(CallId, SubscriptionFilter),
-    /// A call's handler asks the client; `params` are in the newest vocabulary.
+    /// A handler asks the client; `params` are in the newest vocabulary.
     Ask { call: CallId, ask: AskId, method: Method, params: Raw },
     /// What somebody was sent to this page for is finished.
     PageDone(&'a str),
@@ -68,8 +87,14 @@ pub enum Input<'a> {
     Changed(ListKind),
     /// The resource with this URI has changed.
     Updated(&'a str),
-    /// The server stops: subscriptions end with their result.
+    /// What is known of the server has changed.
+    Config(Arc<SessionConfig>),
+    /// The server stops: subscriptions end with their result, and so will those that begin from now on.
     EndSubscriptions,
+    /// The peer leaves too much unread, or whatever else this reason says: subscriptions are torn down.
+    CutSubscriptions(&'a str),
+    /// Who listened to the notification with this number, in [`Output::Notified`], is done, or nobody listens.
+    Heard(CallId),
     /// The session was idle for too long; see [`ServerSession::may_expire`].
     Expired,
     /// The peer is gone: every call in flight is given up.
@@ -91,6 +116,8 @@ pub enum Output {
     Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// The peer tells something that a handler may have been registered for.
     Notified { method: MethodName, params: Raw, context: CallContext },
+    /// A line for the log of whoever runs the server.
+    Report(String),
 }
 
 /// A frame to be written, and what it belongs to: where a peer has several streams, that decides on which it goes.
@@ -100,6 +127,14 @@ pub struct Sent {
     pub about: About,
     /// The code, where it is one error.
     pub error: Option<i64>,
+    /// It tells of a change: while an equal one waits to be sent, it says nothing new.
+    pub is_change: bool,
+}
+
+impl Sent {
+    fn new(frame: Vec<u8>, about: About) -> Self {
+        Self { frame, about, error: None, is_change: false }
+    }
 }
 
 /// What a frame belongs to.
@@ -129,6 +164,11 @@ pub struct ServerSession {
     subscriptions: Subscriptions,
     /// Made with the first question.
     asked: Option<Box<Asked>>,
+    /// Handlers of notifications that run, by their numbers.
+    listeners: HashSet<CallId>,
+    logs: LogFlow,
+    is_ending: bool,
+    is_closed: bool,
     /// Lists that changed before the client had confirmed the handshake: it is told right after.
     untold: Vec<ListKind>,
     outputs: VecDeque<Output>,
@@ -143,12 +183,15 @@ struct Inbound {
     progress_token: Option<Id>,
     /// The progress reported last: it must increase.
     progress: Option<f64>,
+    /// One that did not was reported.
+    has_stepped_back: bool,
     log: LogPolicy,
+    unsaid: Unsaid,
     slot: Option<batch::Slot>,
     /// The answer to `initialize` in a dialect: the version that was agreed on.
     version: Option<String>,
-    /// A legacy subscription that begins or ends when the call succeeds.
-    subscribes: Option<subscriptions::Intent>,
+    /// What it changes in the session when it succeeds.
+    intent: Option<Intent>,
 }
 
 /// Which log messages a call may send.
@@ -181,6 +224,10 @@ impl ServerSession {
             batches: Batches::default(),
             subscriptions: Subscriptions::default(),
             asked: None,
+            listeners: HashSet::new(),
+            logs: LogFlow::default(),
+            is_ending: false,
+            is_closed: false,
             untold: Vec::new(),
             outputs: VecDeque::new(),
         }
@@ -212,17 +259,19 @@ impl ServerSession {
             }
             Input::Done(call, outcome) => self.handle_done(call, outcome),
             Input::Progress(call, progress) => self.send_progress(call, progress),
-            Input::Log { call, level, logger, data } => {
-                self.send_log(call, level, logger.as_deref(), &data);
-            }
+            Input::Log { now, call, log, is_behind } => self.send_log(now, call, &log, is_behind),
             Input::Ask { call, ask, method, params } => self.ask(call, ask, method, params),
             Input::PageDone(page) => self.tell_page_done(page),
             Input::Listening(call, filter) => self.start_listening(call, filter),
             Input::Changed(kind) => self.send_changed(kind),
             Input::Updated(uri) => self.send_updated(uri),
+            Input::Config(config) => self.config = config,
             Input::EndSubscriptions => self.end_subscriptions(),
+            Input::CutSubscriptions(reason) => self.cut_subscriptions(reason),
+            Input::Heard(call) => self.end_listener(call),
             Input::Expired => self.handshake.expire(),
             Input::Closed => {
+                self.is_closed = true;
                 self.subscriptions = Subscriptions::default();
                 self.give_up_questions();
                 let calls = self.pending.drain();
@@ -296,23 +345,37 @@ impl ServerSession {
         if let Request::Initialize(initialize) = &mut request {
             if let Some(wire) = dialect {
                 self.open_dialect(wire, initialize);
-                return self.call(id, request, admitted, slot);
+                return self.call(id, request, None, admitted, slot);
             }
             match self.handshake.open(initialize, &self.config.revisions) {
-                Ok(wire) => return self.call(id, request, Admitted { wire, ..admitted }, slot),
+                Ok(wire) => {
+                    let admitted = Admitted { wire, ..admitted };
+                    return self.call(id, request, None, admitted, slot);
+                }
                 Err(fault) => return self.refuse(Some(&id), None, slot, fault),
             }
         }
+        if !matches!(request.method(), MethodName::Standard(it) if self.config.routed.contains(&it))
+            && let Some(response) = self.answered_at_once(admitted.wire, &request)
+        {
+            let answer = self.result(admitted.wire, &id, &response);
+            return self.settle(None, slot, Some(answer));
+        }
+        let is_replaced = dialect.is_none()
+            && matches!(request.method(), MethodName::Standard(it) if self.config.replaced.contains(&it));
+        let as_came = is_replaced.then(|| params.without_meta());
+        self.call(id, request, as_came, admitted, slot);
+    }
+
+    /// What needs nobody else.
+    fn answered_at_once(&mut self, wire: &'static Wire, request: &Request) -> Option<Response> {
         match request {
-            Request::Ping => {
-                let pong = Response::Raw(wire::pong(admitted.wire));
-                self.reply(admitted.wire, &id, slot, &pong);
-            }
+            Request::Ping => Some(Response::Raw(wire::pong(wire))),
             Request::SetLevel { level } => {
-                self.handshake.set_level(level);
-                self.reply(admitted.wire, &id, slot, &Response::Empty);
+                self.handshake.set_level(*level);
+                Some(Response::Empty)
             }
-            request => self.call(id, request, admitted, slot),
+            _ => None,
         }
     }
 
@@ -330,8 +393,17 @@ impl ServerSession {
         }
     }
 
-    fn call(&mut self, id: Id, request: Request, admitted: Admitted, slot: Option<batch::Slot>) {
+    /// `as_came`: the params, for a handler that answers this method in the core's place.
+    fn call(
+        &mut self,
+        id: Id,
+        mut request: Request,
+        as_came: Option<Raw>,
+        admitted: Admitted,
+        slot: Option<batch::Slot>,
+    ) {
         let Admitted { wire, client, log, progress_token, meta } = admitted;
+        let intent = Intent::of(&request);
         self.spoken = wire;
         let inbound = Inbound {
             method: request.method(),
@@ -339,14 +411,19 @@ impl ServerSession {
             wire,
             progress_token,
             progress: None,
+            has_stepped_back: false,
             log,
+            unsaid: Unsaid::default(),
             slot,
             version: match (&request, wire.dialect) {
                 (Request::Initialize(it), Some(_)) => Some(it.protocol_version.clone()),
                 _ => None,
             },
-            subscribes: subscriptions::Intent::of(&request),
+            intent,
         };
+        if let Some(params) = as_came {
+            request = Request::Other { method: request.method(), params };
+        }
         let wants_progress = inbound.may_report();
         let call = self.pending.register(id.clone(), inbound);
         let context = CallContext {
@@ -358,6 +435,7 @@ impl ServerSession {
             client,
             wants_progress,
             answers: Answers::default(),
+            principal: None,
             http: None,
             checks_headers: self.claims.is_some(),
         };
@@ -379,8 +457,10 @@ impl ServerSession {
             }
             MethodName::Standard(Method::RootsListChanged) | MethodName::Vendor(_) => {
                 let Ok(admitted) = self.admit(name, params, false) else { return };
+                let call = self.pending.number();
+                self.listeners.insert(call);
                 let context = CallContext {
-                    call: CallId(u64::MAX),
+                    call,
                     request_id: None,
                     revision: admitted.wire.revision,
                     dialect: admitted.wire.dialect,
@@ -388,6 +468,7 @@ impl ServerSession {
                     client: admitted.client,
                     wants_progress: false,
                     answers: Answers::default(),
+                    principal: None,
                     http: None,
                     checks_headers: false,
                 };
@@ -399,12 +480,16 @@ impl ServerSession {
     }
 
     fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
+        self.tell_unsaid(About::Call(call));
         // The peer may have cancelled while the handler ran.
         let Some((id, mut inbound)) = self.pending.complete(call) else { return };
         let outcome = outcome.map(|it| inbound.introduce(it));
         self.subscriptions.forget(call);
         self.withdraw(call);
-        let answer = match outcome.and_then(|it| self.intend(inbound.subscribes, it)) {
+        if outcome.is_err() && inbound.method == MethodName::Standard(Method::Initialize) {
+            self.handshake = Handshake::Awaiting;
+        }
+        let answer = match outcome.and_then(|it| self.intend(inbound.intent, it)) {
             Ok(response) => self.result(inbound.wire, &id, &response),
             Err(fault) => self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault),
         };
@@ -429,9 +514,12 @@ impl Inbound {
         self.progress_token.is_some() || self.wire.dialect == Some(Dialect::Bare)
     }
 
-    /// The answer to `initialize` has the version that was agreed on.
+    /// The answer to `initialize` has the version that was agreed on, that to `ping` the dialect's word.
     fn introduce(&mut self, response: Response) -> Response {
         match (self.version.take(), response) {
+            (_, Response::Empty) if self.method == MethodName::Standard(Method::Ping) => {
+                Response::Raw(wire::pong(self.wire))
+            }
             (Some(version), Response::Description(server)) => {
                 Response::Raw(wire::introduction(&version, &server))
             }

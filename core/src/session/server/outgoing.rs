@@ -1,27 +1,14 @@
 //! What the server says: replies, and notifications of a call or of the whole connection.
 
-use super::{
-    About, Answer, ListKind, LogPolicy, Output, Progress, Sent, ServerSession, batch::Slot,
-};
+use super::{About, Answer, ListKind, Output, Progress, Sent, ServerSession, batch::Slot};
 use crate::{
     error::Fault,
-    protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Raw, Response, json::ObjectWriter},
+    protocol::{Dialect, Id, Method, MethodName, Response, json::ObjectWriter},
     session::CallId,
     wire::{self, Lowered, Wire},
 };
 
 impl ServerSession {
-    pub(super) fn reply(
-        &mut self,
-        wire: &'static Wire,
-        id: &Id,
-        slot: Option<Slot>,
-        response: &Response,
-    ) {
-        let answer = self.result(wire, id, response);
-        self.settle(None, slot, Some(answer));
-    }
-
     /// Answers what never became a call.
     pub(super) fn refuse(
         &mut self,
@@ -64,7 +51,16 @@ impl ServerSession {
             return;
         }
         if !step.progress.is_finite() || inbound.progress.is_some_and(|it| step.progress <= it) {
-            tracing::warn!(progress = step.progress, "progress must increase: dropped");
+            if !std::mem::replace(&mut inbound.has_stepped_back, true) {
+                let before = inbound.progress.map_or("nothing".to_owned(), number);
+                let report = format!(
+                    "the progress of {} must increase, and {} came after {before}: it was dropped, and so will be \
+                     any other such step of this call",
+                    inbound.method.as_str(),
+                    number(step.progress),
+                );
+                self.outputs.push_back(Output::Report(report));
+            }
             return;
         }
         inbound.progress = Some(step.progress);
@@ -82,30 +78,6 @@ impl ServerSession {
         self.notify(About::Call(call), Method::Progress, Some(&params.finish()));
     }
 
-    pub(super) fn send_log(
-        &mut self,
-        call: CallId,
-        level: LoggingLevel,
-        logger: Option<&str>,
-        data: &Raw,
-    ) {
-        let Some((_, inbound)) = self.pending.get_mut(call) else { return };
-        let threshold = match inbound.log {
-            LogPolicy::Request(threshold) => threshold,
-            LogPolicy::Session => self.handshake.level(),
-        };
-        if threshold.is_none_or(|it| level < it) {
-            return;
-        }
-        let mut params = ObjectWriter::with_capacity(64 + data.get().len());
-        params.member("level", &level);
-        if let Some(logger) = logger {
-            params.member("logger", logger);
-        }
-        params.raw("data", data.get());
-        self.notify(About::Call(call), Method::LogMessage, Some(&params.finish()));
-    }
-
     /// Legacy peers are told unasked; modern ones through their subscriptions.
     pub(super) fn send_changed(&mut self, kind: ListKind) {
         let method = match kind {
@@ -119,7 +91,7 @@ impl ServerSession {
             ListKind::Prompts => it.prompts_list_changed == Some(true),
         });
         if self.handshake.is_confirmed() {
-            self.notify(About::Peer, method, None);
+            self.tell_change(About::Peer, method, None);
         } else if self.handshake.wire().is_some() && !self.untold.contains(&kind) {
             self.untold.push(kind);
         }
@@ -134,16 +106,33 @@ impl ServerSession {
 
     /// What the peer's language has no word for is not said.
     pub(super) fn notify(&mut self, about: About, method: Method, params: Option<&str>) {
+        if let Some(frame) = self.notification(about, method, params) {
+            self.outputs.push_back(Output::Send(Sent::new(frame, about)));
+        }
+    }
+
+    /// Something changed: while an equal message waits to be sent, this one says nothing new.
+    pub(super) fn tell_change(&mut self, about: About, method: Method, params: Option<&str>) {
+        if let Some(frame) = self.notification(about, method, params) {
+            let sent = Sent { is_change: true, ..Sent::new(frame, about) };
+            self.outputs.push_back(Output::Send(sent));
+        }
+    }
+
+    fn notification(
+        &mut self,
+        about: About,
+        method: Method,
+        params: Option<&str>,
+    ) -> Option<Vec<u8>> {
         let call = match about {
             About::Call(call) => self.pending.get_mut(call).map(|(_, inbound)| inbound.wire),
             About::Reply(_) | About::Peer => None,
         };
         let wire = call.or_else(|| self.handshake.wire()).unwrap_or(self.spoken);
-        if !wire.server_notifications.contains(&method) {
-            return;
-        }
-        let frame = wire::notification_frame(wire.word(method), params);
-        self.outputs.push_back(Output::Send(Sent { frame, about, error: None }));
+        wire.server_notifications
+            .contains(&method)
+            .then(|| wire::notification_frame(wire.word(method), params))
     }
 }
 

@@ -1,27 +1,58 @@
 //! Questions to the client while one of its calls is under way, as real requests on its stream.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
-use super::{About, Asked, Output, Sent, ServerSession, asked::Answered};
+use super::{
+    About, Asked, ClientIdentity, Output, Sent, ServerSession,
+    asked::{Answered, Asking},
+};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{ErrorObject, Id, Method, Raw},
     session::{CallId, asking::AskId},
+    wire::Wire,
 };
 
 impl ServerSession {
     pub(super) fn ask(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
         let Some((_, inbound)) = self.pending.get_mut(call) else {
-            return self.settle_question(call, ask, Err(nobody()));
+            return self.ask_for_listener(call, ask, method, params);
         };
+        let (wire, client) = (inbound.wire, Arc::clone(&inbound.client));
+        let asking = Asking { call, ask, about: About::Call(call), method, params };
+        self.put(wire, &client, asking);
+    }
+
+    /// Whoever listens to notifications asks. No request is under way for it, so that only a session can carry it.
+    fn ask_for_listener(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
+        let client = self.handshake.client();
+        let is_there = self.listeners.contains(&call) && !self.is_closed;
+        match client.filter(|_| is_there) {
+            Some((wire, client)) => {
+                let asking = Asking { call, ask, about: About::Peer, method, params };
+                self.put(wire, &client, asking);
+            }
+            None => self.settle_question(call, ask, Err(nobody())),
+        }
+    }
+
+    /// Who listened to a notification is done: what it still asks is taken back.
+    pub(super) fn end_listener(&mut self, call: CallId) {
+        self.listeners.remove(&call);
+        self.take_back(call, About::Peer);
+    }
+
+    fn put(&mut self, wire: &'static Wire, client: &ClientIdentity, asking: Asking) {
+        let Asking { call, ask, about, .. } = asking;
         let seed = self.config.seed;
         let asked = self.asked.get_or_insert_with(|| {
             let own = [&seed[..], &call.0.to_le_bytes(), &ask.0.to_le_bytes()].concat();
             Box::new(Asked::new(&own))
         });
-        let capabilities = inbound.client.capabilities.as_ref();
-        match asked.ask(inbound.wire, capabilities, (call, ask), method, params) {
-            Ok(frame) => self.say(About::Call(call), frame),
+        match asked.ask(wire, client.capabilities.as_ref(), asking) {
+            Ok(frame) => self.say(about, frame),
             Err(fault) => self.settle_question(call, ask, Err(fault)),
         }
     }
@@ -32,18 +63,25 @@ impl ServerSession {
         outcome: Result<&RawValue, ErrorObject>,
     ) {
         // An answer to nothing is ignored: its question may have been withdrawn while it was on its way.
-        let answered = self.asked.as_mut().and_then(|it| it.answer(id, outcome));
-        if let Some(Answered { call, ask, outcome }) = answered {
-            self.settle_question(call, ask, outcome);
+        match self.asked.as_mut().and_then(|it| it.answer(id, outcome)) {
+            Some(Answered::Settled { call, ask, outcome }) => {
+                self.settle_question(call, ask, outcome);
+            }
+            Some(Answered::Again(about, frame)) => self.say(about, frame),
+            None => (),
         }
     }
 
     /// A call is over: what it still asks is taken back.
     pub(super) fn withdraw(&mut self, call: CallId) {
+        self.take_back(call, About::Call(call));
+    }
+
+    fn take_back(&mut self, call: CallId, about: About) {
         let word = self.handshake.wire().unwrap_or(self.spoken).word(Method::Cancelled);
         let frames = self.asked.as_mut().map(|it| it.withdraw(call, word)).unwrap_or_default();
         for frame in frames {
-            self.say(About::Call(call), frame);
+            self.say(about, frame);
         }
     }
 
@@ -65,10 +103,11 @@ impl ServerSession {
     }
 
     fn say(&mut self, about: About, frame: Vec<u8>) {
-        self.outputs.push_back(Output::Send(Sent { frame, about, error: None }));
+        self.outputs.push_back(Output::Send(Sent::new(frame, about)));
     }
 }
 
-fn nobody() -> Fault {
+/// Why a question is never answered.
+pub fn nobody() -> Fault {
     Fault::new(FaultKind::Handler, "the client is gone: nobody answers this question any more")
 }

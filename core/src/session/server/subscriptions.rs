@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use super::{About, ServerSession};
 use crate::{
     error::Fault,
-    protocol::{Id, Method, Raw, Request, Response, SubscriptionFilter, json::ObjectWriter, meta},
+    protocol::{
+        Id, LoggingLevel, Method, Raw, Request, Response, SubscriptionFilter, json::ObjectWriter,
+        meta,
+    },
     session::CallId,
 };
 
@@ -18,9 +21,10 @@ pub(super) struct Subscriptions {
     listening: Vec<(CallId, SubscriptionFilter)>,
 }
 
-/// What a legacy request does to the subscriptions when it succeeds.
+/// What a legacy request changes in its session when it succeeds.
 #[derive(Debug)]
 pub(super) enum Intent {
+    Level(LoggingLevel),
     Subscribe(String),
     Unsubscribe(String),
 }
@@ -28,6 +32,7 @@ pub(super) enum Intent {
 impl Intent {
     pub(super) fn of(request: &Request) -> Option<Self> {
         match request {
+            Request::SetLevel { level } => Some(Self::Level(*level)),
             Request::Subscribe { uri } => Some(Self::Subscribe(uri.clone())),
             Request::Unsubscribe { uri } => Some(Self::Unsubscribe(uri.clone())),
             _ => None,
@@ -61,6 +66,7 @@ impl ServerSession {
             }
             Some(Intent::Subscribe(uri)) => drop(uris.insert(uri)),
             Some(Intent::Unsubscribe(uri)) => drop(uris.remove(&uri)),
+            Some(Intent::Level(level)) => self.handshake.set_level(level),
             None => (),
         }
         Ok(response)
@@ -77,6 +83,9 @@ impl ServerSession {
         let params = params.finish();
         self.subscriptions.listening.push((call, filter));
         self.notify(About::Call(call), Method::SubscriptionsAcknowledged, Some(&params));
+        if self.is_ending {
+            self.end_subscriptions();
+        }
     }
 
     pub(super) fn send_updated(&mut self, uri: &str) {
@@ -86,7 +95,7 @@ impl ServerSession {
         if self.subscriptions.uris.contains(uri) {
             let mut params = ObjectWriter::with_capacity(uri.len() + 16);
             params.member("uri", uri);
-            self.notify(About::Peer, Method::ResourceUpdated, Some(&params.finish()));
+            self.tell_change(About::Peer, Method::ResourceUpdated, Some(&params.finish()));
         }
     }
 
@@ -112,12 +121,30 @@ impl ServerSession {
                 params.member("uri", uri);
             }
             let params = params.finish();
-            self.notify(About::Call(call), method, Some(&params));
+            self.tell_change(About::Call(call), method, Some(&params));
+        }
+    }
+
+    /// Each subscription is torn down: the client is told so, and why (Cancellation, "Behavior Requirements").
+    pub(super) fn cut_subscriptions(&mut self, reason: &str) {
+        for (call, _) in std::mem::take(&mut self.subscriptions.listening) {
+            let Some((id, _)) = self.pending.get_mut(call) else { continue };
+            let mut params = ObjectWriter::with_capacity(128);
+            params
+                .raw("_meta", &subscription_meta(id))
+                .raw("requestId", id.as_json())
+                .member("reason", reason);
+            let params = params.finish();
+            self.notify(About::Call(call), Method::Cancelled, Some(&params));
+            if let Some((_, inbound)) = self.pending.complete(call) {
+                self.settle(Some(call), inbound.slot, None);
+            }
         }
     }
 
     /// Each listening client gets the result of its long request (Subscriptions, "Graceful Closure").
     pub(super) fn end_subscriptions(&mut self) {
+        self.is_ending = true;
         for (call, _) in std::mem::take(&mut self.subscriptions.listening) {
             let Some((id, _)) = self.pending.get_mut(call) else { continue };
             let meta: Raw = crate::protocol::json::raw(subscription_meta(id));

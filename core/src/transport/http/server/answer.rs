@@ -98,6 +98,10 @@ impl Mail {
 }
 
 impl Outbox for Arc<Mailbox> {
+    fn unread(&self) -> usize {
+        self.lock().bytes.len()
+    }
+
     fn deliver(&mut self, part: Part) {
         let mut mail = self.lock();
         match part {
