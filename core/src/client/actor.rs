@@ -11,18 +11,18 @@ use tokio::{
 use super::{
     Target,
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
+    listeners::Listeners,
     questions::unanswerable,
     target::{Again, Reached},
     wire::{Heard, Wire, WireOptions},
 };
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{
-        ElicitationCompleteNotificationParams, ErrorObject, Method, MethodName, Raw, code,
-    },
+    peer::subscriptions::{self, Subscriptions},
+    protocol::{ElicitationCompleteNotificationParams, ErrorObject, Method, MethodName, Raw, code},
     session::{
         CallId,
-        client::{Ask, ClientSession, Input, Output, RequestKey, ServerIdentity},
+        client::{Ask, Change, ClientSession, Input, ListKind, Output, RequestKey, ServerIdentity},
     },
     transport::{
         child::{Obituary, Process},
@@ -48,6 +48,7 @@ struct Actor {
     obituary: Obituary,
     waiting: HashMap<RequestKey, Waiting>,
     asks: HashMap<CallId, AbortHandle>,
+    listeners: Listeners,
     opened: Option<Opened>,
 }
 
@@ -81,6 +82,7 @@ pub(super) async fn start(
         obituary: Obituary::default(),
         waiting: HashMap::new(),
         asks: HashMap::new(),
+        listeners: Listeners::default(),
         opened: Some(opened),
     };
     tokio::spawn(actor.run());
@@ -106,6 +108,7 @@ impl Actor {
             match self.wait().await {
                 Woken::Order(Some(Order::Close(done))) => {
                     self.tell(Input::Closed("the client was closed"));
+                    self.tell_listeners(subscriptions::Input::Closed(None));
                     self.settle();
                     self.end().await;
                     let _ = done.send(());
@@ -115,14 +118,18 @@ impl Actor {
                 Woken::Order(None) => break,
                 Woken::Heard(Heard::Bytes(read)) => self.read(read),
                 Woken::Heard(Heard::Arrival(arrival)) => self.take(arrival).await,
-                Woken::Deadline => self.tell(Input::Tick),
+                Woken::Deadline => {
+                    self.tell(Input::Tick);
+                    self.tell_listeners(subscriptions::Input::Tick);
+                }
             }
         }
         self.end().await;
     }
 
     async fn wait(&mut self) -> Woken {
-        let deadline = self.session.deadline();
+        let deadline = [self.session.deadline(), self.listeners.deadline()];
+        let deadline = deadline.into_iter().flatten().min();
         let tick = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
@@ -154,6 +161,10 @@ impl Actor {
         self.session.handle(Instant::now().into_std(), input);
     }
 
+    fn tell_listeners(&mut self, input: subscriptions::Input<'_>) {
+        self.listeners.tell(Instant::now().into_std(), input);
+    }
+
     fn read(&mut self, read: usize) {
         if let Some(wire) = &mut self.wire {
             wire.read(read, Instant::now().into_std(), &mut self.session);
@@ -165,6 +176,8 @@ impl Actor {
             Arrival::Frame(frame) => self.tell(Input::Frame(&frame)),
             Arrival::TooLong { limit } => self.tell(Input::TooLong { limit }),
             Arrival::Failed { id, error } => self.tell(Input::Failed { id, error }),
+            Arrival::Renewed => self.tell(Input::Renewed),
+            Arrival::Deaf(why) => self.tell_listeners(subscriptions::Input::Deaf(&why)),
             Arrival::End(why) => self.lose(why).await,
         }
     }
@@ -188,6 +201,14 @@ impl Actor {
                 self.tell(Input::Answer(call, answer.map_err(|it| error_object(&it))));
             }
             Order::DeclareRoots => self.tell(Input::DeclareRoots),
+            Order::Subscribe { key, what, listener } => {
+                // Nobody holds a client before the server has said what it is.
+                if let Some(server) = self.session.server() {
+                    let now = Instant::now().into_std();
+                    self.listeners.open(now, key, what, server, listener);
+                }
+            }
+            Order::Unsubscribe(key) => self.listeners.close(Instant::now().into_std(), key),
             Order::Close(_) => unreachable!("closing ends the loop"),
         }
     }
@@ -211,6 +232,7 @@ impl Actor {
             (false, _) => why,
         };
         self.tell(Input::Closed(&reason));
+        self.tell_listeners(subscriptions::Input::Closed(Some(&reason)));
         if was_open {
             (self.config.on_event)(Event::Closed(reason));
         }
@@ -228,6 +250,19 @@ impl Actor {
     }
 
     fn settle(&mut self) -> Settled {
+        loop {
+            match self.settle_session() {
+                Settled::Silent => (),
+                settled => return settled,
+            }
+            let dress = |it| dress(it, &self.target, &self.obituary, "subscribe");
+            if !self.listeners.settle(Instant::now().into_std(), &mut self.session, dress) {
+                return Settled::Silent;
+            }
+        }
+    }
+
+    fn settle_session(&mut self) -> Settled {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Send(frame) => {
@@ -249,6 +284,9 @@ impl Actor {
                     return Settled::Failed;
                 }
                 Output::Restart => return Settled::Restart,
+                Output::Done(key, outcome) if Subscriptions::sent(key) => {
+                    self.tell_listeners(subscriptions::Input::Done(key, outcome));
+                }
                 Output::Done(key, outcome) => {
                     if let Some(waiting) = self.waiting.remove(&key) {
                         // Who gave up meanwhile does not want it.
@@ -263,10 +301,21 @@ impl Actor {
                     }
                 }
                 Output::Log(message) => (self.config.on_event)(Event::Log(message)),
-                Output::ListChanged(kind) => (self.config.on_event)(Event::ListChanged(kind)),
-                Output::ResourceUpdated(uri) => {
-                    (self.config.on_event)(Event::ResourceUpdated(uri));
+                Output::ListChanged(kind) => {
+                    (self.config.on_event)(Event::ListChanged(kind));
+                    self.tell_listeners(subscriptions::Input::Told(None, Change::List(kind)));
                 }
+                Output::ResourceUpdated(uri) => {
+                    (self.config.on_event)(Event::ResourceUpdated(uri.clone()));
+                    self.tell_listeners(subscriptions::Input::Told(None, Change::Updated(uri)));
+                }
+                Output::Acknowledged(listen, kept) => {
+                    self.tell_listeners(subscriptions::Input::Acknowledged(listen, kept));
+                }
+                Output::Told(listen, change) => {
+                    self.tell_listeners(subscriptions::Input::Told(listen, change));
+                }
+                Output::Renewed => self.renewed(),
                 Output::Notified { method, params } => {
                     (self.config.on_event)(notified(method, params));
                 }
@@ -279,6 +328,18 @@ impl Actor {
             }
         }
         Settled::Silent
+    }
+
+    /// What the server said while it had forgotten this client is lost: its lists may have changed.
+    fn renewed(&mut self) {
+        if let Some(server) = self.session.server() {
+            for list in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
+                if server.tells_of(list) {
+                    (self.config.on_event)(Event::ListChanged(list));
+                }
+            }
+        }
+        self.tell_listeners(subscriptions::Input::Renewed);
     }
 
     fn ask(&mut self, ask: Ask) {
@@ -372,7 +433,7 @@ fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static st
     error.target.get_or_insert_with(|| target.to_owned());
     error.phase.get_or_insert(phase);
     let is_ours = matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Timeout);
-    if !is_ours && phase == "call" {
+    if !is_ours && matches!(phase, "call" | "subscribe") {
         return error;
     }
     error.message = format!("{target}: {}", error.message);

@@ -10,19 +10,27 @@ use std::{
 use super::{
     CallOptions, Client, Inner, Target,
     connection::{Connection, ConnectionConfig, Event, OnProgress},
+    listeners::News,
     operation::Operation,
     questions::{Answerer, Questions, Roots},
 };
 use crate::{
     error::{Error, ErrorKind},
     framing::DEFAULT_LINE_LIMIT,
-    peer::{self, KnownTools},
+    peer::{
+        self, KnownTools,
+        subscriptions::{Interests, SubscriptionSettings},
+    },
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect,
-        ElicitRequestParams, ElicitResult, Implementation, LoggingLevel, Revision, Root, json,
+        ElicitRequestParams, ElicitResult, Implementation, LoggingLevel, Revision, Root,
+        SubscriptionFilter, json,
     },
-    session::client::{ClientConfig, ListKind, LogMessage, Progress},
+    session::client::{Change, ClientConfig, ListKind, LogMessage, Progress},
 };
+
+/// How long `connect` waits for a server to say that it will tell of its lists.
+const LISTEN_TIME: Duration = Duration::from_secs(5);
 
 type Hook<T> = Box<dyn Fn(T) + Send + Sync>;
 
@@ -194,7 +202,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Is told when a list has changed. Must not block.
+    /// Is told when a list has changed, of those that the server declares that it tells of. Must not block.
+    ///
+    /// In the modern era that costs one `subscriptions/listen`, which is kept up for as long as the client lives.
+    /// After a break all of them count as changed. Spec: Base Protocol › Patterns › Subscriptions.
     #[must_use]
     pub fn on_list_changed(mut self, hook: impl Fn(ListKind) + Send + Sync + 'static) -> Self {
         self.hooks.list_changed = Some(Box::new(hook));
@@ -277,6 +288,8 @@ impl ClientBuilder {
         let tools = Arc::new(Mutex::new(KnownTools::default()));
         let (asked, known) = (Arc::clone(&questions), Arc::clone(&tools));
         let mirrored = Arc::clone(&tools);
+        let hooks = Arc::new(hooks);
+        let told = Arc::clone(&hooks);
         let config = ConnectionConfig {
             session,
             max_message: self.max_message,
@@ -284,7 +297,7 @@ impl ClientBuilder {
             mirror: Arc::new(move |name, arguments| {
                 mirrored.lock().unwrap_or_else(PoisonError::into_inner).mirror(name, arguments)
             }),
-            on_event: Arc::new(move |event| hooks.tell(event, &known)),
+            on_event: Arc::new(move |event| told.tell(event, &known)),
             on_question: Arc::new(move |question| {
                 let questions = Arc::clone(&asked);
                 Box::pin(async move { questions.answer(question).await })
@@ -301,6 +314,9 @@ impl ClientBuilder {
             has_roots,
         };
         let client = Client { inner: Arc::new(inner) };
+        if hooks.list_changed.is_some() {
+            client.listen_to_lists(hooks).await;
+        }
         if let Some(level) = log_level {
             match client.call(Operation::SetLogLevel(level), client.options()).await {
                 // A server that does not log needs no level.
@@ -309,6 +325,43 @@ impl ClientBuilder {
             }
         }
         Ok(client)
+    }
+}
+
+impl Client {
+    /// Has the hook called in the modern era, too, where a server tells of its lists only whom listens.
+    async fn listen_to_lists(&self, hooks: Arc<Hooks>) {
+        let server = self.server();
+        if !server.has_listen() {
+            return;
+        }
+        let told = |list| server.tells_of(list).then_some(true);
+        let filter = SubscriptionFilter {
+            tools_list_changed: told(ListKind::Tools),
+            prompts_list_changed: told(ListKind::Prompts),
+            resources_list_changed: told(ListKind::Resources),
+            resource_subscriptions: None,
+        };
+        let Ok(interests) = Interests::of(&filter) else { return };
+        let timeout = self.inner.options.timeout;
+        let settings =
+            SubscriptionSettings { timeout, outlives_end: true, ..SubscriptionSettings::default() };
+        let tools = Arc::clone(&self.inner.tools);
+        let opened = self.listen(interests, settings, move |news| match news {
+            News::Changed(Change::List(kind)) => hooks.tell(Event::ListChanged(kind), &tools),
+            News::Changed(Change::Updated(_)) | News::Ended(None) => (),
+            News::Ended(Some(error)) => {
+                tracing::warn!(%error, "changes of the server's lists go unnoticed");
+            }
+        });
+        let Ok((_, opened)) = opened else { return };
+        match tokio::time::timeout(LISTEN_TIME, opened).await {
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(%error, "changes of the server's lists go unnoticed");
+            }
+            Ok(_) => (),
+            Err(_) => tracing::debug!("the server has not acknowledged the subscription yet"),
+        }
     }
 }
 

@@ -13,9 +13,13 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Target, actor};
+use super::{
+    Target, actor,
+    listeners::{Listener, OnNews},
+};
 use crate::{
     error::{Error, ErrorKind},
+    peer::subscriptions::{Interests, SubscriptionKey, SubscriptionSettings},
     protocol::{Method, MethodName, Raw},
     session::client::{
         ClientConfig, ListKind, LogMessage, Progress, RequestKey, RequestOptions, ServerIdentity,
@@ -129,6 +133,12 @@ pub(super) enum Order {
     },
     Answer(crate::session::CallId, Result<Raw, Error>),
     DeclareRoots,
+    Subscribe {
+        key: SubscriptionKey,
+        what: (Interests, SubscriptionSettings),
+        listener: Listener,
+    },
+    Unsubscribe(SubscriptionKey),
     Close(oneshot::Sender<()>),
 }
 
@@ -200,6 +210,25 @@ impl Connection {
         self.order(Order::DeclareRoots)
     }
 
+    /// Tells of changes by `on_news` from when the receiver says so.
+    pub(super) fn subscribe(
+        &self,
+        interests: Interests,
+        settings: SubscriptionSettings,
+        on_news: OnNews,
+    ) -> Result<(SubscriptionKey, oneshot::Receiver<Result<(), Error>>), Error> {
+        let key = SubscriptionKey(self.next.fetch_add(1, Ordering::Relaxed));
+        let (opened, is_open) = oneshot::channel();
+        let listener = Listener { opened: Some(opened), on_news };
+        self.order(Order::Subscribe { key, what: (interests, settings), listener })?;
+        Ok((key, is_open))
+    }
+
+    pub(super) fn unsubscribe(&self, key: SubscriptionKey) {
+        // With the connection gone, it is gone.
+        let _ = self.order(Order::Unsubscribe(key));
+    }
+
     /// Ends the connection: closes the server's input, waits, and ends a process that stays.
     pub async fn close(&self) {
         let (closed, done) = oneshot::channel();
@@ -212,7 +241,7 @@ impl Connection {
         self.orders.send(order).map_err(|_| self.closed())
     }
 
-    fn closed(&self) -> Error {
+    pub(super) fn closed(&self) -> Error {
         Error::new(ErrorKind::Lost, format!("{}: the connection is closed", self.target))
             .with_target(&*self.target)
     }

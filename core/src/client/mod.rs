@@ -14,10 +14,12 @@
 mod actor;
 mod builder;
 mod connection;
+mod listeners;
 mod operation;
 mod questions;
 mod rehearsal;
 mod round;
+mod subscription;
 mod target;
 mod wire;
 
@@ -40,6 +42,7 @@ pub use self::{
     questions::Answerer,
     rehearsal::Rehearsal,
     round::ToolRound,
+    subscription::Subscription,
     target::{CustomWire, Target},
 };
 use crate::{
@@ -52,8 +55,8 @@ use crate::{
     },
 };
 pub use crate::{
-    peer::ListKind as ListName,
-    session::client::{ListKind, LogMessage, Progress, ServerIdentity},
+    peer::{ListKind as ListName, subscriptions::SubscriptionSettings},
+    session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity},
 };
 
 /// A client that is connected. Clones share the connection, which ends with the last one or with [`Self::close`].

@@ -2,6 +2,7 @@
 
 mod pages;
 mod rounds;
+pub mod subscriptions;
 mod tools;
 
 pub use pages::{ListKind, Page, Pages};

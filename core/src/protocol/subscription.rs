@@ -19,6 +19,36 @@ pub struct SubscriptionFilter {
     pub resource_subscriptions: Option<Vec<String>>,
 }
 
+impl SubscriptionFilter {
+    /// The list of tools, too.
+    #[must_use]
+    pub fn tools(mut self) -> Self {
+        self.tools_list_changed = Some(true);
+        self
+    }
+
+    /// The list of prompts, too.
+    #[must_use]
+    pub fn prompts(mut self) -> Self {
+        self.prompts_list_changed = Some(true);
+        self
+    }
+
+    /// The list of resources, too.
+    #[must_use]
+    pub fn resources(mut self) -> Self {
+        self.resources_list_changed = Some(true);
+        self
+    }
+
+    /// What the resource with this URI holds, too.
+    #[must_use]
+    pub fn uri(mut self, uri: impl Into<String>) -> Self {
+        self.resource_subscriptions.get_or_insert_default().push(uri.into());
+        self
+    }
+}
+
 /// What `subscriptions/listen` asks (spec: Subscriptions).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SubscriptionsListenRequestParams {

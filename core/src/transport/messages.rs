@@ -24,6 +24,10 @@ pub(crate) enum Arrival {
         id: u64,
         error: Error,
     },
+    /// The server has a session that it did not have before: what was set in the old one is gone.
+    Renewed,
+    /// What the server says unasked will not arrive any more, and why.
+    Deaf(String),
     /// Nothing more will arrive, and why.
     End(String),
 }

@@ -8,7 +8,7 @@ use std::{
 use super::{RequestKey, RequestOptions};
 use crate::{
     error::{Error, ErrorKind},
-    protocol::MethodName,
+    protocol::{Method, MethodName},
 };
 
 /// Requests by their id on the wire.
@@ -56,16 +56,15 @@ impl Calls {
         self.deadlines.first().map(|(due, _)| *due)
     }
 
-    pub(super) fn method(&self, id: u64) -> Option<&MethodName> {
-        self.open.get(&id).map(|it| &it.method)
+    /// Whose `subscriptions/listen` this is, where it is one in flight.
+    pub(super) fn listen(&self, id: u64) -> Option<RequestKey> {
+        self.open.get(&id).filter(|it| it.is_listen()).map(|it| it.key)
     }
 
-    /// The only request in flight, where there is just one.
+    /// The only request in flight, where there is just one. What listens waits for nothing in particular.
     pub(super) fn only(&self) -> Option<u64> {
-        match self.open.len() {
-            1 => self.open.keys().next().copied(),
-            _ => None,
-        }
+        let mut asking = self.open.iter().filter(|(_, it)| !it.is_listen()).map(|(id, _)| *id);
+        asking.next().filter(|_| asking.next().is_none())
     }
 
     /// Somebody works on it: the time without progress begins anew. Whose request it is, if it is one.
@@ -133,6 +132,12 @@ impl Calls {
             self.deadlines.remove(&(before, id));
         }
         self.deadlines.extend(due.map(|it| (it, id)));
+    }
+}
+
+impl Call {
+    fn is_listen(&self) -> bool {
+        self.method == MethodName::Standard(Method::Listen)
     }
 }
 

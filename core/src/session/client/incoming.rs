@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::value::RawValue;
 
-use super::{ClientSession, ListKind, LogMessage, Output, Progress, modern, negotiate::Phase};
+use super::{ClientSession, LogMessage, Output, Progress, modern, negotiate::Phase};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
@@ -167,18 +167,15 @@ impl ClientSession {
             MethodName::Standard(Method::Progress) => self.read_progress(now, params),
             MethodName::Standard(Method::Cancelled) => return self.handle_cancelled(params),
             MethodName::Standard(Method::LogMessage) => read_log(params),
-            MethodName::Standard(Method::ToolListChanged) => {
-                Some(Output::ListChanged(ListKind::Tools))
+            MethodName::Standard(Method::SubscriptionsAcknowledged) => {
+                self.read_acknowledged(params)
             }
-            MethodName::Standard(Method::ResourceListChanged) => {
-                Some(Output::ListChanged(ListKind::Resources))
-            }
-            MethodName::Standard(Method::PromptListChanged) => {
-                Some(Output::ListChanged(ListKind::Prompts))
-            }
-            MethodName::Standard(Method::ResourceUpdated) => {
-                member(params, "uri").map(Output::ResourceUpdated)
-            }
+            MethodName::Standard(
+                method @ (Method::ToolListChanged
+                | Method::ResourceListChanged
+                | Method::PromptListChanged
+                | Method::ResourceUpdated),
+            ) => self.read_change(*method, params),
             _ => Some(Output::Notified { params: whole(params), method }),
         };
         self.outputs.extend(output);
@@ -206,15 +203,7 @@ impl ClientSession {
         if let Some((ask, ())) = self.asks.cancel(&id) {
             return self.outputs.push_back(Output::AskCancelled(ask));
         }
-        let Some(call) = number(&id)
-            .filter(|it| self.calls.method(*it) == Some(&MethodName::Standard(Method::Listen)))
-        else {
-            return;
-        };
-        if let Some((key, _)) = self.calls.complete(call) {
-            let error = Error::new(ErrorKind::Cancelled, "the server ended the subscription");
-            self.outputs.push_back(Output::Done(key, Err(error)));
-        }
+        self.end_listen(&id, params);
     }
 }
 
@@ -224,7 +213,10 @@ fn read_log(params: &Params<'_>) -> Option<Output> {
     Some(Output::Log(LogMessage { level, logger: member(params, "logger"), data }))
 }
 
-fn member<T: for<'de> serde::Deserialize<'de>>(params: &Params<'_>, name: &str) -> Option<T> {
+pub(super) fn member<T: for<'de> serde::Deserialize<'de>>(
+    params: &Params<'_>,
+    name: &str,
+) -> Option<T> {
     serde_json::from_str(params.get(name)?.get()).ok()
 }
 
@@ -239,6 +231,6 @@ fn whole(params: &Params<'_>) -> Raw {
 }
 
 /// An id of ours.
-fn number(id: &Id) -> Option<u64> {
+pub(super) fn number(id: &Id) -> Option<u64> {
     id.as_json().parse().ok()
 }

@@ -6,6 +6,7 @@
 mod calls;
 mod incoming;
 mod legacy;
+mod listening;
 mod modern;
 mod negotiate;
 mod offered;
@@ -24,12 +25,13 @@ use self::{
     renewal::Renewal,
 };
 use super::pending::{CallId, Pending};
+pub use self::listening::Change;
 pub use super::server::{ListKind, Progress};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, Dialect, Era, ErrorObject, Implementation, LoggingLevel, Method,
-        MethodName, Raw, Revision, RootsCapability, json,
+        MethodName, Raw, Revision, RootsCapability, SubscriptionFilter, json,
     },
     wire::{self, Stamp, Wire},
 };
@@ -86,6 +88,8 @@ pub enum Input<'a> {
     DeclareRoots,
     /// The time of the deadline has come.
     Tick,
+    /// The wire has begun the server's session anew: what was set in the old one is set again.
+    Renewed,
     /// The wire could not carry the request with this id, or its answer.
     Failed { id: u64, error: Error },
     /// The wire is gone, and why.
@@ -106,6 +110,12 @@ pub enum Output {
     ListChanged(ListKind),
     /// A subscribed resource's URI.
     ResourceUpdated(String),
+    /// The part of its filter that this `subscriptions/listen` is kept informed of.
+    Acknowledged(RequestKey, SubscriptionFilter),
+    /// What a `subscriptions/listen` is told; `None` where the server does not say which.
+    Told(Option<RequestKey>, Change),
+    /// The server has a new session, which knows of no subscriptions yet.
+    Renewed,
     /// Any other notification, with its params.
     Notified {
         method: MethodName,
@@ -203,6 +213,8 @@ pub struct ClientSession {
     envelope: Option<String>,
     server: Option<Arc<ServerIdentity>>,
     log_level: Option<LoggingLevel>,
+    /// Before 2026-07-28: what `logging/setLevel` said last.
+    set_level: Option<LoggingLevel>,
     calls: Calls,
     renewal: Renewal,
     asks: Pending<()>,
@@ -219,6 +231,7 @@ impl ClientSession {
             envelope: None,
             server: None,
             log_level: config.log_level,
+            set_level: None,
             calls: Calls::default(),
             renewal: Renewal::default(),
             asks: Pending::new(),
@@ -247,6 +260,7 @@ impl ClientSession {
             Input::Answer(call, answer) => self.answer(call, &answer),
             Input::DeclareRoots => self.declare_roots(),
             Input::Tick => self.expire(now),
+            Input::Renewed => self.restore(),
             Input::Failed { id, error } => self.fail_request(now, id, error),
             Input::Closed(reason) => self.close(reason),
         }
@@ -298,6 +312,13 @@ impl ClientSession {
         };
         offered::check(self.wire, &server, &method)?;
         let id = self.next_id;
+        let options = match method {
+            // Silence is how it goes well.
+            MethodName::Standard(Method::Listen) => {
+                RequestOptions { timeout: None, wants_progress: false, ..options }
+            }
+            _ => options,
+        };
         let has_token = (options.wants_progress || options.timeout.is_some())
             && self.wire.server_notifications.contains(&Method::Progress);
         let stamp = Stamp {
@@ -309,6 +330,7 @@ impl ClientSession {
             .map_err(|it| Error::misuse(format!("{}: {it}", method.as_str())))?;
         self.next_id += 1;
         self.remember(id, &frame, params);
+        self.learn_level(&method, params);
         self.calls.open(now, id, key, method, options);
         self.outputs.push_back(Output::Send(frame));
         Ok(())

@@ -2,10 +2,10 @@
 
 use serde_json::value::RawValue;
 
-use super::ServerIdentity;
+use super::{ListKind, ServerIdentity};
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Dialect, Members, Method, MethodName, Raw},
+    protocol::{Dialect, Members, Method, MethodName, Raw, SubscriptionFilter},
     wire::Wire,
 };
 
@@ -45,6 +45,66 @@ pub(super) fn check(
 }
 
 impl ServerIdentity {
+    /// Whether a subscription is one long request of its own (since 2026-07-28).
+    pub fn has_listen(&self) -> bool {
+        self.spoken().wire().client_requests.contains(&Method::Listen)
+    }
+
+    /// Whether the server tells when this list changes.
+    pub fn tells_of(&self, list: ListKind) -> bool {
+        self.check_list(list).is_ok()
+    }
+
+    /// Fails where the server did not declare that it tells of all this.
+    pub fn check_filter(&self, filter: &SubscriptionFilter) -> Result<(), Error> {
+        for (asked, list) in [
+            (filter.tools_list_changed, ListKind::Tools),
+            (filter.resources_list_changed, ListKind::Resources),
+            (filter.prompts_list_changed, ListKind::Prompts),
+        ] {
+            if asked == Some(true) {
+                self.check_list(list)?;
+            }
+        }
+        match &filter.resource_subscriptions {
+            Some(uris) if !uris.is_empty() => self.check_updates(),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_list(&self, list: ListKind) -> Result<(), Error> {
+        let (name, method) = match list {
+            ListKind::Tools => ("tools", Method::ToolListChanged),
+            ListKind::Resources => ("resources", Method::ResourceListChanged),
+            ListKind::Prompts => ("prompts", Method::PromptListChanged),
+        };
+        let what = format!("the server does not tell when its {name} change");
+        self.check_told(&what, method, name, "listChanged")
+    }
+
+    fn check_updates(&self) -> Result<(), Error> {
+        let what = "the server does not tell when a resource is updated";
+        self.check_told(what, Method::ResourceUpdated, "resources", "subscribe")
+    }
+
+    fn check_told(
+        &self,
+        what: &str,
+        method: Method,
+        capability: &str,
+        detail: &str,
+    ) -> Result<(), Error> {
+        let wire = self.spoken().wire();
+        let why = if !wire.server_notifications.contains(&method) {
+            format!("{} has no {}", wire.name(), method.as_str())
+        } else if !self.declared(capability).is_some_and(|it| is_set(&it, detail)) {
+            format!("it did not declare {capability}.{detail}")
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Unsupported, format!("{what}: {why}")))
+    }
+
     /// What stands under this capability, where the server declared it.
     pub fn declared(&self, capability: &str) -> Option<Raw> {
         member(&self.capabilities, capability).filter(|it| !matches!(it.get(), "null" | "false"))

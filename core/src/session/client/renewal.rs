@@ -86,6 +86,9 @@ impl ClientSession {
 
     fn end_renewal(&mut self, outcome: &Result<(), String>) {
         let Some((_, waiting)) = self.renewal.under_way.take() else { return };
+        if outcome.is_ok() {
+            self.restore();
+        }
         for id in waiting {
             match (outcome, self.renewal.sent.get(&id)) {
                 (_, None) => (),

@@ -100,6 +100,7 @@ pub(super) async fn answer(
 
 /// Keeps the stream open on which a legacy server speaks unasked, if it has one. `opened` hears of the first attempt.
 pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>) {
+    let session = shared.session();
     let mut events = Events::new(&shared, None);
     let first = shared.get(None).await;
     let _ = opened.send(());
@@ -120,16 +121,21 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
         if start.elapsed() > WORTHWHILE {
             events.attempts = 0;
         }
-        reply = match events.resume().await {
-            Resumed::Stream(reply) => reply,
-            Resumed::Refused(status) => {
-                return tracing::debug!(%status, "the server's own stream ended");
+        reply = match (events.resume().await, session.clone()) {
+            (Resumed::Stream(reply), _) => reply,
+            (Resumed::Refused(StatusCode::NOT_FOUND), Some(session)) => {
+                return shared.tell(News::StreamGone(session)).await;
             }
-            Resumed::GivenUp(why) => {
-                return tracing::warn!(
-                    why,
-                    "the server's own stream is lost: changes go unnoticed"
-                );
+            (Resumed::Refused(status), _) => {
+                let why =
+                    format!("the server's own stream broke, and it opens no other: HTTP {status}");
+                return shared.tell(News::StreamLost(why)).await;
+            }
+            (Resumed::GivenUp(why), _) => {
+                tracing::warn!(why, "the server's own stream is lost: changes go unnoticed");
+                let why =
+                    format!("the server's own stream broke and could not be taken up again: {why}");
+                return shared.tell(News::StreamLost(why)).await;
             }
         };
     }

@@ -69,6 +69,8 @@ pub(crate) struct HttpWire {
     exchanges: HashMap<u64, AbortHandle>,
     /// Messages that wait until the handshake is through; `None` while nothing needs to wait.
     waiting: Option<VecDeque<Message>>,
+    /// What waited for a new session, until that is set up as the old one was.
+    held: VecDeque<Message>,
     /// Of the handshake, to begin a session anew.
     initialize: Option<Message>,
     /// What goes out before anything else.
@@ -117,8 +119,14 @@ enum News {
         session: HeaderValue,
         message: Message,
     },
+    /// There is no such session any more, says the server where it would speak unasked.
+    StreamGone(HeaderValue),
+    /// What the server says unasked does not arrive any more, and why.
+    StreamLost(String),
     /// The handshake is through: messages need not wait any more.
     Settled,
+    /// A new session is there, in place of one that the server forgot.
+    Renewed,
     /// No session could be begun anew, and why.
     NotRenewed(String),
     /// Nothing more will arrive, and why.
@@ -148,6 +156,7 @@ impl HttpWire {
             mirror,
             exchanges: HashMap::new(),
             waiting: None,
+            held: VecDeque::new(),
             initialize: None,
             arrived: VecDeque::new(),
         }
@@ -161,7 +170,7 @@ impl HttpWire {
             if let Some(exchange) = self.exchanges.remove(id) {
                 exchange.abort();
             }
-            if let Some(waiting) = &mut self.waiting {
+            for waiting in self.waiting.iter_mut().chain([&mut self.held]) {
                 waiting.retain(|it| it.request() != Some(*id));
             }
             if message.is_stateless {
@@ -184,6 +193,9 @@ impl HttpWire {
 
     /// What arrives next. Loses nothing when dropped half-way.
     pub(crate) async fn next(&mut self) -> Arrival {
+        for message in std::mem::take(&mut self.held) {
+            self.start(message);
+        }
         loop {
             if let Some(arrival) = self.arrived.pop_front() {
                 return arrival;
@@ -203,15 +215,19 @@ impl HttpWire {
                     return Arrival::Failed { id, error };
                 }
                 News::SessionGone { session, message } => self.renew(&session, message),
-                News::Settled => {
-                    for message in self.waiting.take().into_iter().flatten() {
-                        self.start(message);
-                    }
+                News::StreamGone(session) => self.begin_anew(&session),
+                News::StreamLost(why) => return Arrival::Deaf(why),
+                News::Settled => self.start_waiting(),
+                News::Renewed => {
+                    // What is set again goes first.
+                    self.held = self.waiting.take().unwrap_or_default();
+                    return Arrival::Renewed;
                 }
                 News::NotRenewed(why) => {
                     for message in self.waiting.take().into_iter().flatten() {
                         self.fail(&message, why.clone());
                     }
+                    return Arrival::Deaf(why);
                 }
                 News::End(why) => return Arrival::End(why),
             }
@@ -246,16 +262,27 @@ impl HttpWire {
         if std::mem::replace(&mut message.is_repeated, true) {
             return self.fail(&message, "the server ended the session again and again".into());
         }
-        let is_current = self.shared.session().as_ref() == Some(gone);
-        match (&mut self.waiting, &self.initialize) {
-            (Some(waiting), _) => waiting.push_back(message),
-            (None, Some(initialize)) if is_current => {
-                self.waiting = Some(VecDeque::from([message]));
-                let shared = Arc::clone(&self.shared);
-                self.shared.keep(renewal::renew(shared, initialize.clone()));
-            }
+        self.begin_anew(gone);
+        match &mut self.waiting {
+            Some(waiting) => waiting.push_back(message),
             // Meanwhile there is another.
-            (None, _) => self.start(message),
+            None => self.start(message),
+        }
+    }
+
+    /// Begins a session in place of this one, unless that was done or is being done.
+    fn begin_anew(&mut self, gone: &HeaderValue) {
+        let is_current = self.shared.session().as_ref() == Some(gone);
+        if let (None, Some(initialize), true) = (&self.waiting, &self.initialize, is_current) {
+            let shared = Arc::clone(&self.shared);
+            self.shared.keep(renewal::renew(shared, initialize.clone()));
+            self.waiting = Some(VecDeque::new());
+        }
+    }
+
+    fn start_waiting(&mut self) {
+        for message in self.waiting.take().into_iter().flatten() {
+            self.start(message);
         }
     }
 

@@ -23,16 +23,20 @@ const RENEWAL_TIME: Duration = Duration::from_secs(30);
 /// Tells the server that the handshake is through and opens its own stream, before the first call is sent: what the
 /// server says about that call on this stream would be lost otherwise.
 pub(super) async fn settle(shared: Arc<Shared>, initialized: Message) {
+    confirm(&shared, initialized).await;
+    shared.tell(News::Settled).await;
+}
+
+async fn confirm(shared: &Arc<Shared>, initialized: Message) {
     let accepted = tokio::time::timeout(ACCEPT_TIME, shared.exchange(&initialized)).await;
     if let Ok(Outcome::Failed(error) | Outcome::Refused(_, error)) = accepted {
         tracing::debug!(%error, "notifications/initialized was not accepted");
     }
     if !shared.is_pair() {
         let (opened, is_open) = oneshot::channel();
-        shared.listen(events::standalone(Arc::clone(&shared), opened));
+        shared.listen(events::standalone(Arc::clone(shared), opened));
         let _ = tokio::time::timeout(OPEN_TIME, is_open).await;
     }
-    shared.tell(News::Settled).await;
 }
 
 /// Begins a session like the one that is gone.
@@ -46,7 +50,8 @@ pub(super) async fn renew(shared: Arc<Shared>, initialize: Message) {
                 kind: Kind::Notification { method: method.to_owned(), cancels: None },
                 ..initialize
             };
-            return settle(shared, initialized).await;
+            confirm(&shared, initialized).await;
+            return shared.tell(News::Renewed).await;
         }
         Ok(Err(problem)) => problem,
         Err(_) => format!("no answer in {} s", RENEWAL_TIME.as_secs()),

@@ -1,0 +1,101 @@
+//! Resources that the server was asked to watch, each once, however many want to hear of it (before 2026-07-28).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::SubscriptionKey;
+
+#[derive(Debug, Default)]
+pub(super) struct Uris {
+    known: BTreeMap<String, Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    by: BTreeSet<SubscriptionKey>,
+    stand: Stand,
+}
+
+/// What the server was told of a URI. The next word waits for the answer to the last: two could overtake each other.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Stand {
+    #[default]
+    Nothing,
+    Subscribing,
+    Subscribed,
+    Unsubscribing,
+}
+
+/// What to tell the server next.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Step {
+    Subscribe,
+    Unsubscribe,
+}
+
+impl Uris {
+    /// One more wants to hear of it. Whether the server watches it already.
+    pub(super) fn want(&mut self, uri: &str, key: SubscriptionKey) -> bool {
+        let watched = self.known.entry(uri.to_owned()).or_default();
+        watched.by.insert(key);
+        watched.stand == Stand::Subscribed
+    }
+
+    pub(super) fn leave(&mut self, uri: &str, key: SubscriptionKey) {
+        if let Some(watched) = self.known.get_mut(uri) {
+            watched.by.remove(&key);
+        }
+    }
+
+    pub(super) fn next(&mut self, uri: &str) -> Option<Step> {
+        let watched = self.known.get_mut(uri)?;
+        let (stand, step) = match (watched.stand, watched.by.is_empty()) {
+            (Stand::Nothing, false) => (Stand::Subscribing, Step::Subscribe),
+            (Stand::Subscribed, true) => (Stand::Unsubscribing, Step::Unsubscribe),
+            (Stand::Nothing, true) => {
+                self.known.remove(uri);
+                return None;
+            }
+            _ => return None,
+        };
+        watched.stand = stand;
+        Some(step)
+    }
+
+    /// The server answered. Who hears of that: those who waited, or still do. Where it refused, nobody wants it more.
+    pub(super) fn answered(
+        &mut self,
+        uri: &str,
+        step: Step,
+        is_done: bool,
+    ) -> Vec<SubscriptionKey> {
+        let Some(watched) = self.known.get_mut(uri) else { return Vec::new() };
+        match (step, is_done) {
+            (Step::Subscribe, true) => {
+                watched.stand = Stand::Subscribed;
+                watched.by.iter().copied().collect()
+            }
+            (Step::Subscribe, false) => {
+                watched.stand = Stand::Nothing;
+                std::mem::take(&mut watched.by).into_iter().collect()
+            }
+            (Step::Unsubscribe, _) => {
+                watched.stand = Stand::Nothing;
+                Vec::new()
+            }
+        }
+    }
+
+    /// The server has forgotten everything. What it must be told again.
+    pub(super) fn forgotten(&mut self) -> Vec<String> {
+        let held = self.known.iter_mut().filter(|(_, it)| it.stand == Stand::Subscribed);
+        let held = held.map(|(uri, watched)| {
+            watched.stand = Stand::Nothing;
+            uri.clone()
+        });
+        held.collect()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.known.clear();
+    }
+}

@@ -1,0 +1,104 @@
+//! Subscriptions: what belongs to which, what the server keeps of them, and how they end; and what a session that was
+//! begun anew has to be told again.
+
+use serde::Deserialize;
+
+use super::{
+    ClientSession, ListKind, Output,
+    incoming::{member, number},
+    negotiate::Phase,
+};
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Id, LoggingLevel, Meta, Method, MethodName, Params, SubscriptionFilter},
+    wire::{self, Stamp},
+};
+
+/// Something at the server that is not what it was.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Change {
+    /// The list has other entries.
+    List(ListKind),
+    /// The resource with this URI, or a part of a subscribed one.
+    Updated(String),
+}
+
+impl ClientSession {
+    /// `notifications/…/list_changed` and `notifications/resources/updated`.
+    pub(super) fn read_change(&self, method: Method, params: &Params<'_>) -> Option<Output> {
+        let change = match method {
+            Method::ToolListChanged => Change::List(ListKind::Tools),
+            Method::ResourceListChanged => Change::List(ListKind::Resources),
+            Method::PromptListChanged => Change::List(ListKind::Prompts),
+            _ => Change::Updated(member(params, "uri")?),
+        };
+        if !self.is_modern() {
+            return Some(match change {
+                Change::List(kind) => Output::ListChanged(kind),
+                Change::Updated(uri) => Output::ResourceUpdated(uri),
+            });
+        }
+        match subscription(params) {
+            None => Some(Output::Told(None, change)),
+            // One that has ended here is still on its way to end there.
+            Some(id) => self.calls.listen(number(&id)?).map(|it| Output::Told(Some(it), change)),
+        }
+    }
+
+    /// `notifications/subscriptions/acknowledged` (Subscriptions, "Acknowledgment").
+    pub(super) fn read_acknowledged(&self, params: &Params<'_>) -> Option<Output> {
+        let key = self.calls.listen(number(&subscription(params)?)?)?;
+        let kept: Option<SubscriptionFilter> = member(params, "notifications");
+        if kept.is_none() {
+            tracing::warn!("a subscription's acknowledgment has no readable filter: dropped");
+        }
+        Some(Output::Acknowledged(key, kept?))
+    }
+
+    /// The server tears a subscription down (Cancellation).
+    pub(super) fn end_listen(&mut self, id: &Id, params: &Params<'_>) {
+        let Some(call) = number(id).filter(|it| self.calls.listen(*it).is_some()) else { return };
+        let Some((key, _)) = self.calls.complete(call) else { return };
+        let message = match member::<String>(params, "reason").filter(|it| !it.is_empty()) {
+            Some(reason) => format!("the server ended the subscription: {reason}"),
+            None => "the server ended the subscription and did not say why".to_owned(),
+        };
+        let error = Error::new(ErrorKind::Cancelled, message);
+        self.outputs.push_back(Output::Done(key, Err(error)));
+    }
+
+    /// Keeps what a session of the server's forgets with its end.
+    pub(super) fn learn_level(&mut self, method: &MethodName, params: &str) {
+        #[derive(Deserialize)]
+        struct Wire {
+            level: LoggingLevel,
+        }
+        if *method == MethodName::Standard(Method::SetLevel)
+            && let Ok(Wire { level }) = serde_json::from_str(params)
+        {
+            self.set_level = Some(level);
+        }
+    }
+
+    /// Sets the log level in a session that was begun anew. Nobody waits for the answer.
+    pub(super) fn restore(&mut self) {
+        if !matches!(self.phase, Phase::Open) {
+            return;
+        }
+        if let Some(level) = self.set_level {
+            let id = self.next_id;
+            self.next_id += 1;
+            let params = format!(r#"{{"level":{:?}}}"#, level.as_str());
+            let word = self.wire.word(Method::SetLevel);
+            let frame = wire::request_frame(id, word, &params, Stamp::default())
+                .expect("our own params are an object");
+            self.outputs.push_back(Output::Send(frame));
+        }
+        self.outputs.push_back(Output::Renewed);
+    }
+}
+
+/// The subscription that a notification belongs to: the id of its request.
+fn subscription(params: &Params<'_>) -> Option<Id> {
+    Id::parse(Meta::parse(params.get("_meta")?)?.subscription_id?.get())
+}
