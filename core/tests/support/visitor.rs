@@ -10,9 +10,11 @@ use std::{
 };
 
 use gudgeon::{
+    protocol::Principal,
     router::{Failure, Offers, Reply},
     service::{
-        Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part, Run,
+        Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
+        Run,
     },
 };
 use http::{HeaderMap, Request};
@@ -25,8 +27,11 @@ pub(crate) struct Visitor {
     pub(crate) now: Instant,
     pub(crate) runs: Vec<Run>,
     pub(crate) cancelled: Vec<u64>,
+    pub(crate) reports: Vec<String>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
     pub(crate) replies: BTreeMap<u64, Answered>,
+    /// Whom the host lets in.
+    pub(crate) principal: Option<Arc<Principal>>,
     next: u64,
 }
 
@@ -85,8 +90,10 @@ impl Visitor {
             now,
             runs: Vec::new(),
             cancelled: Vec::new(),
+            reports: Vec::new(),
             answers: Vec::new(),
             replies: BTreeMap::new(),
+            principal: None,
             next: 0,
         }
     }
@@ -96,8 +103,13 @@ impl Visitor {
         while let Some(output) = self.endpoint.poll() {
             match output {
                 EndpointOutput::Exchange(ExchangeId(id), part) => self.note(id, part),
-                EndpointOutput::Connection(..)
-                | EndpointOutput::Effect(Effect::Report(_) | Effect::Resume { .. }) => (),
+                EndpointOutput::Change(Reader::Exchange(ExchangeId(id)), bytes) => {
+                    self.note(id, Part::Bytes(bytes));
+                }
+                EndpointOutput::Change(Reader::Connection(_), _)
+                | EndpointOutput::Connection(..)
+                | EndpointOutput::Effect(Effect::Resume { .. }) => (),
+                EndpointOutput::Effect(Effect::Report(text)) => self.reports.push(text),
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 EndpointOutput::Effect(Effect::Answered { ask, outcome, .. }) => {
@@ -143,7 +155,10 @@ impl Visitor {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let (head, ()) = request.body(()).unwrap().into_parts();
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        if let Some(principal) = &self.principal {
+            head.extensions.insert(Arc::clone(principal));
+        }
         let body = body.to_owned().into();
         self.handle(EndpointInput::Request { exchange: ExchangeId(id), head, body });
         id
