@@ -47,12 +47,13 @@ use self::{
     serve::Limits,
 };
 use crate::{
+    driver::state_keys,
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
     router::{Offers, RoundLimits, ServerFacts},
-    service::Rehearsal,
     schema::Schema,
+    service::Rehearsal,
     transport::listen::{self, Address},
 };
 pub use crate::{
@@ -120,7 +121,8 @@ impl Server {
             page_size: PAGE_SIZE,
             list_ttl: Duration::ZERO,
             debug: false,
-            request_state_keys: Vec::new(),
+            // Nothing given is never an error.
+            request_state_keys: state_keys(Vec::new()).unwrap_or_default(),
             rounds: RoundLimits::default(),
         });
         Self {
@@ -193,6 +195,40 @@ impl Server {
     /// How long a client may keep lists. Default: not at all (Caching, from revision 2026-07-28).
     pub fn list_ttl(self, ttl: Duration) -> Self {
         self.facts(|it| it.list_ttl = ttl)
+    }
+
+    /// What seals the state that clients carry between the rounds of a call (Multi Round-Trip Requests, "Server
+    /// Requirements"): the first key seals, every one opens, so that keys can be changed while calls are under way. Servers
+    /// that share the work need the same keys.
+    ///
+    /// Default: those of the environment variable `GUDGEON_STATE_KEYS`, separated by commas; else a key of this
+    /// process's own, so that a state is good here only.
+    ///
+    /// # Panics
+    /// When a key is empty: it would be a secret that everybody knows.
+    #[track_caller]
+    pub fn request_state_keys<K: Into<Vec<u8>>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        match state_keys(keys.into_iter().map(Into::into).collect()) {
+            Ok(keys) => self.facts(|it| it.request_state_keys = keys),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The longest sealed state: bytes. In a longer one earlier answers are left out, and a handler that is no longer
+    /// waiting asks for them again. Default: 256 KiB.
+    pub fn max_request_state(self, bytes: usize) -> Self {
+        self.facts(|it| it.rounds.max_state = bytes)
+    }
+
+    /// How long a client may take for its answers. Default: 15 min.
+    pub fn state_ttl(self, ttl: Duration) -> Self {
+        self.facts(|it| it.rounds.state_ttl = ttl)
+    }
+
+    /// How many handlers may wait for the answers to their questions, and each for how long. Others, and those that waited
+    /// longer, are run again from their top when the answers come. Default: 1,000, and 5 min.
+    pub fn park(self, limit: usize, ttl: Duration) -> Self {
+        self.facts(|it| (it.rounds.park_limit, it.rounds.park_ttl) = (limit, ttl))
     }
 
     /// Whether callers see what is otherwise only logged: the text of a panic or of a hidden error. Default: no.

@@ -55,6 +55,7 @@ pub struct Tool {
     timeout: Option<Duration>,
     visible: Option<crate::router::Handler>,
     concurrency: Option<usize>,
+    forbids_replay: bool,
     enabled: bool,
 }
 
@@ -73,6 +74,7 @@ impl Tool {
             timeout: None,
             visible: None,
             concurrency: None,
+            forbids_replay: false,
             enabled: true,
         }
     }
@@ -147,6 +149,14 @@ impl Tool {
         self
     }
 
+    /// It must never be run again from its top: when its client answers a question and the run that asked is gone, because
+    /// of a restart or because the answer came to another server, the call fails. Default: it is run again, with the
+    /// answers so far and what [`Context::step`](super::Context::step) remembers.
+    pub fn forbid_replay(mut self) -> Self {
+        self.forbids_replay = true;
+        self
+    }
+
     /// `false`: no output schema; what the handler returns is not checked against one.
     pub fn output(mut self, output: bool) -> Self {
         if !output {
@@ -199,6 +209,7 @@ impl Offering for Tool {
         offer.timeout = self.timeout;
         offer.visible = self.visible;
         offer.concurrency = self.concurrency;
+        offer.forbids_replay = self.forbids_replay;
         let warnings = offers.tools.add(offer, self.enabled)?;
         Ok(Registered { list: ListKind::Tools, warnings })
     }
