@@ -6,7 +6,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, Sender, TryRecvError, channel},
     },
 };
 
@@ -23,18 +23,19 @@ use pyo3::{
 
 use crate::stream::{Stream, lock};
 
-type Answer = Result<Raw, Failure>;
+/// Without an answer nobody waits for the handler any more.
+type Answer = Option<Result<Raw, Failure>>;
 
 /// Handlers that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    asked: Mutex<HashMap<(CallId, AskId), Waiter>>,
+    asked: Mutex<HashMap<CallId, Vec<(AskId, Waiter)>>>,
     next: AtomicU64,
 }
 
 enum Waiter {
     /// A thread that blocks.
-    Thread(Sender<Answer>),
+    Thread(Sender<Result<Raw, Failure>>),
     /// `resolve(result, failure)`, called from any thread.
     Task(Py<PyAny>),
 }
@@ -46,7 +47,7 @@ impl fmt::Debug for Waiter {
 }
 
 impl Waiting {
-    pub(crate) fn thread(&self, call: CallId) -> (AskId, Receiver<Answer>) {
+    pub(crate) fn thread(&self, call: CallId) -> (AskId, Receiver<Result<Raw, Failure>>) {
         let (sender, receiver) = channel();
         (self.insert(call, Waiter::Thread(sender)), receiver)
     }
@@ -57,38 +58,61 @@ impl Waiting {
 
     fn insert(&self, call: CallId, waiter: Waiter) -> AskId {
         let ask = AskId(self.next.fetch_add(1, Ordering::Relaxed));
-        lock(&self.asked).insert((call, ask), waiter);
+        lock(&self.asked).entry(call).or_default().push((ask, waiter));
         ask
     }
 
     /// Answers have come.
     pub(crate) fn settle(&self, answers: Vec<(CallId, AskId, Result<Raw, Fault>)>) {
         for (call, ask, answer) in answers {
-            let answer = answer.map_err(Failure::from);
-            let waiter = lock(&self.asked).remove(&(call, ask));
-            match waiter {
-                // It may have given up in between.
-                Some(Waiter::Thread(sender)) => drop(sender.send(answer)),
-                Some(Waiter::Task(resolve)) => Python::attach(|py| {
-                    let told = python(py, answer).and_then(|it| resolve.call1(py, it));
-                    if let Err(error) = told {
-                        error.write_unraisable(py, None);
-                    }
-                }),
-                None => (),
+            // It may have given up in between.
+            if let Some(waiter) = self.take(call, ask) {
+                waiter.tell(Some(answer.map_err(Failure::from)));
             }
         }
     }
 
-    /// A call is over: nobody of it waits any more.
+    /// Nobody waits for a call any more: whatever of it waits for answers is told so.
     pub(crate) fn forget(&self, call: CallId) {
-        let over: Vec<_> = {
-            let mut asked = lock(&self.asked);
-            let keys: Vec<_> = asked.keys().filter(|(of, _)| *of == call).copied().collect();
-            keys.iter().filter_map(|it| asked.remove(it)).collect()
-        };
-        // Dropped outside the lock: that may run Python.
-        drop(over);
+        let over = lock(&self.asked).remove(&call);
+        for (_, waiter) in over.into_iter().flatten() {
+            waiter.tell(None);
+        }
+    }
+
+    /// The same, of all calls.
+    pub(crate) fn forget_all(&self) {
+        let over = std::mem::take(&mut *lock(&self.asked));
+        for (_, waiter) in over.into_values().flatten() {
+            waiter.tell(None);
+        }
+    }
+
+    fn take(&self, call: CallId, ask: AskId) -> Option<Waiter> {
+        let mut asked = lock(&self.asked);
+        let of_call = asked.get_mut(&call)?;
+        let at = of_call.iter().position(|(it, _)| *it == ask)?;
+        let (_, waiter) = of_call.swap_remove(at);
+        if of_call.is_empty() {
+            asked.remove(&call);
+        }
+        Some(waiter)
+    }
+}
+
+impl Waiter {
+    fn tell(self, answer: Answer) {
+        match (self, answer) {
+            // The thread may have given up in between.
+            (Self::Thread(sender), Some(answer)) => drop(sender.send(answer)),
+            (Self::Thread(_), None) => (),
+            (Self::Task(resolve), answer) => Python::attach(|py| {
+                let told = python(py, answer).and_then(|it| resolve.call1(py, it));
+                if let Err(error) = told {
+                    error.write_unraisable(py, None);
+                }
+            }),
+        }
     }
 }
 
@@ -96,7 +120,7 @@ impl Waiting {
 #[pyclass(frozen)]
 pub(crate) struct Pending {
     pub(crate) stream: Arc<Stream>,
-    pub(crate) answer: Mutex<Receiver<Answer>>,
+    pub(crate) answer: Mutex<Receiver<Result<Raw, Failure>>>,
 }
 
 #[pymethods]
@@ -104,31 +128,35 @@ impl Pending {
     /// Blocks until it is here: `(result, failure)`. Whoever leads hands the lead on first.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let answer = py.detach(|| {
-            self.stream.stand_aside();
-            lock(&self.answer).recv()
+            let answer = lock(&self.answer);
+            match answer.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    let _aside = self.stream.stand_aside();
+                    answer.recv().ok()
+                }
+                at_once => at_once.ok(),
+            }
         });
-        // Without an answer the call is over.
-        python(py, answer.unwrap_or(Err(Failure::Cancelled)))
+        python(py, answer)
     }
 }
 
 /// `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
 fn python(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyTuple>> {
-    let failure = match answer {
-        Ok(result) => {
+    let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
+    let told = match answer {
+        Some(Ok(result)) => {
             let json = PyBytes::new(py, result.get().as_bytes());
             return (json, py.None()).into_pyobject(py);
         }
-        Err(failure) => failure,
-    };
-    let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
-    let told = match failure {
-        Failure::MissingCapability { message, data: missing } => {
+        Some(Err(Failure::MissingCapability { message, data: missing })) => {
             ("missingCapability", 0, message, data(missing))
         }
-        Failure::NotSupported(message) => ("notSupported", 0, message, None),
-        Failure::Protocol { code, message, data: more } => ("protocol", code, message, data(more)),
-        _ => ("cancelled", 0, String::new(), None),
+        Some(Err(Failure::NotSupported(message))) => ("notSupported", 0, message, None),
+        Some(Err(Failure::Protocol { code, message, data: more })) => {
+            ("protocol", code, message, data(more))
+        }
+        Some(Err(_)) | None => ("abandoned", 0, String::new(), None),
     };
     (py.None(), told).into_pyobject(py)
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gudgeon::{
-    protocol::{LoggingLevel, Method, Raw},
+    protocol::{LoggingLevel, Method, Question, Raw},
     router::Failure,
     session::{
         CallId,
@@ -29,6 +29,7 @@ use crate::{
     convert,
     handler::PyHandler,
     lane::Key,
+    link::Link,
     stream::{Job, Stream},
 };
 
@@ -36,22 +37,25 @@ use crate::{
 #[pyclass(frozen)]
 pub(crate) struct Call {
     stream: Arc<Stream>,
-    context: CallContext,
-    cancelled: Arc<AtomicBool>,
+    link: Arc<Link>,
     is_async: bool,
     state: PyOnceLock<Py<PyDict>>,
     questions: PyOnceLock<Py<PyDict>>,
+    steps: PyOnceLock<Py<PyDict>>,
+    /// Something was asked, and the round that it belongs to has not ended.
+    asks: AtomicBool,
 }
 
 impl Call {
     pub(crate) fn new(stream: &Arc<Stream>, job: &Job) -> Self {
         Self {
             stream: Arc::clone(stream),
-            context: job.context.clone(),
-            cancelled: Arc::clone(&job.cancelled),
+            link: Arc::clone(&job.link),
             is_async: job.handler.is_async(),
             state: PyOnceLock::new(),
             questions: PyOnceLock::new(),
+            steps: PyOnceLock::new(),
+            asks: AtomicBool::new(false),
         }
     }
 
@@ -75,7 +79,7 @@ impl Call {
     /// `None` for a notification.
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(id) = &self.context.request_id else { return Ok(None) };
+        let Some(id) = self.link.look(|it| it.request_id.clone()) else { return Ok(None) };
         let text = id.as_json();
         if text.starts_with('"') {
             let id: String =
@@ -87,30 +91,30 @@ impl Call {
 
     #[getter]
     fn revision(&self) -> &'static str {
-        self.context.spoken()
+        self.link.look(CallContext::spoken)
     }
 
     /// The request's `_meta`, as JSON.
     #[getter]
-    fn meta(&self) -> Option<&str> {
-        self.context.meta.as_deref().map(RawValue::get)
+    fn meta(&self) -> Option<String> {
+        self.link.look(|it| text(it.meta.as_deref()))
     }
 
     /// The client's `Implementation`, as JSON.
     #[getter]
-    fn client_info(&self) -> Option<&str> {
-        self.context.client.info.as_deref().map(RawValue::get)
+    fn client_info(&self) -> Option<String> {
+        self.link.look(|it| text(it.client.info.as_deref()))
     }
 
     /// What the client declared, as JSON.
     #[getter]
-    fn client_capabilities(&self) -> Option<&str> {
-        self.context.client.capabilities.as_deref().map(RawValue::get)
+    fn client_capabilities(&self) -> Option<String> {
+        self.link.look(|it| text(it.client.capabilities.as_deref()))
     }
 
     #[getter]
     fn cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
+        self.link.is_cancelled()
     }
 
     #[getter]
@@ -130,6 +134,31 @@ impl Call {
         self.questions.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
     }
 
+    /// What the steps of this call came to so far, by their keys.
+    #[getter]
+    fn steps(&self, py: Python<'_>) -> Py<PyDict> {
+        self.steps.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
+    }
+
+    /// Counts the requests that this call went on for: what is known of the request is true for one of them.
+    #[getter]
+    fn turn(&self) -> u32 {
+        self.link.turn()
+    }
+
+    /// What a step gave in an earlier run, as JSON.
+    fn step_before<'py>(&self, py: Python<'py>, key: &str) -> Option<Bound<'py, PyBytes>> {
+        let gave = self.link.look(|it| it.answers.step(key));
+        gave.map(|it| PyBytes::new(py, it.get().as_bytes()))
+    }
+
+    /// A step is done and gave this: JSON.
+    fn step_done(&self, py: Python<'_>, key: &str, gave: &[u8]) -> PyResult<()> {
+        let gave = json(gave)?;
+        py.detach(|| self.stream.server.step(self.link.handler(), key, gave));
+        Ok(())
+    }
+
     /// The answer that came with this call, as JSON; `params` is JSON.
     fn answer<'py>(
         &self,
@@ -140,24 +169,24 @@ impl Call {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let params =
             std::str::from_utf8(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
-        let answer = self.context.answers.get(key, question(method)?, params);
+        let method = question(method)?;
+        let answer = self.link.look(|it| it.answers.get(key, method, params));
         Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
     }
 
     /// Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
     /// can be waited for.
-    #[pyo3(signature = (method, params, resolve = None))]
+    #[pyo3(signature = (key, method, params, resolve = None))]
     fn ask(
         &self,
         py: Python<'_>,
+        key: String,
         method: &str,
         params: &[u8],
         resolve: Option<Py<PyAny>>,
     ) -> PyResult<Option<Pending>> {
-        let method = question(method)?;
-        let params: Raw =
-            serde_json::from_slice(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
-        let call = self.context.call;
+        let question = Question { key, method: question(method)?, params: json(params)? };
+        let call = self.link.handler();
         let waiting = &self.stream.waiting;
         let (ask, pending) = if let Some(resolve) = resolve {
             (waiting.task(call, resolve), None)
@@ -170,7 +199,7 @@ impl Call {
             waiting.forget(call);
         } else {
             py.detach(|| {
-                let work = self.stream.server.ask(call, ask, method, params);
+                let work = self.stream.server.ask(call, ask, question);
                 self.stream.distribute(work, false);
             });
             self.flush(py);
@@ -178,28 +207,47 @@ impl Call {
         Ok(pending)
     }
 
+    /// Whether the first question of a round was asked since the last time: who is told so ends it.
+    fn begins_round(&self) -> bool {
+        !self.asks.swap(true, Ordering::AcqRel)
+    }
+
+    /// All is asked that is to be asked now. `blocks`: a thread waits for the answers.
+    fn end_round(&self, py: Python<'_>, blocks: bool) {
+        self.asks.store(false, Ordering::Release);
+        py.detach(|| {
+            let work = self.stream.server.waits(self.link.handler(), blocks);
+            if !work.is_empty() {
+                self.stream.distribute(work, false);
+            }
+        });
+        self.flush(py);
+    }
+
     /// A dictionary that lives as long as the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
-        self.stream.sessions.of(py, &self.context.client)
+        let client = self.link.look(|it| Arc::clone(&it.client));
+        self.stream.sessions.of(py, &client)
     }
 
     /// The id of the session over HTTP.
     #[getter]
-    fn session_id(&self) -> Option<&str> {
-        self.context.http.as_ref()?.session_id.as_deref()
+    fn session_id(&self) -> Option<String> {
+        self.link.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
     }
 
     /// The headers of the HTTP request: name and value, in the order in which they came.
     #[getter]
-    fn headers(&self) -> Vec<(&str, String)> {
-        let headers = self.context.http.iter().flat_map(|it| &it.headers);
+    fn headers(&self) -> Vec<(String, String)> {
+        let Some(http) = self.link.look(|it| it.http.clone()) else { return Vec::new() };
         let text = |value: &[u8]| String::from_utf8(value.to_vec());
         let latin = |value: &[u8]| value.iter().copied().map(char::from).collect();
-        headers
+        http.headers
+            .iter()
             .map(|(name, value)| {
                 let value = value.as_bytes();
-                (name.as_str(), text(value).unwrap_or_else(|_| latin(value)))
+                (name.as_str().to_owned(), text(value).unwrap_or_else(|_| latin(value)))
             })
             .collect()
     }
@@ -208,7 +256,7 @@ impl Call {
     #[pyo3(signature = (retry = None))]
     fn close_stream(&self, py: Python<'_>, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it).ok());
-        py.detach(|| self.stream.server.close_stream(self.context.call, retry));
+        py.detach(|| self.stream.server.close_stream(self.link.handler(), retry));
     }
 
     /// Whether the peer reads fast enough for more to be sent.
@@ -219,8 +267,9 @@ impl Call {
 
     #[pyo3(signature = (progress, total, message))]
     fn progress(&self, py: Python<'_>, progress: f64, total: Option<f64>, message: Option<String>) {
-        if self.context.wants_progress && !self.cancelled() {
-            self.stream.server.progress(self.context.call, Progress { progress, total, message });
+        if self.link.look(|it| it.wants_progress) && !self.cancelled() {
+            let step = Progress { progress, total, message };
+            self.stream.server.progress(self.link.handler(), step);
             self.flush(py);
         }
     }
@@ -238,14 +287,21 @@ impl Call {
             let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
             PyValueError::new_err(format!("{level:?} is no log level: there are {known}"))
         })?;
-        let data: Raw =
-            serde_json::from_slice(data).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        let data = json(data)?;
         if !self.cancelled() {
-            self.stream.server.log(self.context.call, level, logger, data);
+            self.stream.server.log(self.link.handler(), level, logger, data);
             self.flush(py);
         }
         Ok(())
     }
+}
+
+fn text(raw: Option<&RawValue>) -> Option<String> {
+    raw.map(|it| it.get().to_owned())
+}
+
+fn json(text: &[u8]) -> PyResult<Raw> {
+    serde_json::from_slice(text).map_err(|it| PyValueError::new_err(it.to_string()))
 }
 
 fn question(method: &str) -> PyResult<Method> {
@@ -269,7 +325,7 @@ impl Slot {
         Self {
             stream: Arc::clone(stream),
             handler: Arc::clone(&job.handler),
-            call: job.context.call,
+            call: job.link.handler(),
             key,
             answered: AtomicBool::new(false),
         }

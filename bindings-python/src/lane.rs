@@ -188,13 +188,13 @@ impl Lane {
         job: &Job,
         spawn: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if job.cancelled.load(Ordering::Acquire) {
+        if job.link.is_cancelled() {
             return Ok(());
         }
         let raw = PyBytes::new(py, job.input.as_bytes());
         let call = Bound::new(py, Call::new(stream, job))?;
         let key = match job.is_notification {
-            false => Key::Call(job.context.call),
+            false => Key::Call(job.link.handler()),
             true => Key::Notification(self.notifications.fetch_add(1, Ordering::Relaxed)),
         };
         let slot = Bound::new(py, Slot::new(stream, job, key))?;

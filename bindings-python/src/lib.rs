@@ -17,6 +17,7 @@ mod handler;
 mod hooks;
 mod http_options;
 mod lane;
+mod link;
 mod listening;
 mod mail;
 mod pool;

@@ -7,7 +7,7 @@ use std::{
     cell::Cell,
     io,
     os::fd::AsFd,
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -32,12 +32,16 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Replies of finished calls wait for the rest of the batch no longer than this, and no more than so many bytes.
 const FLUSH_AFTER: Duration = Duration::from_millis(1);
 const FLUSH_BYTES: usize = 256 * 1024;
+/// Handlers that wait for their clients hold so many threads at most; the next wait in line.
+const MAX_ASIDE: usize = 1024;
 /// How often a leader that may not read looks whether it may again.
 const ROOM_TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
     /// The epoch in which this thread leads.
     static LEADS: Cell<Option<u64>> = const { Cell::new(None) };
+    /// Whether this thread is one of a pool's.
+    static IS_OURS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What the leader does next.
@@ -88,7 +92,7 @@ impl Stream {
         // A thread that was called and has not come yet still counts as idle, and its job as waiting.
         if pool.idle >= pool.handed.len() + usize::from(pool.lead_is_vacant) {
             self.pool_changed.notify_one();
-        } else if pool.threads <= self.limits.threads {
+        } else if pool.working() <= self.limits.threads && pool.aside < MAX_ASIDE {
             // Without another thread the job waits for one of those that are there.
             drop(self.spawn(pool));
         }
@@ -98,6 +102,7 @@ impl Stream {
         let stream = Arc::clone(self);
         pool.threads += 1;
         let spawned = std::thread::Builder::new().name("gudgeon".into()).spawn(move || {
+            IS_OURS.set(true);
             let pin = Pin::new();
             stream.serve();
             drop(pin);
@@ -123,10 +128,16 @@ impl Stream {
                 drop(pool);
                 self.lead(epoch);
                 pool = self.pool();
+                if self.is_surplus(&pool) {
+                    return;
+                }
             } else if let Some(job) = pool.handed.pop_front() {
                 drop(pool);
                 self.work(&job);
                 pool = self.pool();
+                if self.is_surplus(&pool) {
+                    return;
+                }
             } else {
                 pool.idle += 1;
                 let (again, waited) = self
@@ -140,6 +151,11 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// Whether threads that stood aside are back, so that there are more than there should be.
+    fn is_surplus(&self, pool: &Pool) -> bool {
+        !pool.lead_is_vacant && pool.working() > self.limits.threads + 1
     }
 
     fn work(self: &Arc<Self>, job: &Job) {
@@ -307,14 +323,14 @@ impl Stream {
     /// Calls a `def` handler and reports.
     fn run(self: &Arc<Self>, py: Python<'_>, job: &Job) {
         // Cancelled while it waited in line: nobody wants it any more.
-        if job.cancelled.load(Ordering::Acquire) {
+        if job.link.is_cancelled() {
             return;
         }
         let start = Instant::now();
         let result = self.enter(py, job);
         job.handler.took(start.elapsed());
         let outcome = convert::outcome(py, result, &job.handler.expose);
-        self.done(job.context.call, job.is_notification, outcome);
+        self.done(job.link.handler(), job.is_notification, outcome);
     }
 
     fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {
@@ -357,15 +373,22 @@ impl Stream {
         }
     }
 
-    /// A handler is about to wait for somebody else: if it runs on the leader, another leads from now on.
-    pub(crate) fn stand_aside(self: &Arc<Self>) {
+    /// A handler is about to wait for somebody else: if it runs on the leader, another leads from now on, and its thread
+    /// does not count until it goes on.
+    pub(crate) fn stand_aside(self: &Arc<Self>) -> Aside {
+        let counts = IS_OURS.get();
         let mut pool = self.pool();
+        pool.aside += usize::from(counts);
         if LEADS.get() == Some(pool.epoch)
             && let Some(handler) = pool.running.clone()
         {
             handler.stalled();
             self.hand_over(&mut pool);
         }
+        if !pool.handed.is_empty() {
+            self.call_worker(&mut pool);
+        }
+        Aside { stream: Arc::clone(self), counts }
     }
 
     /// The leader is stuck in a handler: another goes on with the rest of its batch.
@@ -388,6 +411,18 @@ impl Stream {
             pool.handed.push_back(job);
             self.call_worker(pool);
         }
+    }
+}
+
+/// A thread that waits for somebody else.
+pub(crate) struct Aside {
+    stream: Arc<Stream>,
+    counts: bool,
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.stream.pool().aside -= usize::from(self.counts);
     }
 }
 

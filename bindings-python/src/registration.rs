@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
+    driver::state_keys,
     error::Error,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
     router::{
-        Changes, Handler, Offer, Offers, PromptOffer, Registry, ResourceOffer, ServerFacts,
-        TemplateOffer, ToolOffer,
+        Changes, Handler, Offer, Offers, PromptOffer, Registry, ResourceOffer, RoundLimits,
+        ServerFacts, TemplateOffer, ToolOffer,
     },
     session::server::ListKind,
 };
@@ -32,6 +34,7 @@ struct Options {
     concurrency: Option<usize>,
     ttl_ms: u64,
     cache_scope: Option<String>,
+    forbids_replay: bool,
 }
 
 /// A server's own facts.
@@ -49,6 +52,20 @@ pub(crate) struct Facts {
     pub(crate) max_message: Option<usize>,
     pub(crate) threads: Option<usize>,
     pub(crate) io_threads: Option<usize>,
+    #[serde(flatten)]
+    rounds: Rounds,
+}
+
+/// What questions that travel in results may cost. Keys are in base64.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Rounds {
+    max_request_state: Option<usize>,
+    state_ttl_ms: Option<u64>,
+    park_limit: Option<usize>,
+    park_threads: Option<usize>,
+    park_ttl_ms: Option<u64>,
+    request_state_keys: Vec<String>,
 }
 
 /// Entries on one page of a list, unless the user says otherwise.
@@ -83,9 +100,30 @@ pub(crate) fn facts(text: &[u8]) -> Result<(ServerFacts, Facts), Error> {
         page_size: facts.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: Duration::from_millis(facts.list_ttl_ms.unwrap_or(0)),
         debug: facts.debug,
-        request_state_keys: Vec::new(),
+        request_state_keys: facts.rounds.keys()?,
+        rounds: facts.rounds.limits(),
     };
     Ok((server, facts))
+}
+
+impl Rounds {
+    fn keys(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let keys = self.request_state_keys.iter().map(|it| STANDARD.decode(it));
+        let keys = keys.collect::<Result<_, _>>().map_err(|it| Error::misuse(it.to_string()))?;
+        state_keys(keys)
+    }
+
+    fn limits(&self) -> RoundLimits {
+        let usual = RoundLimits::default();
+        let duration = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
+        RoundLimits {
+            max_state: self.max_request_state.unwrap_or(usual.max_state),
+            state_ttl: duration(self.state_ttl_ms, usual.state_ttl),
+            park_limit: self.park_limit.unwrap_or(usual.park_limit),
+            park_threads: self.park_threads.unwrap_or(usual.park_threads),
+            park_ttl: duration(self.park_ttl_ms, usual.park_ttl),
+        }
+    }
 }
 
 impl Kind {
@@ -122,6 +160,7 @@ impl Kind {
                 offer.tags = options.tags;
                 offer.timeout = timeout;
                 offer.concurrency = options.concurrency;
+                offer.forbids_replay = options.forbids_replay;
                 to.tools.add(offer, enabled)
             }
             Self::Resources => {

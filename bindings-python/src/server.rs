@@ -64,6 +64,18 @@ impl NativeServer {
         self.lock().has_async
     }
 
+    /// Threads that handlers may hold at once, those that wait for their clients included.
+    #[getter]
+    fn handler_threads(&self) -> usize {
+        self.limits.threads + self.lock().offers.server.rounds.park_threads + 1
+    }
+
+    /// Whether other processes can open what this one seals: it was given keys.
+    #[getter]
+    fn has_state_keys(&self) -> bool {
+        !self.lock().offers.server.request_state_keys.is_empty()
+    }
+
     #[pyo3(signature = (kind, spec, invoke, is_async, expose, thread))]
     #[expect(clippy::too_many_arguments, reason = "one call a registration")]
     fn add(

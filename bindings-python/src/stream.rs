@@ -14,12 +14,12 @@ use gudgeon::{
     framing::DEFAULT_LINE_LIMIT,
     router::{Failure, Reply},
     service::Run,
-    session::{CallId, server::CallContext},
+    session::CallId,
 };
 use pyo3::prelude::*;
 
 use crate::{
-    asking::Waiting, handler::PyHandler, hooks, lane::Lane, listening::Listener,
+    asking::Waiting, handler::PyHandler, hooks, lane::Lane, link::Link, listening::Listener,
     session_values::SessionValues, source::Source, waker::Waker,
 };
 
@@ -79,11 +79,20 @@ pub(crate) struct Pool {
     /// Counts what leaders ran.
     pub(crate) serial: u64,
     pub(crate) threads: usize,
+    /// Those among them that wait for clients.
+    pub(crate) aside: usize,
     pub(crate) idle: usize,
     pub(crate) monitor_sleeps: bool,
     /// The leader waits for a job.
     pub(crate) leader_sleeps: bool,
     pub(crate) stopped: bool,
+}
+
+impl Pool {
+    /// Threads that have something to do, or wait for it.
+    pub(crate) fn working(&self) -> usize {
+        self.threads.saturating_sub(self.aside)
+    }
 }
 
 /// When the leader is to look at what was brought.
@@ -101,15 +110,14 @@ enum Wake {
 pub(crate) struct Job {
     pub(crate) handler: Arc<PyHandler>,
     pub(crate) input: String,
-    pub(crate) context: CallContext,
-    pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) link: Arc<Link>,
     pub(crate) is_notification: bool,
 }
 
 /// A call that was handed out.
 #[derive(Debug)]
 struct Flight {
-    cancelled: Arc<AtomicBool>,
+    link: Arc<Link>,
     is_async: bool,
 }
 
@@ -207,22 +215,33 @@ impl Stream {
     }
 
     fn sort(self: &Arc<Self>, work: Work, wake: Wake) {
-        self.waiting.settle(work.answers);
-        for call in work.cancels {
+        let Work { mut runs, cancels, resumes, answers, reports, wake: alarm } = work;
+        for (call, context) in resumes {
+            if let Some(flight) = lock(&self.flights).get(&call) {
+                flight.link.resume(context);
+            }
+        }
+        self.waiting.settle(answers);
+        // Asked for and given up within one batch: nobody waits for it.
+        runs.retain(|it| it.is_notification || !cancels.contains(&it.context.call));
+        for call in cancels {
+            let flight = lock(&self.flights).remove(&call);
+            // Before its questions are forgotten: one that it asks after that is seen to be too late.
+            if let Some(flight) = &flight {
+                flight.link.cancel();
+            }
             self.waiting.forget(call);
-            let Some(flight) = lock(&self.flights).remove(&call) else { continue };
-            flight.cancelled.store(true, Ordering::Release);
-            if flight.is_async {
+            if flight.is_some_and(|it| it.is_async) {
                 self.lane.cancel(self, call);
             }
         }
-        if !work.runs.is_empty() {
-            self.start(work.runs, wake);
+        if !runs.is_empty() {
+            self.start(runs, wake);
         }
-        if !work.reports.is_empty() {
-            Python::attach(|py| hooks::report(py, &work.reports));
+        if !reports.is_empty() {
+            Python::attach(|py| hooks::report(py, &reports));
         }
-        if work.wake.is_some()
+        if alarm.is_some()
             && let Source::Peers { mail: Some(mail), .. } = &*self.server
         {
             mail.sound_alarm();
@@ -234,14 +253,14 @@ impl Stream {
         let mut flights = lock(&self.flights);
         for run in runs {
             let Ok(handler) = run.handler.downcast::<PyHandler>() else { continue };
-            let cancelled = Arc::new(AtomicBool::new(false));
-            let is_async = handler.is_async();
-            if !run.is_notification {
-                let flight = Flight { cancelled: Arc::clone(&cancelled), is_async };
-                flights.insert(run.context.call, flight);
-            }
             let Run { input, context, is_notification, .. } = run;
-            let job = Job { handler, input, context, cancelled, is_notification };
+            let link = Link::new(context);
+            let is_async = handler.is_async();
+            if !is_notification {
+                let flight = Flight { link: Arc::clone(&link), is_async };
+                flights.insert(link.handler(), flight);
+            }
+            let job = Job { handler, input, link, is_notification };
             if is_async {
                 self.lane.start(self, job);
             } else if job.handler.wants_worker() {

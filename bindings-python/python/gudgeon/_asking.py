@@ -8,9 +8,14 @@ from functools import partial
 from typing import Any
 
 from .ask import Question
-from .errors import Cancelled, McpError, NotSupported, ProtocolError
+from .errors import McpError, NotSupported, ProtocolError
 
 QUESTIONS = 8  # the kind of a reply that is questions
+_ABANDONED = "abandoned"  # the kind of a failure that is no answer: the handler's call is over
+
+
+class Abandoned(BaseException):
+    """Nobody waits for this `def` handler any more: what unwinds its thread, past `except Exception`."""
 
 
 class Asking(Coroutine[Any, Any, Any]):
@@ -105,7 +110,10 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
             if found is not None:
                 future.set_result((found, None))
             else:
-                call.ask(question.method, _params(question), partial(_settle_soon, loop, future))
+                call.ask(key, question.method, _params(question), partial(_settle_soon, loop, future))
+                # Others that run for the same call may ask in this turn of the loop's, too.
+                if call.begins_round():
+                    loop.call_soon(call.end_round, False)
         results = [await future for future in waiting]
         return tuple(_read(*pair) for pair in zip(questions, results, strict=True))
 
@@ -114,13 +122,17 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
 
 def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
     """For `def`: asks all at once and waits for the answers; other calls go on meanwhile."""
+    asks = False
     waiting: list[Callable[[], Any]] = []
     for question, key in zip(questions, _keys(questions, call), strict=True):
         found = _known(question, key, call)
         if found is not None:
             waiting.append(partial(_already, found))
         else:
-            waiting.append(call.ask(question.method, _params(question)).wait)
+            waiting.append(call.ask(key, question.method, _params(question)).wait)
+            asks = True
+    if asks:
+        call.end_round(True)
     results = [wait() for wait in waiting]
     return tuple(_read(*pair) for pair in zip(questions, results, strict=True))
 
@@ -162,25 +174,29 @@ def _settle_soon(loop: Any, future: Any, result: bytes | None, failure: Any) -> 
 
 
 def _settle(future: Any, result: bytes | None, failure: Any) -> None:
-    if not future.done():
+    if future.done():
+        return
+    if failure is not None and failure[0] == _ABANDONED:
+        future.cancel()
+    else:
         future.set_result((None if result is None else _decode(result), failure))
 
 
 def _read(question: Question[Any], answer: tuple[Any, Any]) -> Any:
     result, failure = answer
     if failure is not None:
-        raise _refusal(question, *failure)
+        raise _refusal(*failure)
     return question.decode(_decode(result) if isinstance(result, (bytes, str)) else result)
 
 
-def _refusal(question: Question[Any], kind: str, code: int, message: str, data: str | None) -> McpError:
+def _refusal(kind: str, code: int, message: str, data: str | None) -> McpError | Abandoned:
     """Why there is no answer, as the core put it."""
+    if kind == _ABANDONED:
+        return Abandoned("nobody waits for this handler any more")
     said = None if data is None else _decode(data)
     if kind in ("missingCapability", "notSupported"):
         return NotSupported(message, data=said)
-    if kind == "protocol":
-        return ProtocolError(code, message, said)
-    return Cancelled(question.message)
+    return ProtocolError(code, message, said)
 
 
 def _decode(text: bytes | str) -> Any:

@@ -7,7 +7,7 @@ import sys
 from contextvars import ContextVar
 from typing import Any
 
-from ._asking import QuestionReply
+from ._asking import Abandoned, QuestionReply
 from ._failures import describe_error
 from .errors import NotSupported
 
@@ -49,6 +49,10 @@ async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
 
 def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:
     """What a handler died of, as JSON."""
+    if isinstance(error, Abandoned):
+        from ._json import encode
+
+        return encode({"kind": "cancelled"})
     if isinstance(error, NotSupported):
         from ._json import encode
 

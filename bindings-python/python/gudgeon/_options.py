@@ -31,6 +31,7 @@ _SAID = (
     "cache_scope",
     "annotations",
 )
+_CENTURY = 100 * 365 * 24 * 3600 * 1000  # milliseconds; more is as good as for ever
 _CHOICES = {"replay": ("allow", "forbid"), "cache_scope": ("public", "private"), "schema_profile": ("portable", "full")}
 
 
@@ -50,10 +51,27 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         value = options.get(name)
         if value is not None and not (isinstance(value, (int, float)) and value >= 0):
             raise ValueError(f"{place}: {name}= is a number of seconds, not {value!r}")
-    for name in ("concurrency", "page_size", "threads", "io_threads", "max_message"):
+    for name in ("park_ttl", "state_ttl"):
         value = options.get(name)
-        if value is not None and not (isinstance(value, int) and value > 0):
+        if value is not None and not (_is_number(value, (int, float)) and 0 < value < float("inf")):
+            raise ValueError(f"{place}: {name}= is a number of seconds above 0, not {value!r}")
+    for name in ("concurrency", "page_size", "threads", "io_threads", "max_message", "max_request_state"):
+        value = options.get(name)
+        if value is not None and not (_is_number(value, int) and value > 0):
             raise ValueError(f"{place}: {name}= is a whole number above 0, not {value!r}")
+    for name in ("park_limit", "park_threads"):
+        value = options.get(name)
+        if value is not None and not (_is_number(value, int) and value >= 0):
+            raise ValueError(f"{place}: {name}= is a whole number, or 0 for none, not {value!r}")
+    keys = options.get("request_state_keys")
+    if keys is not None and not (isinstance(keys, (list, tuple)) and all(isinstance(key, (bytes, str)) for key in keys)):
+        raise TypeError(
+            f"{place}: request_state_keys= takes a list of bytes or texts: the first seals, every one opens"
+        )
+
+
+def _is_number(value: Any, kind: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def milliseconds(seconds: float | None) -> int | None:
@@ -69,6 +87,8 @@ def spec(options: Mapping[str, Any]) -> dict[str, Any]:
         out["timeoutMs"] = milliseconds(options["timeout"])
     if options.get("ttl") is not None:
         out["ttlMs"] = round(options["ttl"] * 1000)
+    if options.get("replay") == "forbid":
+        out["forbidsReplay"] = True
     return out
 
 
@@ -87,8 +107,19 @@ def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "max_message",
         "threads",
         "io_threads",
+        "max_request_state",
+        "park_limit",
+        "park_threads",
     )
     out = {camel(key): options[key] for key in said if options.get(key) is not None}
     if options.get("list_ttl") is not None:
         out["listTtlMs"] = round(options["list_ttl"] * 1000)
+    for key in ("park_ttl", "state_ttl"):
+        if options.get(key) is not None:
+            out[f"{camel(key)}Ms"] = min(milliseconds(options[key]) or 0, _CENTURY)
+    if options.get("request_state_keys"):
+        from base64 import b64encode
+
+        keys = (key.encode() if isinstance(key, str) else key for key in options["request_state_keys"])
+        out["requestStateKeys"] = [b64encode(key).decode() for key in keys]
     return {"name": name, "version": "", **out}

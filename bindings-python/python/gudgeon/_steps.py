@@ -9,14 +9,70 @@ from ._annotations import raw_annotations, resolve
 from ._json import decoder, encode
 
 
-def recorded(key: str, fn: Callable[..., Any], value: Any) -> Any:
-    """What a step gave, rebuilt by its function's return annotation."""
+class _Step:
+    """What one key of a call stands for: done once, whoever asks for it."""
+
+    __slots__ = ("_call", "_key", "_lock", "text")
+
+    def __init__(self, key: str, call: Any) -> None:
+        self._key = key
+        self._call = call
+        self._lock: Any = None
+        self.text: bytes | None = call.step_before(key)
+
+    def lock(self, make: Callable[[], Any]) -> Any:
+        if self._lock is None:
+            self._lock = make()
+        return self._lock
+
+    def done(self, value: Any) -> None:
+        try:
+            text = encode(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TypeError(f"step {self._key!r} can't be remembered: {error}") from None
+        self._call.step_done(self._key, text)
+        self.text = text
+
+    def value(self, fn: Callable[..., Any]) -> Any:
+        """What it gave, rebuilt by the function's return annotation."""
+        assert self.text is not None
+        annotation = raw_annotations(fn).get("return", Any)
+        wanted = Any if annotation is Any else resolve(annotation, fn)
+        return decoder(wanted).decode(self.text)
+
+
+async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:
+    """For `async def`: does it, or gives what it gave before. A second one under the same key waits for the first."""
+    step = _step(key, call)
+    if step.text is None:
+        from asyncio import Lock
+
+        async with step.lock(Lock):
+            if step.text is None:
+                value = fn(*args, **kwargs)
+                step.done(await value if hasattr(value, "__await__") else value)
+    return step.value(fn)
+
+
+def step_now(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:
+    """For `def`: the same, with threads."""
+    step = _step(key, call)
+    if step.text is None:
+        from threading import RLock
+
+        with step.lock(RLock):
+            if step.text is None:
+                value = fn(*args, **kwargs)
+                if hasattr(value, "__await__"):
+                    if hasattr(value, "close"):
+                        value.close()
+                    raise TypeError(f"step {key!r} takes a plain function in a def handler: make the handler async def")
+                step.done(value)
+    return step.value(fn)
+
+
+def _step(key: str, call: Any) -> _Step:
     if not isinstance(key, str) or not key:
         raise TypeError(f"a step begins with its key, a text that names it, not {key!r}")
-    try:
-        text = encode(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"step {key!r} can't be remembered: {error}") from None
-    annotation = raw_annotations(fn).get("return", Any)
-    wanted = Any if annotation is Any else resolve(annotation, fn)
-    return decoder(wanted).decode(text)
+    steps: dict[str, _Step] = call.steps
+    return steps.get(key) or steps.setdefault(key, _Step(key, call))

@@ -11,6 +11,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
+_NO_KEYS = (
+    "warning: every worker seals requestState with a key of its own, so answers of a client that reach another worker "
+    "are refused: give request_state_keys=, or set GUDGEON_STATE_KEYS"
+)
 _TOO_SOON = 1.0  # seconds; a worker that fails earlier would fail again
 
 
@@ -40,6 +44,8 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         os.read(listening, 1)
         os.close(listening)
         name = app.name or "gudgeon"
+        if not app._native.has_state_keys:
+            print(_NO_KEYS, file=sys.stderr)
         print(f"{name} serves with {count} workers (Ctrl-C ends them)\n{url}", file=sys.stderr, flush=True)
         while workers:
             worker, status = os.wait()

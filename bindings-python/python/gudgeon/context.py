@@ -18,12 +18,13 @@ _QUIET = 0.005  # seconds between two looks whether there is room
 class _Facts:
     """What both contexts know of a call: who asks, what was sent along, and what belongs to the server or the call."""
 
-    __slots__ = ("_cache", "_call", "server")
+    __slots__ = ("_cache", "_call", "_turn", "server")
 
     def __init__(self, call: Any, app: Any) -> None:
         self._call = call
         self.server = app
         self._cache: dict[str, Any] = {}
+        self._turn = 0
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -34,6 +35,9 @@ class _Facts:
         raise foreign_attribute("context", type(self).__name__, name)
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        turn = self._call.turn
+        if turn != self._turn:  # the call goes on for another request, of which other things are true
+            self._cache, self._turn = {}, turn
         if name not in self._cache:
             self._cache[name] = make()
         return self._cache[name]
@@ -221,9 +225,13 @@ class Context(_Facts):
 
         Raises:
             Declined, Cancelled: The user said no, or closed the form.
-            NotSupported: The client did not declare elicitation, or the revision carries questions in results only.
+            NotSupported: The client did not declare elicitation.
 
-        Spec: Client Features › Elicitation.
+        From 2026-07-28 the question is the answer to the request, and the handler waits until the client's next
+        request brings the answer. What waits for too long, or on a server that is gone by then, is run again from its
+        top with all answers so far: what must not be done twice belongs into a `step`.
+
+        Spec: Client Features › Elicitation; Base Protocol › Utilities › Multi Round-Trip Requests.
         """
         return self._one("elicit", _ask.elicit(message, type, key=key, **default))
 
@@ -255,7 +263,7 @@ class Context(_Facts):
             cost_priority, speed_priority, intelligence_priority: From 0 to 1.
 
         Raises:
-            NotSupported: The client did not declare sampling, or the revision carries questions in results only.
+            NotSupported: The client did not declare sampling.
 
         Spec: Client Features › Sampling.
         """
@@ -273,18 +281,35 @@ class Context(_Facts):
         """Does something once, and remembers under this key that it is done: at least once, not exactly once.
 
         Args:
-            key: Names the step within the call.
+            key: Names the step within the call; one that was done under it already is not done again.
             fn: A function, async or not; its result goes through JSON and is rebuilt by its return annotation.
 
         Raises:
             TypeError: JSON can't say the result, or the key is no text.
+
+        Where the client's answers find the handler gone, it runs again from its top, and what its steps gave is
+        known. Spec: Base Protocol › Utilities › Multi Round-Trip Requests.
+
+        >>> from gudgeon import Context, Server, SyncClient
+        >>> app = Server("shelf", park_limit=0)
+        >>> async def number() -> int:
+        ...     print("drawn")
+        ...     return 7
+        >>> @app.tool
+        ... async def lend(ctx: Context) -> str:
+        ...     drawn = await ctx.step("number", number)
+        ...     name = await ctx.elicit("Who are you?", str)
+        ...     return f"{name} has number {drawn}"
+        >>> with SyncClient(app, on_elicit=lambda question: "Ada") as client:
+        ...     client.call_tool("lend").text
+        drawn
+        'Ada has number 7'
         """
 
         async def run() -> Any:
-            from ._steps import recorded
+            from ._steps import step_later
 
-            value = fn(*args, **kwargs)
-            return recorded(key, fn, await value if hasattr(value, "__await__") else value)
+            return await step_later(key, fn, args, kwargs, self._call)
 
         return Asking("step", run)
 
@@ -394,9 +419,9 @@ class SyncContext(_Facts):
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Does something once and remembers under this key that it is done: `Context.step` with a plain function."""
-        from ._steps import recorded
+        from ._steps import step_now
 
-        return recorded(key, fn, fn(*args, **kwargs))
+        return step_now(key, fn, args, kwargs, self._call)
 
     def read_resource(self, uri: str, /) -> Any:
         """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""

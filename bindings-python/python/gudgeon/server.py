@@ -41,7 +41,17 @@ class Server(Running):
             it.
         list_ttl: Seconds that a client may keep a list (2026-07-28). Default: it asks again.
         max_message: Bytes a message may have. Default 16 MiB.
-        threads: Threads for `def` handlers that are slow.
+        threads: Threads for `def` handlers that are slow. Default 32.
+        park_limit: Handlers that may wait for answers that come with a later request (2026-07-28). Beyond that the
+            oldest are stopped, and run again from their top when the answers come. Default 1,000.
+        park_threads: `def` handlers among them, each of which holds a thread beside `threads`. Default 32.
+        park_ttl: Seconds that a handler waits before it is stopped. Default 300.
+        state_ttl: Seconds that a client may take for its answers. Default 900.
+        request_state_keys: Secrets, bytes or texts, that seal what clients carry between the rounds of a call: the
+            first seals, every one opens. Servers that share them can go on where another stopped. Default: those of
+            the environment variable GUDGEON_STATE_KEYS, separated by commas, else one of this process's own.
+        max_request_state: Bytes of what a client carries; beyond that it holds no answers of earlier rounds. Default
+            256 KiB.
         io_threads: Threads that move the bytes of a server at an address. Default 1.
 
     Raises:
@@ -104,6 +114,8 @@ class Server(Running):
             annotations: `ToolAnnotations`: hints such as `read_only`.
             timeout: Seconds a call may run, then it is cancelled and answered with an error. Default: no limit.
             concurrency: Calls that run at once; others wait. Default: no limit.
+            replay: "forbid" never runs a call again from its top when the client's answers come: where the handler
+                that asked is gone, the client gets an error. Default "allow".
             thread: For a `def`: True always runs it on a thread of its own, False never; by default it moves there
                 when slow.
             input: A JSON Schema in place of the one that the parameters make; what it lets through reaches the
@@ -458,5 +470,5 @@ class Server(Running):
         if self._threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._threads = ThreadPoolExecutor(self._options.get("threads", 32), "gudgeon-middleware")
+            self._threads = ThreadPoolExecutor(self._native.handler_threads, "gudgeon-middleware")
         return self._threads
