@@ -40,10 +40,12 @@ class Answer {
 
   constructor(private readonly resolve: (response: Response) => void) {}
 
-  take(part: NativePart): void {
+  /** Gives back how many bytes the client has not read. */
+  take(part: NativePart): number {
     if (part.status !== undefined) this.resolve(part.more ? this.#begin(part) : new Response(...respond(part)));
     else if (part.body) this.#write(part.body);
     if (!part.more) this.#end();
+    return MAX_UNREAD - (this.#stream?.desiredSize ?? MAX_UNREAD);
   }
 
   /** The client is gone: nobody is left to be told of an error. */

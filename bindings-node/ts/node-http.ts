@@ -30,6 +30,7 @@ export async function answerNode(mounted: Mounted, request: Framed, response: Se
     } else {
       write(response, part);
     }
+    return response.writableLength;
   });
   if (hasLeft) leave();
   else if (!response.writableEnded) response.once("close", leave);

@@ -99,6 +99,10 @@ impl Letterbox {
 }
 
 impl Outbox for Slit {
+    fn unread(&self) -> usize {
+        lock(&self.0.inside).bytes
+    }
+
     fn deliver(&mut self, part: Part) {
         let mut inside = lock(&self.0.inside);
         let bytes = match &part {
