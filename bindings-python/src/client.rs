@@ -9,17 +9,17 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Answerer, BoxFuture, CallOptions, Client, Event, Operation},
+    client::{Answerer, BoxFuture, CallOptions, Client, Event, Operation, Question},
     error::{Error, ErrorKind},
-    protocol::{Method, MethodName, Raw, Root, json},
+    protocol::{Raw, Root, json},
     session::client::ListKind,
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
-use serde::{Deserialize, de::DeserializeOwned};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
+use serde::de::DeserializeOwned;
 use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
-    client_error::refusal,
+    client_error::{error_json, refusal},
     client_mailbox::{Content, Letters, Mailbox},
     client_options::{How, Options, Order, Place, duplicate},
     client_runtime::{remember, runtime},
@@ -138,9 +138,15 @@ impl NativeClient {
         self.client()?.notify(method, params).map_err(|it| raise(&it))
     }
 
-    fn set_roots(&self, roots: &[u8]) -> PyResult<()> {
+    /// Why they can't be set, as JSON.
+    fn set_roots<'py>(
+        &self,
+        py: Python<'py>,
+        roots: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let roots: Vec<Root> = read(roots)?;
-        self.client()?.set_roots(roots).map_err(|it| raise(&it))
+        let refused = self.client()?.set_roots(roots).err();
+        Ok(refused.map(|it| PyBytes::new(py, error_json(&it).get().as_bytes())))
     }
 
     /// What is for nobody in particular goes there from now on.
@@ -290,7 +296,7 @@ impl Connected {
     /// Hands questions of one kind to Python and waits for the answer.
     fn asker(self: &Arc<Self>, kind: &'static str) -> Answerer {
         let shared = Arc::downgrade(self);
-        Arc::new(move |params| -> BoxFuture<Result<Raw, Error>> {
+        Arc::new(move |Question { key, params, .. }| -> BoxFuture<Result<Raw, Error>> {
             let shared = shared.clone();
             Box::pin(async move {
                 let gone = || Error::new(ErrorKind::Cancelled, "the client was closed");
@@ -299,7 +305,7 @@ impl Connected {
                 let (sender, answer) = oneshot::channel();
                 lock(&shared.questions).insert(number, sender);
                 let asked = Asked { shared, number };
-                asked.shared.tell(Content::Question { number, kind, params });
+                asked.shared.tell(Content::Question { number, kind, params, key });
                 answer.await.map_err(|_| gone())?
             })
         })
@@ -335,15 +341,7 @@ fn told(event: Event) -> Option<Content> {
             ListKind::Prompts => "prompts",
         })),
         Event::ResourceUpdated(uri) => Some(Content::Updated(uri)),
-        Event::Notified { method: MethodName::Standard(Method::ElicitationComplete), params } => {
-            #[derive(Deserialize)]
-            #[serde(rename_all = "camelCase")]
-            struct Complete {
-                elicitation_id: String,
-            }
-            let complete: Complete = serde_json::from_str(params.get()).ok()?;
-            Some(Content::UrlDone(complete.elicitation_id))
-        }
+        Event::UrlDone(elicitation) => Some(Content::UrlDone(elicitation)),
         Event::Closed(reason) => Some(Content::Lost(reason)),
         _ => None,
     }

@@ -50,6 +50,7 @@ pub(crate) enum Content {
         number: u64,
         kind: &'static str,
         params: Raw,
+        key: Option<String>,
     },
     /// That question wants no answer any more.
     Withdrawn(u64),
@@ -210,8 +211,8 @@ impl Letter {
             Content::Updated(uri) => ("updated", to, uri).into_pyobject(py),
             Content::UrlDone(id) => ("url_done", to, id).into_pyobject(py),
             Content::Lost(reason) => ("lost", to, reason).into_pyobject(py),
-            Content::Question { number, kind, params } => {
-                ("question", to, number, kind, bytes(&params)).into_pyobject(py)
+            Content::Question { number, kind, params, key } => {
+                ("question", to, number, kind, bytes(&params), key).into_pyobject(py)
             }
             Content::Withdrawn(number) => ("withdrawn", to, number).into_pyobject(py),
         };

@@ -10,7 +10,7 @@ use gudgeon::{
     error::Error,
     protocol::{Inputs, Request, Response},
     router::{Dispatch, Failure, Finish, Offers, dispatch, uri_template::UriTemplate},
-    service::EndpointConfig,
+    service::{EndpointConfig, Rehearsal},
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
 };
@@ -188,8 +188,9 @@ impl NativeServer {
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
     }
 
-    /// Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
-    #[pyo3(signature = (fd_in, fd_out, app, context))]
+    /// Serves one stream of frames. The descriptors are duplicated; the caller keeps its own. `rehearsal`, for a test:
+    /// whether handlers are replayed between rounds, and what seals states where the server has no keys.
+    #[pyo3(signature = (fd_in, fd_out, app, context, rehearsal = None))]
     fn serve(
         &self,
         py: Python<'_>,
@@ -197,6 +198,7 @@ impl NativeServer {
         fd_out: i32,
         app: Py<PyAny>,
         context: Py<PyAny>,
+        rehearsal: Option<(bool, [u8; 32])>,
     ) -> PyResult<Serving> {
         if fd_in < 0 || fd_out < 0 {
             return Err(pyo3::exceptions::PyValueError::new_err("no file descriptor is negative"));
@@ -208,7 +210,8 @@ impl NativeServer {
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
         let offers = Arc::clone(&self.lock().offers);
-        let source = Source::frames(offers, input, output.into(), self.limits.line);
+        let rehearsal = rehearsal.map(|(replays, state_key)| Rehearsal { replays, state_key });
+        let source = Source::frames(offers, rehearsal, (input, output.into()), self.limits.line);
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);
         py.detach(|| Serving::start(stream))

@@ -11,6 +11,7 @@ use gudgeon::{
     driver::{Backend, EndpointServer, StreamServer},
     framing::LineDecoder,
     router::Offers,
+    service::Rehearsal,
 };
 
 use crate::mail::Mail;
@@ -35,9 +36,17 @@ pub(crate) struct Frames {
 }
 
 impl Source {
-    pub(crate) fn frames(offers: Arc<Offers>, input: OwnedFd, output: File, line: usize) -> Self {
-        let decoder = Mutex::new(LineDecoder::new(line));
-        Self::Frames(Frames { server: StreamServer::new(offers, output), input, decoder })
+    pub(crate) fn frames(
+        offers: Arc<Offers>,
+        rehearsal: Option<Rehearsal>,
+        (input, output): (OwnedFd, File),
+        line: usize,
+    ) -> Self {
+        let server = match rehearsal {
+            None => StreamServer::new(offers, output),
+            Some(rehearsal) => StreamServer::rehearsal(offers, output, rehearsal),
+        };
+        Self::Frames(Frames { server, input, decoder: Mutex::new(LineDecoder::new(line)) })
     }
 
     /// Writes all that is queued; blocks while the peer reads slowly.

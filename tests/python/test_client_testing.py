@@ -1,11 +1,16 @@
 import asyncio
+import contextlib
 import json
 
 import pytest
 
-from gudgeon import Server
-from gudgeon.errors import CallTimeout, NotSupported
+from gudgeon import Context, Server, SyncContext, ask
+from gudgeon.errors import CallTimeout, Declined, ProtocolError, ToolError
 from gudgeon.testing import ERAS, Faults, Recorder, connect, connect_sync
+from gudgeon.types import Root, SampleResult
+
+ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
+MODERN = "2026-07-28"
 
 
 @pytest.fixture
@@ -70,10 +75,242 @@ async def test_lost_messages_are_lost_and_doubled_ones_do_no_harm(app):
     assert outcomes[0] == outcomes[1] and 0 < len(outcomes[0]) < 10
 
 
+async def test_messages_get_lost_and_come_twice_in_both_directions(tmp_path):
+    app, runs = Server("counts"), []
+
+    @app.tool
+    def count(n: int) -> int:
+        runs.append(n)
+        return n
+
+    path = tmp_path / "talk.txt"
+    faults = Faults(seed=5, drop=0.3, duplicate=0.3)
+    async with connect(app, era="2025-11-25", faults=faults, recorder=Recorder(path)) as client:
+        for n in range(40):
+            with contextlib.suppress(CallTimeout):
+                await client.call_tool("count", {"n": n}, timeout=0.1)
+    said = [json.loads(line[2:]) for line in path.read_text().splitlines() if line[0] == ">"]
+    asked = [it["params"]["arguments"]["n"] for it in said if it.get("method") == "tools/call"]
+    assert asked == list(range(40))
+    assert set(asked) - set(runs), "no request was lost"
+    assert len(runs) > len(set(runs)), "no request came twice"
+
+
 def test_what_can_not_be_meant_is_refused(app):
     with pytest.raises(ValueError, match="2024-11-05"):
         connect(app, era="2020-01-01")
+    with pytest.raises(TypeError, match="takes a Server"):
+        connect("http://127.0.0.1/mcp")
     with pytest.raises(ValueError):
         Faults(drop=2)
-    with pytest.raises(NotSupported):
-        connect(app, replay=True)
+
+
+def test_the_newest_revision_that_the_server_speaks_is_the_usual_one():
+    with connect_sync(Server("old", revisions=["2025-03-26", "2025-06-18"])) as client:
+        assert client.revision == "2025-06-18"
+
+
+# ── answers ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asking(runs):
+    """Asks everything; `runs` grows with each run."""
+    app = Server("asks")
+
+    @app.tool
+    async def everything(ctx: Context) -> list[str]:
+        runs.append("async")
+        sure, name = await ctx.ask(ask.elicit("Sure?", bool), ask.elicit("Name?", str, key="user_name"))
+        again = await ctx.elicit("Really?", bool)
+        said = await ctx.sample("Say it nicely.")
+        roots = await ctx.roots()
+        return [str(sure), name, str(again), said.text, *(root.uri for root in roots)]
+
+    @app.tool
+    def everything_sync(ctx: SyncContext) -> list[str]:
+        runs.append("sync")
+        sure, name = ctx.ask(ask.elicit("Sure?", bool), ask.elicit("Name?", str, key="user_name"))
+        again = ctx.elicit("Really?", bool)
+        said = ctx.sample("Say it nicely.")
+        roots = ctx.roots()
+        return [str(sure), name, str(again), said.text, *(root.uri for root in roots)]
+
+    return app
+
+
+BY_KEY = {
+    "elicit-1": True,
+    "user_name": "Eve",
+    "elicit-2": {"value": False},
+    "sample-1": "Please.",
+    "roots-1": ["file:///a"],
+}
+BY_MESSAGE = {
+    "Sure?": lambda request: request.message == "Sure?",
+    "Name?": "Eve",
+    "Really?": False,
+    "Say it nicely.": SampleResult("Please.", model="m"),
+    "roots": [Root("file:///a")],
+}
+ALL = ["True", "Eve", "False", "Please.", "file:///a"]
+
+
+@pytest.mark.parametrize("answers", [BY_KEY, BY_MESSAGE], ids=["key", "message"])
+@pytest.mark.parametrize("era", ASKING)
+async def test_questions_are_answered_by_key_or_message_in_every_era(era, answers):
+    runs = []
+    async with connect(asking(runs), era=era, answers=answers) as client:
+        assert (await client.call_tool("everything", returns=list[str])).data == ALL
+        assert (await client.call_tool("everything_sync", returns=list[str])).data == ALL
+    assert runs == ["async", "sync"]
+    with connect_sync(asking(runs), era=era, answers=answers) as blocking:
+        assert blocking.call_tool("everything", returns=list[str]).data == ALL
+        assert blocking.call_tool("everything_sync", returns=list[str]).data == ALL
+
+
+def test_a_key_comes_before_the_message():
+    with connect_sync(asking([]), answers={**BY_KEY, "Name?": "Adam"}) as client:
+        assert client.call_tool("everything", returns=list[str]).data[1] == "Eve"
+
+
+@pytest.mark.parametrize("era", ASKING)
+def test_declining_is_an_answer(era):
+    for no in (Declined, Declined("no")):
+        with connect_sync(asking([]), era=era, answers={**BY_KEY, "Sure?": no, "elicit-1": no}) as client:
+            with pytest.raises(ToolError, match=r"declined: Sure\?"):
+                client.call_tool("everything")
+
+
+@pytest.mark.parametrize("era", ASKING)
+def test_a_question_without_an_answer_says_which(era):
+    with connect_sync(asking([]), era=era, answers={"Sure?": True}) as client:
+        with pytest.raises((ProtocolError, ToolError), match=r"'Name\?' \(key 'user_name'\).*'Sure\?'"):
+            client.call_tool("everything")
+
+
+def test_without_answers_nothing_is_declared():
+    app = Server("asks")
+
+    @app.tool
+    def can(ctx: SyncContext) -> list[str]:
+        return sorted(ctx.client.capabilities)
+
+    for answers, expected in ((None, []), ({}, ["elicitation", "roots", "sampling"])):
+        with connect_sync(app, era="2025-11-25", answers=answers) as client:
+            assert client.call_tool("can", returns=list[str]).data == expected
+
+
+# ── replay and restart ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("era", ASKING)
+async def test_replay_runs_the_handler_anew_for_every_round(era):
+    runs = []
+    async with connect(asking(runs), era=era, answers=BY_KEY, replay=True) as client:
+        assert (await client.call_tool("everything", returns=list[str])).data == ALL
+        assert (await client.call_tool("everything_sync", returns=list[str])).data == ALL
+    # Two questions are one round: five runs of each.
+    assert runs == (["async"] * 5 + ["sync"] * 5 if era == MODERN else ["async", "sync"])
+
+
+def test_steps_are_not_repeated_by_a_replay():
+    app, charged = Server("shop"), []
+
+    @app.tool
+    async def buy(ctx: Context) -> str:
+        receipt = await ctx.step("charge", charge, 3)
+        return f"{receipt} {await ctx.elicit('Gift?', bool)} {await ctx.elicit('Card?', bool)}"
+
+    def charge(amount: int) -> str:
+        charged.append(amount)
+        return f"paid {amount}"
+
+    with connect_sync(app, answers={"Gift?": True, "Card?": False}, replay=True) as client:
+        assert client.call_tool("buy").text == "paid 3 True False"
+    assert charged == [3]
+
+
+def test_a_tool_that_must_not_be_replayed_does_not_ask():
+    app, runs = Server("once"), []
+
+    @app.tool(replay="forbid")
+    async def once(ctx: Context) -> bool:
+        runs.append(1)
+        return await ctx.elicit("Sure?", bool)
+
+    with connect_sync(app, answers={"Sure?": True}) as client:
+        assert client.call_tool("once", returns=bool).data is True
+    with connect_sync(app, answers={"Sure?": True}, replay=True) as client, pytest.raises(ToolError):
+        client.call_tool("once")
+    assert runs == [1, 1]
+
+
+@pytest.mark.parametrize("face", ["async", "sync"])
+def test_a_server_that_restarts_between_rounds_goes_on(face):
+    runs, lives = [], []
+
+    @contextlib.asynccontextmanager
+    async def life(server):
+        lives.append("begins")
+        yield
+        lives.append("ends")
+
+    app = Server("asks", lifespan=life)
+
+    @app.tool
+    async def greet(ctx: Context) -> str:
+        runs.append(1)
+        return f"{await ctx.elicit('Name?', str)} {await ctx.elicit('Age?', int)}"
+
+    answers = {"Name?": "Eve", "Age?": 3}
+    faults = Faults(restart_between_rounds=True)
+    if face == "sync":
+        with connect_sync(app, answers=answers, faults=faults) as client:
+            assert client.call_tool("greet").text == "Eve 3"
+            assert client.call_tool("greet").text == "Eve 3"
+    else:
+
+        async def main():
+            async with connect(app, answers=answers, faults=faults) as client:
+                assert (await client.call_tool("greet")).text == "Eve 3"
+                assert (await client.call_tool("greet")).text == "Eve 3"
+
+        asyncio.run(main())
+    assert runs == [1] * 6
+    assert lives == ["begins", "ends"] * 5
+
+
+def test_calls_under_way_survive_a_restart():
+    app = Server("asks")
+    started, go = asyncio.Event(), asyncio.Event()
+
+    @app.tool
+    async def slow() -> str:
+        started.set()
+        await go.wait()
+        return "done"
+
+    @app.tool
+    async def greet(ctx: Context) -> str:
+        return await ctx.elicit("Name?", str)
+
+    def name(request):
+        go.set()
+        return "Eve"
+
+    async def main():
+        async with connect(app, answers={"Name?": name}, faults=Faults(restart_between_rounds=True)) as client:
+            under_way = asyncio.ensure_future(client.call_tool("slow"))
+            await started.wait()
+            assert (await client.call_tool("greet")).text == "Eve"
+            assert (await under_way).text == "done"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("era", ("2025-06-18", "2025-11-25"))
+def test_where_there_are_no_rounds_nothing_restarts(era):
+    runs = []
+    with connect_sync(asking(runs), era=era, answers=BY_KEY, faults=Faults(restart_between_rounds=True)) as client:
+        assert client.call_tool("everything", returns=list[str]).data == ALL
+    assert runs == ["async"]

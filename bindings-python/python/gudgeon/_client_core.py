@@ -204,8 +204,10 @@ class Core:
 
         wire = roots_of(roots)
         self._check_open()
+        refused = self.native.set_roots(encode(wire))
+        if refused is not None:
+            raise error_of(_decode(refused))
         self._roots = wire
-        self.native.set_roots(encode(wire))
 
     def ping(self) -> Steps:
         start = time.perf_counter()

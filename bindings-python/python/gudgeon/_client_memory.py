@@ -68,7 +68,7 @@ class OtherEnd:
 def _served(place: InMemory) -> Any:
     from ._serving import Served
 
-    return Served(place.server)
+    return Served(place.server, place.rehearsal)
 
 
 class _LoopThread:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import Any
 
 from . import _json
 from .errors import Cancelled, Declined, ProtocolError
-from .types import Accepted, ElicitRequest, SampleRequest, SampleResult
+from .types import Accepted, ElicitRequest, RootsRequest, SampleRequest, SampleResult
 
 Answering = Generator[Any, Any, bytes]
 """Yields what the callback gave, which may be awaitable, and is sent what came of it."""
 
 
-def answering(kind: str, callback: Callable[..., Any], params: bytes) -> Answering:
+class Keyed:
+    """A callback that is told a question's key too, where the server says it: `answer(key, request)`."""
+
+    def __init__(self, answer: Callable[[str | None, Any], Any]) -> None:
+        self.answer = answer
+
+    def __call__(self, request: Any = None) -> Any:
+        return self.answer(None, request)
+
+
+def answering(kind: str, callback: Callable[..., Any], params: bytes, key: str | None) -> Answering:
     """The answer that a callback gives, as on the wire."""
     import msgspec
 
+    if isinstance(callback, Keyed):
+        callback = partial(callback.answer, key)
+        if kind == "roots":
+            callback = partial(callback, RootsRequest())
     said = msgspec.json.decode(params)
     if kind == "elicit":
         asked = ElicitRequest.from_dict(said)

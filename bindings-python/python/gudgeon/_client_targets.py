@@ -69,10 +69,11 @@ class Url:
 
 
 class InMemory:
-    """A `Server` of this program."""
+    """A `Server` of this program; `rehearsal` is what `on_descriptors` takes."""
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Any, rehearsal: tuple[bool, bytes] | None = None) -> None:
         self.server = server
+        self.rehearsal = rehearsal
 
 
 class Wire:
@@ -86,11 +87,11 @@ def place_of(target: Any) -> Command | Url | InMemory | Wire:
     """What is meant by a target; what can't be meant is a ValueError or TypeError with the mend."""
     if isinstance(target, str):
         return _url(target)
-    if isinstance(target, Command):
+    if isinstance(target, (Command, InMemory)):
         return target
     if isinstance(target, os.PathLike):
         return _file(Path(os.fspath(target)))
-    if _is_server(target):
+    if is_server(target):
         return InMemory(target)
     if isinstance(target, Mapping):
         return _entry(target)
@@ -104,7 +105,7 @@ def place_of(target: Any) -> Command | Url | InMemory | Wire:
     )
 
 
-def _is_server(target: Any) -> bool:
+def is_server(target: Any) -> bool:
     module = sys.modules.get("gudgeon.server")
     return module is not None and isinstance(target, module.Server)
 

@@ -93,10 +93,10 @@ class ThreadPost:
         from ._client_questions import answering
         from ._json import encode
 
-        _, _, number, kind, params = letter
+        _, _, number, kind, params, key = letter
         callback = self.core.options.callbacks[kind]
         try:
-            steps = answering(kind, callback, params)
+            steps = answering(kind, callback, params, key)
             try:
                 value = next(steps)
                 while True:

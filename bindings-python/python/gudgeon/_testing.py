@@ -1,17 +1,17 @@
-"""The wire between a test's client and its server: recorded, and as bad as is wanted."""
+"""How a test's client is connected: to a server that is rehearsed, over a wire as bad as is wanted."""
 
 from __future__ import annotations
 
-import asyncio
-import random
-import socket
+import os
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from ._client_memory import lines
 from ._client_options import REVISIONS
-from .errors import Declined, NotSupported
+from ._client_questions import Keyed
+from ._client_targets import InMemory, is_server
+from .errors import Cancelled, Declined, ProtocolError
+from .types import RootsRequest, SampleRequest
 
 
 class TestLink:
@@ -20,124 +20,67 @@ class TestLink:
     __test__ = False  # pytest: this is no test
 
     def __init__(
-        self, server: Any, era: str, answers: Mapping[str, Any] | None, replay: bool, faults: Any, recorder: Any
+        self, server: Any, era: str | None, answers: Mapping[str, Any] | None, replay: bool, faults: Any, recorder: Any
     ) -> None:
-        if era not in REVISIONS:
+        if not is_server(server):
+            raise TypeError(f"connect() takes a Server, not {server!r}: Client connects to anything else")
+        if era is not None and era not in REVISIONS:
             raise ValueError(f"era= is one of {', '.join(REVISIONS)}, not {era!r}")
-        if replay or (faults is not None and faults.restart_between_rounds):
-            raise NotSupported(
-                "rounds of questions are not part of this version's servers: nothing can be replayed between them",
-                hint="leave out replay= and restart_between_rounds=",
-            )
         self._server = server
         self._era = era
         self._answers = answers
+        self._rehearsal = (bool(replay), os.urandom(32))
         self._faults = faults
         self._recorder = recorder
 
     def _options(self) -> dict[str, Any]:
-        options: dict[str, Any] = {"revision": self._era}
+        options: dict[str, Any] = {"revision": self._era or "auto"}
         if self._answers is not None:
-            answers = Answers(self._answers)
-            options.update(on_elicit=answers.elicit, on_sample=answers.sample)
+            answer = Keyed(Answers(self._answers))
+            options.update(on_elicit=answer, on_sample=answer, roots=answer)
         return options
 
-    @property
-    def _is_plain(self) -> bool:
-        return self._faults is None and self._recorder is None
+    def _target(self) -> Any:
+        if self._faults is None and self._recorder is None:
+            return InMemory(self._server, self._rehearsal)
+        from ._testing_wire import Tap
+
+        return Tap(self._server, self._rehearsal, self._faults, self._recorder)
 
     @asynccontextmanager
     async def connecting(self, client: Any) -> AsyncGenerator[Any]:
-        target = self._server if self._is_plain else Tap(self._server, self._faults, self._recorder)
-        async with client(target, **self._options()) as connected:
+        async with client(self._target(), **self._options()) as connected:
             yield connected
 
     @contextmanager
     def connecting_sync(self, client: Any) -> Generator[Any]:
-        target = self._server if self._is_plain else Tap(self._server, self._faults, self._recorder)
-        with client(target, **self._options()) as connected:
+        with client(self._target(), **self._options()) as connected:
             yield connected
 
 
 class Answers:
-    """Answers by message: what `on_elicit` may give, texts of the model's, or functions of the request."""
+    """Answers by key or message: what `on_elicit` may give, a model's texts, roots, or functions of the request."""
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
-        self._answers = answers
+        self._answers = dict(answers)
 
-    def elicit(self, request: Any) -> Any:
-        return self._find(request.message, request)
-
-    def sample(self, request: Any) -> Any:
-        return self._find(request.messages[-1].text if request.messages else "", request)
-
-    def _find(self, message: str, request: Any) -> Any:
-        if message not in self._answers:
-            raise AssertionError(
-                f"the server asks {message!r}, and answers= has only {', '.join(map(repr, self._answers))}"
-            )
-        answer = self._answers[message]
-        if isinstance(answer, type) and issubclass(answer, Declined):
-            return answer()
-        return answer(request) if callable(answer) else answer
+    def __call__(self, key: str | None, request: Any) -> Any:
+        messages = _messages(request)
+        for name in (key, *messages):
+            if name is not None and name in self._answers:
+                answer = self._answers[name]
+                if isinstance(answer, type) and issubclass(answer, (Declined, Cancelled)):
+                    return answer()
+                return answer(request) if callable(answer) else answer
+        asked = repr(messages[0] if messages else "") + ("" if key is None else f" (key {key!r})")
+        known = ", ".join(map(repr, self._answers)) or "none"
+        raise ProtocolError(-32603, f"answers= has nothing for {asked}: it answers {known}")
 
 
-class Tap:
-    """A transport that listens in: the server serves the far end of a pair of sockets."""
-
-    def __init__(self, server: Any, faults: Any, recorder: Any) -> None:
-        self._server = server
-        self._faults = faults
-        self._recorder = recorder
-        self._random = random.Random(None if faults is None else faults.seed)
-        self._stream: socket.socket | None = None
-        self._served: Any = None
-        self._lines: Any = None
-        self._again: list[bytes] = []
-        self._is_opening = True
-        self._starting: asyncio.Lock | None = None
-
-    async def _open(self) -> socket.socket:
-        if self._starting is None:
-            self._starting = asyncio.Lock()
-        async with self._starting:
-            if self._stream is None:
-                from ._serving import Served
-
-                ours, theirs = socket.socketpair()
-                ours.setblocking(False)
-                self._served = await Served(self._server).start(theirs.fileno())
-                theirs.close()
-                self._lines = lines(ours)
-                self._stream = ours
-            return self._stream
-
-    async def send(self, message: bytes, /) -> None:
-        stream = await self._open()
-        if self._recorder is not None:
-            self._recorder._say(">", message)
-        await asyncio.get_running_loop().sock_sendall(stream, message + b"\n")
-
-    async def receive(self) -> bytes | None:
-        if self._again:
-            return self._again.pop()
-        await self._open()
-        async for message in self._lines:
-            if self._recorder is not None:
-                self._recorder._say("<", message)
-            faults = self._faults
-            if faults is None or self._is_opening:
-                self._is_opening = False
-                return bytes(message)
-            if self._random.random() < faults.drop:
-                continue
-            if self._random.random() < faults.duplicate:
-                self._again.append(message)
-            return bytes(message)
-        return None
-
-    async def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        if self._served is not None:
-            await self._served.aclose()
+def _messages(request: Any) -> list[str]:
+    """What a question may be answered by beside its key."""
+    if isinstance(request, RootsRequest):
+        return ["roots"]
+    if isinstance(request, SampleRequest):
+        return [message.text for message in reversed(request.messages)]
+    return [request.message]

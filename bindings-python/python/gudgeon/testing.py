@@ -6,12 +6,16 @@ ERAS = REVISIONS
 
 
 class Faults:
-    """Makes the wire bad, the same way each time: messages of the server's, but the first, get lost or come twice.
+    """Makes the wire bad, the same way each time: messages in either direction get lost or come twice.
+
+    The handshake is spared. A request comes the second time when it is answered: then its handler runs once more.
 
     Args:
         seed: The same seed gives the same faults. Default 0.
         drop, duplicate: Probabilities from 0 (default) to 1.
-        restart_between_rounds: Needs rounds of questions, which these connections don't carry.
+        restart_between_rounds: Whether the server is served anew for every round of answers, as by another process that
+            shares its `request_state_keys`: its lifespan is left and entered again, and handlers that waited are
+            replayed. Only 2026-07-28 has rounds. Default False.
 
     Raises:
         ValueError: A probability is none.
@@ -40,19 +44,26 @@ class Recorder:
             file.write(f"{mark} {message.decode('utf-8', 'replace')}\n")
 
 
-def connect(server, /, *, era=ERAS[-1], answers=None, replay=False, faults=None, recorder=None):
+def connect(server, /, *, era=None, answers=None, replay=False, faults=None, recorder=None):
     """A `Client` of this server, in memory: `async with connect(app, answers={"Sure?": True}) as client: …`
 
     Args:
-        era: The revision to speak, one of `ERAS`. Default: the newest.
-        answers: What the user or model answers, by message: a value, `Declined`, or a function of the request.
-        replay: Whether handlers are replayed between rounds; needs rounds of questions, as `Faults` says.
+        era: The one revision to speak, of `ERAS`. Default: the newest that the server speaks.
+        answers: What is answered, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order)
+            or its message (a model's: any message's text; for roots: `roots`): what `on_elicit` may give, a text or
+            SampleResult, a list of roots, `Declined`, or a function of the request. With it, even an empty one, the
+            client declares that it answers everything. Default: it answers nothing.
+        replay: Whether handlers that wait are thrown away at every question, so that each runs again from its top with
+            the answers so far. Only 2026-07-28 has rounds to replay between; a tool with `replay="forbid"` can't ask
+            then. Default False.
         faults: How bad the wire is. Default: perfect.
         recorder: Writes a transcript.
 
     Raises:
         ValueError: There is no such era.
-        NotSupported: `replay`, or `restart_between_rounds`.
+        TypeError: This is no `Server`.
+
+    Spec: Base Protocol › Patterns › Multi round-trip requests.
     """
     from ._testing import TestLink
     from .client import Client
@@ -60,17 +71,21 @@ def connect(server, /, *, era=ERAS[-1], answers=None, replay=False, faults=None,
     return TestLink(server, era, answers, replay, faults, recorder).connecting(Client)
 
 
-def connect_sync(server, /, *, era=ERAS[-1], answers=None, replay=False, faults=None, recorder=None):
+def connect_sync(server, /, *, era=None, answers=None, replay=False, faults=None, recorder=None):
     """A `SyncClient` of this server, in memory; parameters and errors are those of `connect`.
 
-    >>> from gudgeon import Server
-    >>> app = Server("calculator")
+    >>> from gudgeon import Server, SyncContext
+    >>> app = Server("shelf")
+    >>> runs = []
     >>> @app.tool
-    ... def add(a: int, b: int) -> int:
-    ...     return a + b
-    >>> for era in ERAS:
-    ...     with connect_sync(app, era=era) as client:
-    ...         assert client.call_tool("add", {"a": 1, "b": 2}, returns=int).data == 3
+    ... def remove(path: str, ctx: SyncContext) -> str:
+    ...     runs.append(path)
+    ...     return "gone" if ctx.elicit(f"Delete {path}?", bool) else "kept"
+    >>> with connect_sync(app, answers={"Delete a?": False}, replay=True) as client:
+    ...     client.call_tool("remove", {"path": "a"}).text
+    'kept'
+    >>> runs
+    ['a', 'a']
     """
     from ._testing import TestLink
     from .client import SyncClient

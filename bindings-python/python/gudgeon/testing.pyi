@@ -10,7 +10,7 @@ from . import Client, Server, SyncClient
 ERAS: tuple[str, ...]  # every revision
 
 class Faults:
-    """Makes the wire bad, the same way each time: messages of the server's, but the first, get lost or come twice."""
+    """Makes the wire bad, the same way each time: messages in either direction get lost or come twice."""
 
     seed: int
     drop: float

@@ -1,0 +1,226 @@
+"""How a client answers: the same callbacks in every era."""
+
+import asyncio
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
+from gudgeon.errors import Declined, McpError, NotSupported, ProtocolError
+from gudgeon.types import ElicitRequest, SampleRequest, SampleResult, Tool, ToolUse
+
+ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
+WITH_TOOLS = ("2025-11-25", "2026-07-28")
+
+app = Server("asks")
+
+
+@app.tool
+async def greet(ctx: Context) -> str:
+    name = await ctx.elicit("Name?", str)
+    said = await ctx.sample(f"Greet {name}.", max_tokens=7, system="Be nice.")
+    roots = await ctx.roots()
+    return f"{said.text} {roots[0].uri}"
+
+
+@app.tool
+def two_at_once(ctx: SyncContext) -> str:
+    one, other = ctx.ask(ask.elicit("One?", str), ask.elicit("Other?", str))
+    return f"{one} {other}"
+
+
+@app.tool
+async def pick(ctx: Context) -> str:
+    tool = Tool(name="look", description="Looks.", input_schema={"type": "object"})
+    said = await ctx.sample("Look!", tools=[tool], tool_choice="required")
+    used = said.content[0]
+    return f"{used.name} {used.input}" if isinstance(used, ToolUse) else said.text
+
+
+@app.tool
+async def sign_in(ctx: Context) -> str:
+    return await ctx.elicit_url("Sign in", "https://example.org/in")
+
+
+@app.tool
+async def for_ever(ctx: Context) -> str:
+    count = 0
+    while True:
+        count += 1
+        await ctx.elicit(f"Round {count}?", bool)
+
+
+@app.tool
+def roots_of_client(ctx: SyncContext) -> list[str]:
+    return [root.uri for root in ctx.roots()] if "roots" in ctx.client.capabilities else ["none"]
+
+
+@pytest.mark.parametrize("era", ASKING)
+def test_one_callback_answers_requests_and_rounds(era: str) -> None:
+    seen: list[object] = []
+
+    def on_elicit(request: ElicitRequest) -> str:
+        seen.append((request.mode, request.message, list(request.schema["properties"])))
+        return "Eve"
+
+    def on_sample(request: SampleRequest) -> SampleResult:
+        seen.append((request.messages[-1].text, request.max_tokens, request.system))
+        return SampleResult("Hello, Eve!", model="m")
+
+    expected = [("form", "Name?", ["value"]), ("Greet Eve.", 7, "Be nice.")]
+    with SyncClient(app, revision=era, on_elicit=on_elicit, on_sample=on_sample, roots=["file:///a"]) as client:
+        assert client.call_tool("greet").text == "Hello, Eve! file:///a"
+    assert seen == expected
+    seen.clear()
+
+    async def main() -> None:
+        async def later(request: ElicitRequest) -> str:
+            await asyncio.sleep(0)
+            return on_elicit(request)
+
+        async with Client(
+            app, revision=era, on_elicit=later, on_sample=on_sample, roots=lambda: ["file:///a"]
+        ) as client:
+            assert (await client.call_tool("greet")).text == "Hello, Eve! file:///a"
+
+    asyncio.run(main())
+    assert seen == expected
+
+
+@pytest.mark.parametrize("era", ASKING)
+async def test_questions_of_one_round_are_answered_at_once(era: str) -> None:
+    both, waiting = asyncio.Event(), 0
+
+    async def on_elicit(request: ElicitRequest) -> str:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 2:
+            both.set()
+        await both.wait()
+        return request.message.rstrip("?")
+
+    async with Client(app, revision=era, on_elicit=on_elicit, timeout=10) as client:
+        assert (await client.call_tool("two_at_once")).text == "One Other"
+
+
+@pytest.mark.parametrize("era", WITH_TOOLS)
+def test_tools_reach_the_models_callback(era: str) -> None:
+    def on_sample(request: SampleRequest) -> SampleResult:
+        assert request.tool_choice == "required"
+        (tool,) = request.tools
+        assert (tool.name, tool.description, tool.input_schema) == ("look", "Looks.", {"type": "object"})
+        return SampleResult(ToolUse("1", tool.name, {"at": "sky"}), model="m", stop_reason="toolUse")
+
+    with SyncClient(app, revision=era, on_sample=on_sample) as client:
+        assert client.call_tool("pick").text == "look {'at': 'sky'}"
+
+
+def test_a_page_that_is_done_is_told() -> None:
+    done: list[str] = []
+    told = threading.Event()
+
+    async def main() -> None:
+        heard = asyncio.Event()
+
+        def on_url_done(elicitation: str) -> None:
+            done.append(elicitation)
+            heard.set()
+
+        visited: list[str | None] = []
+
+        def on_elicit(request: ElicitRequest) -> bool:
+            visited.append(request.url)
+            return True
+
+        async with Client(app, revision="2025-11-25", on_elicit=on_elicit, on_url_done=on_url_done) as client:
+            page = (await client.call_tool("sign_in")).text
+            assert visited == ["https://example.org/in"]
+            app.notify_url_done("another")
+            app.notify_url_done(page)
+            await asyncio.wait_for(heard.wait(), 10)
+            assert done == [page]
+
+    asyncio.run(main())
+    done.clear()
+
+    def on_url_done(elicitation: str) -> None:
+        done.append(elicitation)
+        told.set()
+
+    with SyncClient(app, revision="2025-11-25", on_elicit=lambda _: True, on_url_done=on_url_done) as client:
+        page = client.call_tool("sign_in").text
+        app.notify_url_done(page)
+        while not told.is_set():
+            client.ping()
+    assert done == [page]
+
+
+def test_max_rounds_arrives() -> None:
+    asked: list[str] = []
+
+    def on_elicit(request: ElicitRequest) -> bool:
+        asked.append(request.message)
+        return True
+
+    with (
+        SyncClient(app, revision="2026-07-28", on_elicit=on_elicit, max_rounds=3) as client,
+        pytest.raises(ProtocolError, match="after 3 rounds") as caught,
+    ):
+        client.call_tool("for_ever")
+    assert asked == ["Round 1?", "Round 2?", "Round 3?"]
+    assert caught.value.hint is not None and "max_rounds" in caught.value.hint
+    for wrong in (0, -1, 1.5, "3"):
+        with pytest.raises(ValueError, match="max_rounds= is a whole number above 0"):
+            SyncClient(app, max_rounds=wrong)  # type: ignore[arg-type]
+
+
+def test_roots_that_come_later_are_declared_in_the_modern_era() -> None:
+    with SyncClient(app, revision="2026-07-28") as client:
+        assert client.call_tool("roots_of_client", returns=list[str]).data == ["none"]
+        client.set_roots(["file:///a"])
+        assert client.call_tool("roots_of_client", returns=list[str]).data == ["file:///a"]
+        client.set_roots([])
+        assert client.call_tool("roots_of_client", returns=list[str]).data == []
+
+
+def test_roots_that_come_later_are_refused_in_the_legacy_era() -> None:
+    with SyncClient(app, revision="2025-11-25") as client:
+        with pytest.raises(NotSupported, match="2025-11-25") as caught:
+            client.set_roots(["file:///a"])
+        assert caught.value.hint is not None and "empty list" in caught.value.hint
+        assert client.call_tool("roots_of_client", returns=list[str]).data == ["none"]
+    with SyncClient(app, revision="2025-11-25", roots=[]) as client:
+        client.set_roots(["file:///a"])
+        assert client.call_tool("roots_of_client", returns=list[str]).data == ["file:///a"]
+
+
+async def test_what_was_left_open_has_its_default() -> None:
+    # A server that fills in nothing itself.
+    form = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "default": "Eve"}, "sure": {"type": "boolean", "default": True}},
+        "required": ["name"],
+    }
+    fake = Command(sys.executable, str(Path(__file__).with_name("fake_server.py")), "legacy")
+    async with Client(fake, on_elicit=lambda _: {}) as client:
+        params = {"message": "Who?", "requestedSchema": form}
+        answer = await client.call_tool("ask", {"method": "elicitation/create", "params": params}, returns=dict)
+        assert answer.data == {"action": "accept", "content": {"name": "Eve", "sure": True}}
+
+
+def test_an_answer_that_does_not_fit_is_told_to_the_caller() -> None:
+    for era, error in (("2025-11-25", McpError), ("2026-07-28", ProtocolError)):
+        with SyncClient(app, revision=era, on_elicit=lambda _: 3) as client:
+            with pytest.raises(error, match="does not fit"):
+                client.call_tool("greet")
+
+
+def test_a_model_that_declines_fails_the_call() -> None:
+    def on_sample(request: SampleRequest) -> SampleResult:
+        raise Declined("not today")
+
+    for era in WITH_TOOLS:
+        with SyncClient(app, revision=era, on_sample=on_sample) as client, pytest.raises(McpError, match="not today"):
+            client.call_tool("pick")
