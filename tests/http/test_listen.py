@@ -119,3 +119,26 @@ def test_streams_that_are_left_are_let_go(server):
     assert eventually(lambda: server.sockets() <= before + 2)
     time.sleep(0.1)
     assert call_modern(server, "test_trigger_tool_change", {}).status == 200
+
+
+def test_who_does_not_read_is_told_that_its_subscription_ended(server):
+    # Cancellation: "A server MUST send notifications/cancelled referencing a subscriptions/listen request ID when it
+    # tears down that subscription stream". Long URIs, so that what sockets hold is soon full.
+    uris = [f"test://{number}/{'x' * 60_000}" for number in range(50)]
+    with server.connect(receive_buffer=4096) as slow:
+        listen(server, {"resourceSubscriptions": uris}, id="slow", connection=slow)
+        acknowledged(slow, "slow")
+        with server.connect() as brisk:
+            for _ in range(8):
+                for uri in uris:
+                    # Whoever tells of changes never waits for those who listen.
+                    text = call_modern(server, "test_touch_resource", {"uri": uri}, connection=brisk).json()
+                    assert "error" not in text, text
+        told = list(slow.messages())
+    assert len(told) < 8 * len(uris), "not all of it was kept"
+    last = told.pop()
+    assert last["method"] == "notifications/cancelled", last["method"]
+    assert last["params"]["requestId"] == "slow"
+    assert last["params"]["_meta"][PREFIX + "subscriptionId"] == "slow"
+    assert "unread" in last["params"]["reason"]
+    assert {it["method"] for it in told} == {"notifications/resources/updated"}
