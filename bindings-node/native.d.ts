@@ -22,8 +22,8 @@ export declare class NativeClient {
   notify(method: string, params: string): void
   /** The answer to a question: its result as JSON, or else what went wrong. */
   answer(number: number, result: string | undefined | null, failure: string | undefined | null, declined: boolean): void
-  /** A JSON array. */
-  setRoots(roots: string): void
+  /** A JSON array; why they can't be set, as JSON. */
+  setRoots(roots: string): string | null
   /** Ends the connection; the reply to this number says when it has ended. */
   close(number: number): void
   /** The process need not live on for this client. */
@@ -90,8 +90,13 @@ export declare class NativeServer {
   resolveResource(uri: string): string | null
   /** Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take. */
   serveStdio(wake: () => void): NativeShell
-  /** Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives. */
-  serveMemory(wake: () => void): NativeShell
+  /**
+   * Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives.
+   *
+   * For a test: 32 bytes that seal states where the server has no keys, and whether handlers are run from their top
+   * when answers come.
+   */
+  serveMemory(wake: () => void, stateKey?: Uint8Array, replays?: boolean): NativeShell
   /** An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take. */
   serveMounted(options: string, wake: () => void): NativeMounted
   /** An endpoint that listens at a URL of its own, once it is started. */

@@ -7,8 +7,10 @@ use gudgeon::{
     error::Error,
     protocol::{Inputs, Request, json},
     router::{self, Changes, Dispatch, Finish, Offers},
+    service::Rehearsal,
     transport::stdio,
 };
+use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 
 use crate::{
@@ -151,9 +153,25 @@ impl NativeServer {
     }
 
     /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives.
-    #[napi(catch_unwind, ts_args_type = "wake: () => void")]
-    pub fn serve_memory(&self, wake: Wake) -> napi::Result<NativeShell> {
-        stream::open_memory(&self.offered, self.max_message, wake)
+    ///
+    /// For a test: 32 bytes that seal states where the server has no keys, and whether handlers are run from their top
+    /// when answers come.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "wake: () => void, stateKey?: Uint8Array, replays?: boolean"
+    )]
+    pub fn serve_memory(
+        &self,
+        wake: Wake,
+        state_key: Option<Uint8Array>,
+        replays: Option<bool>,
+    ) -> napi::Result<NativeShell> {
+        let rehearsal = state_key.map(|key| {
+            let state_key = <[u8; 32]>::try_from(&*key)
+                .map_err(|_| misuse(Error::misuse("a state key of a test has 32 bytes")))?;
+            Ok::<_, napi::Error>(Rehearsal { replays: replays.unwrap_or(false), state_key })
+        });
+        stream::open_memory(&self.offered, self.max_message, wake, rehearsal.transpose()?)
     }
 
     /// An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take.

@@ -13,7 +13,10 @@ use std::{
     time::Instant,
 };
 
-use gudgeon::driver::{Backend, StreamServer, Work};
+use gudgeon::{
+    driver::{Backend, StreamServer, Work},
+    service::Rehearsal,
+};
 
 use crate::{
     error::io,
@@ -41,7 +44,7 @@ pub(crate) fn open(
     max_message: usize,
     wake: Wake,
 ) -> napi::Result<NativeShell> {
-    Ok(NativeShell::new(served(offered, input, output, max_message, wake)?, None))
+    Ok(NativeShell::new(served(offered, (input, output), max_message, wake, None)?, None))
 }
 
 /// Serves a new in-memory stream, whose other end the shell holds.
@@ -49,12 +52,14 @@ pub(crate) fn open_memory(
     offered: &Offered,
     max_message: usize,
     wake: Wake,
+    rehearsal: Option<Rehearsal>,
 ) -> napi::Result<NativeShell> {
     let failed = |it| io("no socket pair could be made", it);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let input = File::from(OwnedFd::from(ours.try_clone().map_err(failed)?));
     let output = File::from(OwnedFd::from(ours));
-    Ok(NativeShell::new(served(offered, input, output, max_message, wake)?, Some(theirs)))
+    let served = served(offered, (input, output), max_message, wake, rehearsal)?;
+    Ok(NativeShell::new(served, Some(theirs)))
 }
 
 impl Stream {
@@ -112,14 +117,17 @@ impl Mover for Stream {
 
 fn served(
     offered: &Offered,
-    input: File,
-    output: File,
+    (input, output): (File, File),
     max_message: usize,
     wake: Wake,
+    rehearsal: Option<Rehearsal>,
 ) -> napi::Result<Arc<Shared>> {
     let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
     let (shared, stream) = offered.open(|offers| {
-        let server = StreamServer::new(offers, output);
+        let server = match rehearsal {
+            None => StreamServer::new(offers, output),
+            Some(rehearsal) => StreamServer::rehearsal(offers, output, rehearsal),
+        };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server, kick, paused, stopped });
         (Arc::new(Shared::new(Arc::clone(&stream) as Arc<dyn Mover>, wake)), stream)

@@ -5,35 +5,53 @@ import { Cancelled, Declined } from "./errors.js";
 import { toJson } from "./json.js";
 import { cancelled, declined } from "./questions.js";
 import { sampleRequestFromWire, sampleResultToWire } from "./sampling.js";
-import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root } from "./types.js";
+import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root, SampleRequest } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
 /** What the native half asks for. */
 export type Asked = "elicit" | "sample" | "roots";
 
+/** What a callback is given, and the question's key where the server says it. */
+type KeyedAnswer = (key: string | undefined, request?: ElicitRequest | SampleRequest) => unknown;
+
+const keyed = new WeakMap<(...given: never[]) => unknown, KeyedAnswer>();
+
+/** A callback that is told the question's key too. */
+export function keyedCallback(answer: KeyedAnswer): (request?: ElicitRequest | SampleRequest) => never {
+  const callback = (request?: ElicitRequest | SampleRequest) => answer(undefined, request) as never;
+  keyed.set(callback, answer);
+  return callback;
+}
+
+function call<R extends ElicitRequest | SampleRequest, T>(callback: ((request: R) => T) | undefined, key: string | undefined, request: R): T | undefined {
+  const answer = callback && keyed.get(callback);
+  return answer ? (answer(key, request) as T) : callback?.(request);
+}
+
 /** The JSON of what the user's callback gives; throws what it throws. */
-export async function answer(options: ClientOptions, what: Asked, params: Wire): Promise<string> {
+export async function answer(options: ClientOptions, what: Asked, params: Wire, key?: string): Promise<string> {
   switch (what) {
     case "elicit": {
       const request = elicitRequestFromWire(params);
-      return toJson(elicitResult(request, await elicited(options, request)), "what onElicit gave");
+      return toJson(elicitResult(request, await elicited(options, request, key)), "what onElicit gave");
     }
     case "sample": {
-      const result = await options.onSample?.(sampleRequestFromWire(params));
+      const result = await call(options.onSample, key, sampleRequestFromWire(params));
       if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must give a text or a SampleResult");
       return toJson(sampleResultToWire(result), "what onSample gave");
     }
     case "roots": {
       const { roots } = options;
-      return toJson({ roots: rootsToWire(typeof roots === "function" ? await roots() : (roots ?? [])) }, "the roots");
+      const answer = typeof roots === "function" ? (keyed.get(roots)?.bind(undefined, key) ?? roots) : () => roots ?? [];
+      return toJson({ roots: rootsToWire((await answer()) as readonly (string | Root)[]) }, "the roots");
     }
   }
 }
 
-async function elicited(options: ClientOptions, request: ElicitRequest): Promise<unknown> {
+async function elicited(options: ClientOptions, request: ElicitRequest, key: string | undefined): Promise<unknown> {
   try {
-    return await options.onElicit?.(request);
+    return await call(options.onElicit, key, request);
   } catch (error) {
     if (error instanceof Declined) return declined;
     if (error instanceof Cancelled) return cancelled;

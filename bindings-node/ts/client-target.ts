@@ -1,7 +1,7 @@
 import { isObject } from "./content.js";
 import { coreOf } from "./core.js";
 import { checked, native, type NativeClient } from "./native.js";
-import { pump, serveMemory } from "./serving.js";
+import { pump, type Rehearsal, serveMemory } from "./serving.js";
 import type { Command, Target, Transport } from "./types.js";
 
 const SCHEMES = ["http:", "https:", "ws:", "wss:", "tcp:", "unix:"];
@@ -22,6 +22,14 @@ export interface Reached {
   readonly served?: Promise<void>;
 }
 
+/** A server of this process, served for a test. */
+export class Rehearsed {
+  constructor(
+    readonly server: object,
+    readonly rehearsal: Rehearsal,
+  ) {}
+}
+
 /** Does no input or output yet, but for a server in this process, which begins to serve. */
 export function reach(target: Target, place: string, headers: Headers = {}): Reached {
   if (typeof target === "string" || target instanceof URL) return url(String(target), headers, place);
@@ -34,6 +42,7 @@ export function reach(target: Target, place: string, headers: Headers = {}): Rea
     return url(String(target.url), { ...headersOf(target.headers, place), ...headers }, place);
   }
   if (Object.keys(headers).length > 0) throw new TypeError(`${place}, headers: only http, https, ws and wss URLs take them`);
+  if (target instanceof Rehearsed) return server(target.server, place, target.rehearsal);
   if (isTransport(target)) return transport(target, place);
   if ("command" in target) return command(target as unknown as Command, place);
   if ("mcpServers" in target) throw new TypeError(`${place}: this is a whole configuration: ClientGroup.connect() takes it`);
@@ -81,10 +90,10 @@ function command(given: Command, place: string): Reached {
   };
 }
 
-function server(target: object, place: string): Reached {
+function server(target: object, place: string, rehearsal?: Rehearsal): Reached {
   const core = coreOf(target, place);
   const name = `the server ${JSON.stringify(core.server.name)} in memory`;
-  const { shell, entered, closed } = serveMemory(core);
+  const { shell, entered, closed } = serveMemory(core, rehearsal);
   return {
     name,
     open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(shell, name, settings, wake)),

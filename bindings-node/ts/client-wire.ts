@@ -20,8 +20,9 @@ type Unasked =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["updated", uri: string]
+  | readonly ["urlDone", elicitation: string]
   | readonly ["notified", method: string, params: Wire]
-  | readonly ["ask", number: number, what: Asked, params: Wire]
+  | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
   | readonly ["askCancelled", number: number]
   | readonly ["closed", reason: string];
 
@@ -115,7 +116,8 @@ export class ClientWire {
 
   setRoots(json: string): void {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
-    checked("setRoots()", () => this.#native.setRoots(json));
+    const refused = checked("setRoots()", () => this.#native.setRoots(json));
+    if (refused != null) throw errorOf(JSON.parse(refused) as Told);
   }
 
   /** Resolves when the server's process has ended too. */
@@ -204,13 +206,12 @@ export class ClientWire {
       case "updated":
         for (const one of this.subscriptions) one.hear({ kind: "updated", uri: entry[1] });
         return;
+      case "urlDone":
+        return tell("onUrlDone", this.#options.onUrlDone, entry[1]);
       case "notified":
-        if (entry[1] === "notifications/elicitation/complete") {
-          tell("onUrlDone", this.#options.onUrlDone, String(entry[2]["elicitationId"] ?? ""));
-        }
         return;
       case "ask":
-        return void this.#answer(entry[1], entry[2], entry[3]);
+        return void this.#answer(entry[1], entry[2], entry[3], entry[4]);
       case "closed":
         this.#reason ??= entry[1];
         return;
@@ -219,9 +220,9 @@ export class ClientWire {
     }
   }
 
-  async #answer(number: number, what: Asked, params: Wire): Promise<void> {
+  async #answer(number: number, what: Asked, params: Wire, key: string | undefined): Promise<void> {
     try {
-      this.#native.answer(number, await answer(this.#options, what, params), null, false);
+      this.#native.answer(number, await answer(this.#options, what, params, key), null, false);
     } catch (error) {
       const isNo = error instanceof Declined || error instanceof Cancelled;
       const message = error instanceof Error ? error.message : String(error);

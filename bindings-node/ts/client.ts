@@ -225,7 +225,12 @@ export class Client implements AsyncDisposable {
     };
   }
 
-  /** Tells the server that they changed, where the revision has a word for it. */
+  /**
+   * Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
+   *
+   * @throws NotSupported where a legacy server was told at the start that this client has none: there `roots` comes
+   *   first, if only as an empty list. Spec: Client Features › Roots.
+   */
   setRoots(roots: readonly (string | Root)[]): void {
     this.#wire.setRoots(toJson(rootsToWire(roots), "the roots"));
   }
@@ -303,8 +308,8 @@ function settingsOf(options: ClientOptions, place: string): string {
     timeoutMs: milliseconds("timeoutMs", timeoutMs),
     maxTimeoutMs: milliseconds("maxTimeoutMs", maxTimeoutMs),
     clientInfo,
-    maxMessage,
-    maxRounds,
+    maxMessage: count("maxMessage", maxMessage),
+    maxRounds: count("maxRounds", maxRounds),
     validate,
     logs: options.onLog !== undefined,
     elicits: options.onElicit !== undefined,
@@ -313,6 +318,11 @@ function settingsOf(options: ClientOptions, place: string): string {
     roots: roots === undefined || typeof roots === "function" ? undefined : rootsToWire(roots),
   };
   return toJson(settings, `${place}, the options`);
+}
+
+function count(name: string, given: number | undefined): number | undefined {
+  if (given === undefined || (Number.isSafeInteger(given) && given > 0)) return given;
+  throw new TypeError(`${name} must be a whole number above 0, not ${String(given)}`);
 }
 
 function argumentsOf(name: string): string {

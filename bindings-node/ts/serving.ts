@@ -6,6 +6,14 @@ import type { NativeShell } from "./native.js";
 import { endProcess, Signals } from "./signals.js";
 import type { Transport } from "./types.js";
 
+/** How a server is served in a test. */
+export interface Rehearsal {
+  /** Of 32 bytes: states are sealed with it where the server has no keys. */
+  readonly stateKey: Uint8Array;
+  /** Handlers that wait are thrown away at every question. */
+  readonly replays: boolean;
+}
+
 /** How long calls in flight have to finish when the server stops. */
 const GRACE_MS = 3_000;
 
@@ -21,8 +29,8 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
 }
 
 /** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
-export function serveMemory(core: ServerCore): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
-  const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
+export function serveMemory(core: ServerCore, rehearsal?: Rehearsal): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
+  const connection = new Connection(core, inMemory(core, rehearsal));
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
   const closed = serve(core, connection, NEVER, 0, enter);
@@ -30,8 +38,8 @@ export function serveMemory(core: ServerCore): { shell: NativeShell; entered: Pr
 }
 
 /** Serves one peer over a wire of the user's own. */
-export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS): Promise<void> {
-  const connection = new Connection(core, (wake) => core.native.serveMemory(wake));
+export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, rehearsal?: Rehearsal): Promise<void> {
+  const connection = new Connection(core, inMemory(core, rehearsal));
   const served = serve(core, connection, NEVER, graceMs);
   // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
   served.catch(() => {});
@@ -69,6 +77,10 @@ async function serve(core: ServerCore, connection: Connection, stop: Promise<voi
     await connection.stop(hasEntered ? graceMs : 0);
     if (hasEntered) await core.leave();
   }
+}
+
+function inMemory(core: ServerCore, rehearsal?: Rehearsal): (wake: () => void) => NativeShell {
+  return (wake) => core.native.serveMemory(wake, rehearsal?.stateKey, rehearsal?.replays);
 }
 
 const NEVER = new Promise<void>(() => {});

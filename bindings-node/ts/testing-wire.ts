@@ -1,13 +1,26 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 
+import { isObject } from "./content.js";
+import type { ServerCore } from "./core.js";
+import { type Rehearsal, serveTransport } from "./serving.js";
 import type { Transport } from "./types.js";
 
-/** What goes wrong on the wire, once the client is connected. Each is a share of the messages, from 0 to 1. */
+/**
+ * What goes wrong on the wire, the same way each time; the handshake is spared. A request comes the second time when it
+ * is answered: then its handler runs once more.
+ */
 export interface Faults {
   /** The same seed makes the same faults. Default: 0. */
   seed?: number | undefined;
+  /** The share of messages that get lost, from 0 (default) to 1. */
   drop?: number | undefined;
+  /** The share of messages that come twice, from 0 (default) to 1. */
   duplicate?: number | undefined;
+  /**
+   * Whether the server is served anew for every round of answers, as by another process that shares its
+   * `requestStateKeys`: its lifespan is left and entered again, and handlers that waited are replayed. Only 2026-07-28 has
+   * rounds. Default: false.
+   */
   restartBetweenRounds?: boolean | undefined;
 }
 
@@ -30,30 +43,123 @@ export class Recorder {
   }
 }
 
-/** The two ends of a wire that is listened to, and that loses and repeats messages. */
-export function tapped(faults: Faults = {}, recorder?: Recorder): [client: Transport, server: Transport] {
-  const lane = (mark: ">" | "<", handshake: number): Lane => {
+const HANDSHAKE: readonly unknown[] = ["initialize", "notifications/initialized", "server/discover"];
+/** How long calls in flight have when the server is restarted. */
+const GRACE_MS = 3_000;
+
+/** A client's end of a wire that is listened to, that loses and repeats messages, and whose server restarts. */
+export function tapped(core: ServerCore, rehearsal: Rehearsal, faults: Faults = {}, recorder?: Recorder): Transport {
+  for (const name of ["drop", "duplicate"] as const) {
+    const share = faults[name] ?? 0;
+    if (!(share >= 0 && share <= 1)) throw new TypeError(`connect(), faults.${name}: a share from 0 to 1, not ${String(share)}`);
+  }
+  return new Tap(core, rehearsal, faults, recorder);
+}
+
+class Tap implements Transport {
+  readonly #inbox = new Lane();
+  readonly #toServer: () => number;
+  readonly #toClient: () => number;
+  /** Ids of requests that belong to the handshake. */
+  readonly #opening = new Set<unknown>();
+  /** Copies of requests that are under way: one would be refused until its request is answered. */
+  readonly #late = new Map<unknown, string>();
+  #serving: Promise<Serving> | undefined;
+
+  constructor(
+    private readonly core: ServerCore,
+    private readonly rehearsal: Rehearsal,
+    private readonly faults: Faults,
+    private readonly recorder: Recorder | undefined,
+  ) {
     // In each direction by itself: how the two interleave is up to chance.
-    const random = randomOf((faults.seed ?? 0) * 2 + (mark === ">" ? 0 : 1));
-    let seen = 0;
-    const copies = (): number => {
-      if (++seen <= handshake) return 1;
-      if (random() < (faults.drop ?? 0)) return 0;
-      return random() < (faults.duplicate ?? 0) ? 2 : 1;
+    const seed = (faults.seed ?? 0) * 2;
+    [this.#toServer, this.#toClient] = [copiesOf(faults, seed), copiesOf(faults, seed + 1)];
+  }
+
+  async send(message: string): Promise<void> {
+    const said = parse(message);
+    const isRound = isObject(said["params"]) && "requestState" in said["params"];
+    const serving = await this.#served(isRound && this.faults.restartBetweenRounds === true);
+    this.recorder?.record(">", message);
+    if (HANDSHAKE.includes(said["method"])) {
+      this.#opening.add(said["id"]);
+      return serving.hear(message);
+    }
+    const copies = this.#toServer();
+    const isRequest = "method" in said && "id" in said;
+    if (copies > 0) serving.hear(message);
+    if (copies > 1 && isRequest) this.#late.set(said["id"], message);
+    else if (copies > 1) serving.hear(message);
+  }
+
+  receive(): Promise<string | undefined> {
+    this.#serving ??= this.#start();
+    return this.#inbox.receive();
+  }
+
+  async close(): Promise<void> {
+    this.#inbox.end();
+    (await this.#serving)?.close();
+  }
+
+  async #say(message: string): Promise<void> {
+    const said = parse(message);
+    const id = "method" in said ? undefined : said["id"];
+    const late = this.#late.get(id);
+    if (late !== undefined) {
+      this.#late.delete(id);
+      (await this.#served(false)).hear(late);
+    }
+    this.recorder?.record("<", message);
+    const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient();
+    for (let copy = 0; copy < copies; copy++) this.#inbox.send(message);
+  }
+
+  #served(isRestart: boolean): Promise<Serving> {
+    const before = this.#serving;
+    if (before === undefined) this.#serving = this.#start();
+    else if (isRestart) this.#serving = before.then((serving) => serving.end()).then(() => this.#start());
+    return this.#serving ?? this.#start();
+  }
+
+  async #start(): Promise<Serving> {
+    return new Serving(this.core, this.rehearsal, (message) => this.#say(message), () => this.#inbox.end());
+  }
+}
+
+/** The server, as one process of it would serve. */
+class Serving {
+  readonly #heard = new Lane();
+  readonly #served: Promise<void>;
+  #isEnding = false;
+
+  constructor(core: ServerCore, rehearsal: Rehearsal, say: (message: string) => Promise<void>, lost: () => void) {
+    const wire: Transport = {
+      receive: () => this.#heard.receive(),
+      send: say,
+      close: async () => {
+        if (!this.#isEnding) lost();
+      },
     };
-    return new Lane((message) => recorder?.record(mark, message), copies);
-  };
-  // `initialize` and `notifications/initialized` there, one answer back; a modern handshake is shorter.
-  const toServer = lane(">", 2);
-  const toClient = lane("<", 1);
-  const close = async (): Promise<void> => {
-    toServer.end();
-    toClient.end();
-  };
-  return [
-    { receive: () => toClient.receive(), send: async (message) => toServer.send(message), close },
-    { receive: () => toServer.receive(), send: async (message) => toClient.send(message), close },
-  ];
+    // The client hears that the wire is gone; here the reason is only kept from being nobody's.
+    this.#served = serveTransport(core, wire, GRACE_MS, rehearsal).catch(() => undefined);
+  }
+
+  hear(message: string): void {
+    this.#heard.send(message);
+  }
+
+  /** Lets what is in flight finish; what waits for answers is thrown away. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    this.close();
+    await this.#served;
+  }
+
+  close(): void {
+    this.#heard.end();
+  }
 }
 
 /** Messages in one direction. */
@@ -62,15 +168,9 @@ class Lane {
   #wake: (() => void) | undefined;
   #isEnded = false;
 
-  constructor(
-    private readonly hear: (message: string) => void,
-    private readonly copies: () => number,
-  ) {}
-
   send(message: string): void {
     if (this.#isEnded) return;
-    this.hear(message);
-    for (let copies = this.copies(); copies > 0; copies--) this.#waiting.push(message);
+    this.#waiting.push(message);
     this.#wake?.();
   }
 
@@ -83,6 +183,20 @@ class Lane {
     this.#isEnded = true;
     this.#wake?.();
   }
+}
+
+function parse(message: string): Readonly<Record<string, unknown>> {
+  const said: unknown = JSON.parse(message);
+  return isObject(said) ? said : {};
+}
+
+/** How often each message arrives. */
+function copiesOf(faults: Faults, seed: number): () => number {
+  const random = randomOf(seed);
+  return () => {
+    if (random() < (faults.drop ?? 0)) return 0;
+    return random() < (faults.duplicate ?? 0) ? 2 : 1;
+  };
 }
 
 /** Mulberry32: small, and the same everywhere. */

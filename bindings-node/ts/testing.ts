@@ -1,10 +1,13 @@
 /** Aids for tests: `gudgeon/testing`. */
+import { randomBytes } from "node:crypto";
+
+import { keyedCallback } from "./client-questions.js";
+import { Rehearsed } from "./client-target.js";
 import { Client } from "./client.js";
 import { coreOf } from "./core.js";
-import { NotSupported } from "./errors.js";
-import { serveTransport } from "./serving.js";
+import { ProtocolError } from "./errors.js";
 import { type Faults, Recorder, tapped } from "./testing-wire.js";
-import type { AnyServer, ClientOptions, Revision } from "./types.js";
+import type { AnyServer, ClientOptions, ElicitRequest, Revision, SampleRequest } from "./types.js";
 
 export { type Faults, Recorder };
 
@@ -12,16 +15,29 @@ export { type Faults, Recorder };
 export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /**
- * An in-memory client, pinned to one revision, for tests.
+ * An in-memory client for tests, pinned to one revision.
  *
- * @param options - `era`: the revision (default: the newest); `answers` by what the user or the model is asked;
- *   `faults` and `recorder` of the wire.
- * @throws NotSupported for `replay` and `restartBetweenRounds`: no handler here asks.
+ * @param options - `era`: the revision. Default: the newest that the server speaks.
+ *
+ *   `answers`: what is answered, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order) or
+ *   its message (a model's: any message's text; for roots: `roots`): what `onElicit` may give, a text or SampleResult, a
+ *   list of roots, or a function of the request. With it, even an empty one, the client declares that it answers
+ *   everything. Default: it answers nothing.
+ *
+ *   `replay`: whether handlers that wait are thrown away at every question, so that each runs again from its top with the
+ *   answers so far. Only 2026-07-28 has rounds to replay between; a tool with `replay: "forbid"` can't ask then.
+ *   Default: false.
+ *
+ *   `faults`: how bad the wire is. Default: perfect. `recorder`: writes a transcript.
+ * @throws TypeError where this is no `Server`, or there is no such era.
+ *
+ * Spec: Base Protocol › Patterns › Multi round-trip requests.
  *
  * @example
  * ```ts
  * import { Server } from "gudgeon";
  * import { connect, eras } from "gudgeon/testing";
+ * import * as z from "zod";
  *
  * const app = new Server("shelf");
  * app.tool("count", {}, () => 2);
@@ -30,7 +46,14 @@ export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-1
  *   console.assert((await client.callTool("count")).text === "2");
  *   await client.close();
  * }
- * console.log(eras.length); // 5
+ * let runs = 0;
+ * app.tool("remove", {}, async (_, ctx) => {
+ *   runs += 1;
+ *   return (await ctx.elicit("Delete a?", z.boolean())) ? "gone" : "kept";
+ * });
+ * const client = await connect(app, { answers: { "Delete a?": false }, replay: true });
+ * console.log((await client.callTool("remove")).text, runs); // kept 2
+ * await client.close();
  * ```
  */
 export async function connect(
@@ -43,29 +66,34 @@ export async function connect(
     recorder?: Recorder | undefined;
   } = {},
 ): Promise<Client> {
-  const { era, answers, replay, faults, recorder } = options;
+  const { era, answers, replay = false, faults, recorder } = options;
   const core = coreOf(server, "connect()");
-  if (replay || faults?.restartBetweenRounds) {
-    throw new NotSupported(`connect(): ${replay ? "replay" : "faults.restartBetweenRounds"} needs handlers that ask, and in this version of gudgeon none does`);
+  if (era !== undefined && !eras.includes(era)) {
+    throw new TypeError(`connect(), era: one of ${eras.join(", ")}, not ${JSON.stringify(era)}`);
   }
-  const clientOptions: ClientOptions = { revision: era ?? "auto", ...(answers && answering(answers)) };
-  if (!faults && !recorder) return Client.connect(server, clientOptions);
-  const [ours, theirs] = tapped(faults, recorder);
-  const served = serveTransport(core, theirs, 0);
-  // The client hears that the wire is gone; here the reason is only kept from being nobody's.
-  served.catch(() => undefined);
-  return Client.connect(ours, clientOptions);
+  const rehearsal = { replays: Boolean(replay), stateKey: randomBytes(32) };
+  const target = faults || recorder ? tapped(core, rehearsal, faults, recorder) : new Rehearsed(server, rehearsal);
+  return Client.connect(target as unknown as AnyServer, { revision: era ?? "auto", ...(answers && answering(answers)) });
 }
 
 function answering(answers: Readonly<Record<string, unknown>>): ClientOptions {
-  const find = (...asked: readonly string[]): unknown => {
-    const key = asked.find((one) => Object.hasOwn(answers, one));
-    if (key !== undefined) return answers[key];
+  const answer = keyedCallback((key, request) => {
+    const messages = messagesOf(request);
+    const name = [key, ...messages].find((one) => one !== undefined && Object.hasOwn(answers, one));
+    if (name !== undefined) {
+      const given = answers[name];
+      return typeof given === "function" ? (given as (request: unknown) => unknown)(request) : given;
+    }
+    const asked = JSON.stringify(messages[0] ?? "") + (key === undefined ? "" : ` (key ${JSON.stringify(key)})`);
     const known = Object.keys(answers).map((one) => JSON.stringify(one)).join(", ") || "none";
-    throw new Error(`answers has nothing for ${JSON.stringify(asked[0] ?? "")}: it answers ${known}`);
-  };
-  return {
-    onElicit: ({ message }) => find(message),
-    onSample: ({ messages }) => find(...messages.map((message) => message.text).reverse()) as string,
-  };
+    throw new ProtocolError(-32603, `answers has nothing for ${asked}: it answers ${known}`);
+  });
+  return { onElicit: answer, onSample: answer, roots: answer };
+}
+
+/** What a question may be answered by beside its key. */
+function messagesOf(request: ElicitRequest | SampleRequest | undefined): string[] {
+  if (request === undefined) return ["roots"];
+  if ("message" in request) return [request.message];
+  return request.messages.map((message) => message.text).reverse();
 }

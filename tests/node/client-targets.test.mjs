@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Client, ClientGroup, ConnectFailed, McpError, NotSupported, ResourceNotFound, Server } from "gudgeon";
-import { Recorder, connect, eras } from "gudgeon/testing";
+import { Client, ClientGroup, ConnectFailed, McpError, ResourceNotFound, Server } from "gudgeon";
 
 import { own } from "./fake-server.mjs";
 
@@ -129,57 +128,4 @@ test("a group takes a host's configuration", async () => {
 test("a target that is none fails the whole group, and closes the others", async () => {
   await assert.rejects(ClientGroup.connect({ a: named("a"), b: "npx thing" }), (error) => error instanceof TypeError && /must be a URL/.test(error.message));
   await assert.rejects(ClientGroup.connect({ command: "npx" }), /takes targets by name/);
-});
-
-// ── gudgeon/testing ─────────────────────────────────────────────────────────────────────────────────
-
-test("connect() speaks the era that is asked for, the newest otherwise", async () => {
-  assert.equal(eras.length, 5);
-  for (const era of eras) {
-    const client = await connect(named("t"), { era });
-    assert.equal(client.revision, era);
-    await client.close();
-  }
-  const client = await connect(named("t"));
-  assert.equal(client.revision, eras.at(-1));
-  await client.close();
-  await assert.rejects(connect({}), /no Server of gudgeon's/);
-  await assert.rejects(connect(named("t"), { replay: true }), NotSupported);
-});
-
-test("answers= declares what can be asked", async () => {
-  const app = new Server("t");
-  app.tool("can", {}, (_, ctx) => Object.keys(ctx.client.capabilities).sort());
-  for (const [answers, expected] of [[{ "Sure?": true }, ["elicitation", "sampling"]], [undefined, []]]) {
-    const client = await connect(app, { answers, era: "2025-11-25" });
-    assert.deepEqual(JSON.parse((await client.callTool("can")).text), expected);
-    await client.close();
-  }
-});
-
-test("a recorder writes down what was said", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
-  const path = join(folder, "said.txt");
-  const client = await connect(named("t"), { recorder: new Recorder(path), era: "2025-06-18" });
-  assert.equal((await client.callTool("echo", { text: "hi" })).text, "t: hi");
-  await client.close();
-  const lines = readFileSync(path, "utf8").trimEnd().split("\n").map((line) => [line[0], JSON.parse(line.slice(2))]);
-  assert.deepEqual(lines.map(([mark, { method }]) => [mark, method]), [
-    [">", "initialize"], ["<", undefined], [">", "notifications/initialized"], [">", "tools/call"], ["<", undefined],
-  ]);
-  assert.equal(lines.at(-1)[1].result.content[0].text, "t: hi");
-  rmSync(folder, { recursive: true });
-});
-
-test("faults are the same for the same seed", async () => {
-  const lost = async (seed) => {
-    const client = await connect(named("t"), { faults: { seed, drop: 0.3 }, era: "2025-11-25" });
-    const calls = Array.from({ length: 20 }, () => client.callTool("echo", { text: "" }, { timeoutMs: 2_000 }));
-    const outcomes = await Promise.allSettled(calls);
-    await client.close();
-    return outcomes.map(({ status }) => status);
-  };
-  const [one, same] = await Promise.all([lost(1), lost(1)]);
-  assert.deepEqual(one, same);
-  assert.ok(one.includes("rejected") && one.includes("fulfilled"));
 });

@@ -174,11 +174,11 @@ impl NativeClient {
         Ok(())
     }
 
-    /// A JSON array.
+    /// A JSON array; why they can't be set, as JSON.
     #[napi(catch_unwind)]
-    pub fn set_roots(&self, roots: String) -> napi::Result<()> {
+    pub fn set_roots(&self, roots: String) -> napi::Result<Option<String>> {
         let roots = settings::roots(&roots).map_err(misuse)?;
-        self.client()?.set_roots(roots).map_err(misuse)
+        Ok(self.client()?.set_roots(roots).err().map(|it| queue::describe(&it)))
     }
 
     /// Ends the connection; the reply to this number says when it has ended.

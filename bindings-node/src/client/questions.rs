@@ -6,7 +6,7 @@ use std::{
 };
 
 use gudgeon::{
-    client::Answerer,
+    client::{Answerer, Question},
     error::{Error, ErrorKind},
     protocol::Raw,
 };
@@ -37,9 +37,9 @@ impl Questions {
     /// Asks JavaScript; `what` is the name of its callback.
     pub(super) fn answerer(self: &Arc<Self>, what: &'static str) -> Answerer {
         let questions = Arc::clone(self);
-        Arc::new(move |params| {
+        Arc::new(move |question| {
             let questions = Arc::clone(&questions);
-            Box::pin(async move { questions.ask(what, &params).await })
+            Box::pin(async move { questions.ask(what, &question).await })
         })
     }
 
@@ -50,7 +50,7 @@ impl Questions {
         }
     }
 
-    async fn ask(&self, what: &str, params: &Raw) -> Answer {
+    async fn ask(&self, what: &str, question: &Question) -> Answer {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut waiting = self.lock();
@@ -60,7 +60,7 @@ impl Questions {
             number
         };
         let asked = Asked { questions: self, number };
-        self.queue.ask(number, what, params.get());
+        self.queue.ask(number, what, question);
         let answer = answer.await;
         drop(asked);
         answer.unwrap_or_else(|_| {

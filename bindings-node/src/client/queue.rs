@@ -10,7 +10,7 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Event, ListKind, LogMessage, Progress, Reply, ServerIdentity},
+    client::{Event, ListKind, LogMessage, Progress, Question, Reply, ServerIdentity},
     error::{Error, ErrorKind},
     protocol::json::{self, ObjectWriter},
 };
@@ -137,6 +137,7 @@ impl Queue {
                 self.tell("changed", &[kind]);
             }
             Event::ResourceUpdated(uri) => self.tell("updated", &[uri]),
+            Event::UrlDone(elicitation) => self.tell("urlDone", &[elicitation]),
             Event::Notified { method, params } => self.push_unasked(|entry| {
                 entry.push_str("\"notified\",");
                 json::push_string(entry, method.as_str());
@@ -151,14 +152,18 @@ impl Queue {
     }
 
     /// A question that waits for an answer under this number.
-    pub(super) fn ask(&self, number: u32, what: &str, params: &str) {
+    pub(super) fn ask(&self, number: u32, what: &str, question: &Question) {
         self.push(|entry| {
             entry.push_str("\"ask\",");
             entry.push_str(&number.to_string());
             entry.push(',');
             json::push_string(entry, what);
             entry.push(',');
-            entry.push_str(params);
+            entry.push_str(question.params.get());
+            if let Some(key) = &question.key {
+                entry.push(',');
+                json::push_string(entry, key);
+            }
         });
     }
 
@@ -221,7 +226,7 @@ impl std::fmt::Debug for Queue {
 }
 
 /// An error as JavaScript makes one of its own of it.
-fn describe(error: &Error) -> String {
+pub(super) fn describe(error: &Error) -> String {
     let mut told = ObjectWriter::with_capacity(256);
     told.member("kind", kind(error.kind)).member("message", &error.message);
     for (name, text) in [

@@ -1,0 +1,173 @@
+/** How a client answers: the same callbacks in every era. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ask, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text } from "gudgeon";
+import * as z from "zod";
+
+import { fake } from "./fake-server.mjs";
+
+const asking = ["2025-06-18", "2025-11-25", "2026-07-28"];
+const withTools = asking.slice(1);
+
+const app = new Server("asks");
+app.tool("greet", {}, async (_, ctx) => {
+  const name = await ctx.elicit("Name?", z.string());
+  const said = await ctx.sample(`Greet ${name}.`, { maxTokens: 7, system: "Be nice." });
+  const [root] = await ctx.roots();
+  return `${said.text} ${root.uri}`;
+});
+app.tool("twoAtOnce", {}, async (_, ctx) => {
+  const [one, other] = await ctx.ask(ask.elicit("One?", z.string()), ask.elicit("Other?", z.string()));
+  return `${one} ${other}`;
+});
+app.tool("pick", {}, async (_, ctx) => {
+  const tool = { name: "look", description: "Looks.", inputSchema: { type: "object" } };
+  const said = await ctx.sample("Look!", { tools: [tool], toolChoice: "required" });
+  return JSON.stringify(said.content[0].input);
+});
+app.tool("signIn", {}, (_, ctx) => ctx.elicitUrl("Sign in", "https://example.org/in"));
+app.tool("forEver", {}, async (_, ctx) => {
+  for (let round = 1; ; round++) await ctx.elicit(`Round ${round}?`, z.boolean());
+});
+app.tool("roots", {}, async (_, ctx) => ("roots" in ctx.client.capabilities ? (await ctx.roots()).map(({ uri }) => uri).join() : "none"));
+
+async function using(options, use) {
+  const client = await Client.connect(app, { timeoutMs: 10_000, ...options });
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+for (const era of asking) {
+  test(`one callback answers requests and rounds, in ${era}`, async () => {
+    const seen = [];
+    const options = {
+      revision: era,
+      onElicit: async ({ mode, message, schema }) => {
+        seen.push([mode, message, Object.keys(schema.properties)]);
+        return "Eve";
+      },
+      onSample: ({ messages, maxTokens, system }) => {
+        seen.push([messages[0].text, maxTokens, system]);
+        return "Hello, Eve!";
+      },
+      roots: () => ["file:///a"],
+    };
+    await using(options, async (client) => assert.equal((await client.callTool("greet")).text, "Hello, Eve! file:///a"));
+    assert.deepEqual(seen, [["form", "Name?", ["value"]], ["Greet Eve.", 7, "Be nice."]]);
+  });
+
+  test(`questions of one round are answered at once, in ${era}`, async () => {
+    let go;
+    const both = new Promise((resolve) => (go = resolve));
+    let waiting = 0;
+    const onElicit = async ({ message }) => {
+      if (++waiting === 2) go();
+      await both;
+      return message.replace("?", "");
+    };
+    await using({ revision: era, onElicit }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "One Other"));
+  });
+
+  test(`no and never mind are answers, in ${era}`, async () => {
+    for (const no of [declined, cancelled]) {
+      await using({ revision: era, onElicit: () => no, onSample: () => "", roots: [] }, async (client) => {
+        assert.match((await client.callTool("greet", {}, { throwOnError: false })).text, /^The user (declined|cancelled): Name\?$/);
+      });
+    }
+  });
+}
+
+for (const era of withTools) {
+  test(`tools reach the model's callback, in ${era}`, async () => {
+    const onSample = ({ tools: [tool, ...others], toolChoice }) => {
+      assert.deepEqual([tool.name, tool.description, tool.inputSchema, others, toolChoice], ["look", "Looks.", { type: "object" }, [], "required"]);
+      const used = { ...text(""), type: "tool_use", id: "1", name: "look", input: { at: "sky" } };
+      return { role: "assistant", content: [used], text: "", model: "m", stopReason: "toolUse" };
+    };
+    await using({ revision: era, onSample }, async (client) => assert.equal((await client.callTool("pick")).text, '{"at":"sky"}'));
+  });
+
+  test(`a model that declines fails the call, in ${era}`, async () => {
+    const onSample = () => {
+      throw new Declined("not today");
+    };
+    await using({ revision: era, onSample }, (client) => assert.rejects(client.callTool("pick"), (error) => error instanceof McpError && /not today/.test(error.message)));
+  });
+}
+
+test("a page that is done is told", async () => {
+  const visited = [];
+  let done;
+  const heard = new Promise((resolve) => (done = resolve));
+  const onElicit = ({ url }) => visited.push(url) > 0;
+  await using({ revision: "2025-11-25", onElicit, onUrlDone: done }, async (client) => {
+    const page = (await client.callTool("signIn")).text;
+    assert.deepEqual(visited, ["https://example.org/in"]);
+    app.notifyUrlDone("another");
+    app.notifyUrlDone(page);
+    assert.equal(await heard, page);
+  });
+});
+
+test("maxRounds arrives, and is checked", async () => {
+  const asked = [];
+  const onElicit = ({ message }) => asked.push(message) > 0;
+  await using({ revision: "2026-07-28", onElicit, maxRounds: 3 }, async (client) => {
+    await assert.rejects(client.callTool("forEver"), (error) => /after 3 rounds/.test(error.message) && /max_rounds/.test(error.hint));
+  });
+  assert.deepEqual(asked, ["Round 1?", "Round 2?", "Round 3?"]);
+  for (const wrong of [0, -1, 1.5, "3", Number.NaN]) {
+    await assert.rejects(Client.connect(app, { maxRounds: wrong }), { name: "TypeError", message: /maxRounds must be a whole number above 0/ });
+    await assert.rejects(Client.connect(app, { maxMessage: wrong }), { name: "TypeError", message: /maxMessage must be a whole number above 0/ });
+  }
+});
+
+test("roots that come later are declared in the modern era", () =>
+  using({ revision: "2026-07-28" }, async (client) => {
+    assert.equal((await client.callTool("roots")).text, "none");
+    client.setRoots(["file:///a", { uri: "file:///b" }]);
+    assert.equal((await client.callTool("roots")).text, "file:///a,file:///b");
+    client.setRoots([]);
+    assert.equal((await client.callTool("roots")).text, "");
+  }));
+
+test("roots that come later are refused in the legacy era, and changed where there were some", async () => {
+  await using({ revision: "2025-11-25" }, async (client) => {
+    assert.throws(() => client.setRoots(["file:///a"]), (error) => error instanceof NotSupported && /2025-11-25/.test(error.message) && /empty list/.test(error.hint));
+    assert.equal((await client.callTool("roots")).text, "none");
+  });
+  let changes = 0;
+  app.onRootsChanged(() => void changes++);
+  await using({ revision: "2025-11-25", roots: [] }, async (client) => {
+    assert.equal((await client.callTool("roots")).text, "");
+    client.setRoots(["file:///a"]);
+    assert.equal((await client.callTool("roots")).text, "file:///a");
+  });
+  assert.equal(changes, 1);
+});
+
+test("what was left open has its default", async () => {
+  // A server that fills in nothing itself.
+  const schema = { type: "object", properties: { name: { type: "string", default: "Eve" }, sure: { type: "boolean", default: true } }, required: ["name"] };
+  const server = fake(`
+    if (modern(message)) return;
+    const given = message.params.inputResponses;
+    if (given) answer(message, text(JSON.stringify(given.q)));
+    else answer(message, { resultType: "input_required", inputRequests: { q: { method: "elicitation/create", params: { message: "Who?", requestedSchema: ${JSON.stringify(schema)} } } } });
+  `);
+  const client = await Client.connect(server, { onElicit: () => ({ sure: false }) });
+  assert.deepEqual(JSON.parse((await client.callTool("t")).text), { action: "accept", content: { sure: false, name: "Eve" } });
+  await client.close();
+});
+
+test("an answer that does not fit is told to the caller", async () => {
+  for (const era of withTools) {
+    await using({ revision: era, onElicit: () => 3 }, (client) => assert.rejects(client.callTool("greet"), /does not fit the form/));
+  }
+  const options = { revision: "2026-07-28", onElicit: () => 3 };
+  await using(options, (client) => assert.rejects(client.callTool("greet"), (error) => error instanceof McpError && !(error instanceof ProtocolError)));
+});
