@@ -1,4 +1,4 @@
-from _typeshed import SupportsGetItem
+from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
 __all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
@@ -17,10 +17,14 @@ class Call:
         """
         The Python server.
         """
-    def ask(self, /, method: str, params: bytes, resolve: Any | None = None) -> Pending | None:
+    def ask(self, /, key: str, method: str, params: bytes, resolve: Any | None = None) -> Pending | None:
         """
         Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
         can be waited for.
+        """
+    def begins_round(self, /) -> bool:
+        """
+        Whether the first question of a round was asked since the last time: who is told so ends it.
         """
     @property
     def cancelled(self, /) -> bool: ...
@@ -37,6 +41,10 @@ class Call:
     def close_stream(self, /, retry: SupportsFloat | SupportsIndex | None = None) -> None:
         """
         Lets the client come back for the answer, after so long (seconds) if given.
+        """
+    def end_round(self, /, blocks: bool) -> None:
+        """
+        All is asked that is to be asked now. `blocks`: a thread waits for the answers.
         """
     @property
     def has_room(self, /) -> bool:
@@ -72,6 +80,11 @@ class Call:
         """
     @property
     def revision(self, /) -> str: ...
+    def run_behind(self, /, registered: Registered, context: Any, raw: bytes, resolve: Any) -> None:
+        """
+        Runs the `def` handler of a registration, which middleware stands in front of, on a thread of the pool, in this
+        `contextvars.Context`; `resolve(reply, error)` is called there.
+        """
     @property
     def session(self, /) -> dict:
         """
@@ -87,6 +100,24 @@ class Call:
         """
         A dictionary that lives as long as this call.
         """
+    def step_before(self, /, key: str) -> bytes | None:
+        """
+        What a step gave in an earlier run, as JSON.
+        """
+    def step_done(self, /, key: str, gave: bytes) -> None:
+        """
+        A step is done and gave this: JSON.
+        """
+    @property
+    def steps(self, /) -> dict:
+        """
+        What the steps of this call came to so far, by their keys.
+        """
+    @property
+    def turn(self, /) -> int:
+        """
+        Counts the requests that this call went on for: what is known of the request is true for one of them.
+        """
 
 @final
 class Client:
@@ -97,6 +128,10 @@ class Client:
     def answer(self, /, number: SupportsIndex, result: bytes) -> None:
         """
         The answer to a question of the server's, as on the wire.
+        """
+    def await_change(self, /, mailbox: Mailbox, subscription: SupportsIndex) -> int:
+        """
+        Waits until there is a change to take, or the end. The ticket.
         """
     def call(self, /, mailbox: Mailbox, order: bytes, how: bytes | None = None, wants_progress: bool = False) -> int:
         """
@@ -132,7 +167,19 @@ class Client:
         """
         The session's id, where there is one: legacy HTTP only.
         """
-    def set_roots(self, /, roots: bytes) -> None: ...
+    def set_roots(self, /, roots: bytes) -> bytes | None:
+        """
+        Why they can't be set, as JSON.
+        """
+    def subscribe(self, /, mailbox: Mailbox, filter: bytes, may_have_missed: bool = False) -> int:
+        """
+        Subscribes to what the filter names, as on the wire. The ticket, which names the subscription from then on.
+        """
+    def take_change(self, /, subscription: SupportsIndex) -> Any | None:
+        """
+        `(kind, uri)`, or `("failed", error)`, or `("end", None)`; None where there is nothing yet.
+        """
+    def unsubscribe(self, /, subscription: SupportsIndex) -> None: ...
 
 @final
 class Connection:
@@ -280,6 +327,11 @@ class Registered:
     """
     The handler of one registration, for who registered it.
     """
+    @property
+    def warnings(self, /) -> list[str]:
+        """
+        What known hosts will not take of it.
+        """
     def wrap(self, /, invoke: Any) -> None:
         """
         From now on this async function runs in the handler's place. The first wrapper stays.
@@ -312,9 +364,19 @@ class Server:
         What clients see of one offer, as JSON; `None` where it is not registered.
         """
     @property
+    def handler_threads(self, /) -> int:
+        """
+        Threads that handlers may hold at once, those that wait for their clients included.
+        """
+    @property
     def has_async(self, /) -> bool:
         """
         Whether a handler needs an event loop.
+        """
+    @property
+    def has_state_keys(self, /) -> bool:
+        """
+        Whether other processes can open what this one seals: it was given keys.
         """
     def keys(self, /, kind: str) -> list[str]: ...
     def listen(self, /, at: str, options: bytes, app: Any, context: Any, *, shares_port: bool = False) -> Serving:
@@ -327,11 +389,22 @@ class Server:
         Tells clients that what this id sent somebody to is finished.
         """
     def remove(self, /, kind: str, key: str) -> None: ...
-    def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any) -> Serving:
+    def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any, rehearsal: tuple[bool, SupportsLenAndGetItem[SupportsIndex]] | None = None) -> Serving:
         """
-        Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
+        Serves one stream of frames. The descriptors are duplicated; the caller keeps its own. `rehearsal`, for a test:
+        whether handlers are replayed between rounds, and what seals states where the server has no keys.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
+    def set_judge(self, /, invoke: Any) -> None:
+        """
+        From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
+        core's doubts ask.
+        """
+    def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
+        """
+        From now on requests with these methods (`*`: all) that no handler answers are given to this async function
+        first: `invoke(raw, call)` → a coroutine of the reply; None leaves the answer as it is.
+        """
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """
         `changes`: new values by their JSON names; null takes a member away.
