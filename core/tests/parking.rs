@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gudgeon::{
     protocol::{Raw, json::to_raw},
-    router::{Reply, RoundLimits},
+    router::{Failure, Reply, RoundLimits},
     service::{Input, Run},
     session::{CallId, server::Progress},
 };
@@ -351,6 +351,20 @@ fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
     let second = state(&mut server, &["later"]);
     server.hear(&retry(7, "tool", &second, &json!({"later": yes()})));
     assert_eq!(server.answered.len(), 2);
+}
+
+#[test]
+fn a_handler_whose_own_side_stopped_it_while_it_waited_runs_again() {
+    let mut server = Server::new();
+    for (id, tool) in [(1, "tool"), (3, "forbids")] {
+        let (run, state) = asked(&mut server, id, tool, &["a"]);
+        server.done(&run, Err(Failure::Cancelled));
+        assert!(server.cancelled.is_empty() && server.sent.is_empty());
+        server.hear(&retry(id + 1, tool, &state, &json!({"a": yes()})));
+        assert!(server.resumed.is_empty());
+    }
+    assert_eq!(server.runs.len(), 1);
+    assert!(refused(&server.said()), "it must not run twice");
 }
 
 #[test]

@@ -162,6 +162,10 @@ impl Calls {
         handler: CallId,
         outcome: Result<Reply, Failure>,
     ) -> (CallId, Finished) {
+        // Its own side stopped it: when the answers come, it is run again.
+        if matches!(outcome, Err(Failure::Cancelled)) && self.parking.abandon(handler) {
+            return (handler, Finished::Forgotten);
+        }
         if let Some(parked) = self.parking.get_mut(handler) {
             parked.outcome = Some(outcome);
             return (handler, Finished::Forgotten);

@@ -193,6 +193,12 @@ impl Parking {
         }
     }
 
+    /// A handler is gone before its answers came. Whether it waited.
+    pub(super) fn abandon(&mut self, handler: CallId) -> bool {
+        let round = self.handlers.get(&handler).copied();
+        round.is_some_and(|it| self.remove(it).is_some())
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         // A round that was claimed keeps its age and is passed over when its time comes.
         self.ages.values().next().and_then(|it| self.rounds.get(it)).map(|it| it.expires)
