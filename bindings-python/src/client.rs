@@ -9,10 +9,11 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Answerer, BoxFuture, CallOptions, Client, Event, Operation, Question},
+    client::{
+        Answerer, BoxFuture, CallOptions, Client, Event, Operation, Question, SubscriptionSettings,
+    },
     error::{Error, ErrorKind},
-    protocol::{Raw, Root, json},
-    session::client::ListKind,
+    protocol::{Raw, Root, SubscriptionFilter, json},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use serde::de::DeserializeOwned;
@@ -23,6 +24,7 @@ use crate::{
     client_mailbox::{Content, Letters, Mailbox},
     client_options::{How, Options, Order, Place, duplicate},
     client_runtime::{remember, runtime},
+    client_subscriptions::{Held, list_name},
     error::raise,
     stream::lock,
 };
@@ -48,6 +50,7 @@ pub(crate) struct Connected {
     home: Mutex<Option<Arc<Letters>>>,
     calls: Mutex<HashMap<u64, AbortHandle>>,
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Error>>>>,
+    subscriptions: Held,
 }
 
 #[pymethods]
@@ -61,6 +64,7 @@ impl NativeClient {
             home: Mutex::default(),
             calls: Mutex::default(),
             questions: Mutex::default(),
+            subscriptions: Held::default(),
         };
         Ok(Self { shared: Arc::new(shared), options, process: std::process::id() })
     }
@@ -130,7 +134,51 @@ impl NativeClient {
         if let Some(call) = calls.remove(&ticket) {
             call.abort();
         }
+        self.shared.subscriptions.leave(ticket);
         mailbox.0.forget(ticket);
+    }
+
+    /// Subscribes to what the filter names, as on the wire. The ticket, which names the subscription from then on.
+    #[pyo3(signature = (mailbox, filter, may_have_missed = false))]
+    fn subscribe(&self, mailbox: &Mailbox, filter: &[u8], may_have_missed: bool) -> PyResult<u64> {
+        let client = self.client()?;
+        let filter: SubscriptionFilter = read(filter)?;
+        let timeout = client.options().timeout;
+        let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
+        let (ticket, shared) = (next(), Arc::clone(&self.shared));
+        self.start_as(ticket, &mailbox.0, async move {
+            let subscription = client.subscribe_with(filter, settings).await?;
+            // Under the lock, so that what was cancelled leaves nothing behind.
+            let calls = lock(&shared.calls);
+            if calls.contains_key(&ticket) {
+                shared.subscriptions.keep(ticket, subscription);
+            }
+            Ok(json::raw("{}".into()).into())
+        })
+    }
+
+    /// Waits until there is a change to take, or the end. The ticket.
+    fn await_change(&self, mailbox: &Mailbox, subscription: u64) -> PyResult<u64> {
+        self.check_process()?;
+        let ready = self.shared.subscriptions.ready(subscription);
+        self.start(&mailbox.0, async move {
+            ready.await;
+            Ok(json::raw("{}".into()).into())
+        })
+    }
+
+    /// `(kind, uri)`, or `("failed", error)`, or `("end", None)`; None where there is nothing yet.
+    fn take_change<'py>(
+        &self,
+        py: Python<'py>,
+        subscription: u64,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let taken = self.shared.subscriptions.take(subscription);
+        taken.map(|it| it.into_tuple(py)).transpose()
+    }
+
+    fn unsubscribe(&self, subscription: u64) {
+        self.shared.subscriptions.leave(subscription);
     }
 
     fn notify(&self, method: &str, params: &[u8]) -> PyResult<()> {
@@ -279,6 +327,14 @@ impl Connected {
                 shared.tell(Content::Log(json::raw(out.finish())));
             });
         }
+        if options.has("changed") {
+            let shared = Arc::downgrade(self);
+            builder = builder.on_list_changed(move |list| {
+                if let Some(shared) = shared.upgrade() {
+                    shared.tell(Content::Changed(list_name(list)));
+                }
+            });
+        }
         let shared = Arc::downgrade(self);
         builder.on_event(move |event| {
             if let (Some(shared), Some(content)) = (shared.upgrade(), told(event)) {
@@ -335,12 +391,6 @@ impl Drop for Asked {
 
 fn told(event: Event) -> Option<Content> {
     match event {
-        Event::ListChanged(list) => Some(Content::Changed(match list {
-            ListKind::Tools => "tools",
-            ListKind::Resources => "resources",
-            ListKind::Prompts => "prompts",
-        })),
-        Event::ResourceUpdated(uri) => Some(Content::Updated(uri)),
         Event::UrlDone(elicitation) => Some(Content::UrlDone(elicitation)),
         Event::Closed(reason) => Some(Content::Lost(reason)),
         _ => None,

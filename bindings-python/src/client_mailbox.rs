@@ -39,8 +39,6 @@ pub(crate) enum Content {
     Log(Raw),
     /// The name of the list.
     Changed(&'static str),
-    /// A resource's URI.
-    Updated(String),
     /// An elicitation's id.
     UrlDone(String),
     /// Why the connection is gone.
@@ -121,6 +119,12 @@ impl Mailbox {
 impl Letters {
     pub(crate) fn push(&self, to: u64, content: Content) {
         let mut queue = self.lock();
+        // A list that changed again before anybody looked has changed.
+        if let Content::Changed(list) = content
+            && queue.letters.iter().any(|it| it.to == to && it.is_change_of(list))
+        {
+            return;
+        }
         let letter = Letter { to, content };
         let weight = letter.weight();
         if weight > 0 && queue.unread + weight > MAX_UNREAD {
@@ -181,13 +185,16 @@ impl Letter {
         matches!(self.content, Content::Done(_) | Content::Failed(_) | Content::Progress(_))
     }
 
+    fn is_change_of(&self, list: &str) -> bool {
+        matches!(self.content, Content::Changed(it) if it == list)
+    }
+
     /// 0 for what must arrive; there is no more of that than was asked for.
     fn weight(&self) -> usize {
         let text = match &self.content {
             Content::Progress(step) => step.message.as_ref().map_or(0, String::len),
             Content::Log(message) => message.get().len(),
-            Content::Changed(_) => 0,
-            Content::Updated(text) | Content::UrlDone(text) => text.len(),
+            Content::UrlDone(text) => text.len(),
             _ => return 0,
         };
         text + ENVELOPE
@@ -208,7 +215,6 @@ impl Letter {
             }
             Content::Log(message) => ("log", to, bytes(&message)).into_pyobject(py),
             Content::Changed(list) => ("changed", to, list).into_pyobject(py),
-            Content::Updated(uri) => ("updated", to, uri).into_pyobject(py),
             Content::UrlDone(id) => ("url_done", to, id).into_pyobject(py),
             Content::Lost(reason) => ("lost", to, reason).into_pyobject(py),
             Content::Question { number, kind, params, key } => {

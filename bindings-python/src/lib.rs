@@ -10,6 +10,7 @@ mod client_error;
 mod client_mailbox;
 mod client_options;
 mod client_runtime;
+mod client_subscriptions;
 mod convert;
 mod endpoint;
 mod error;

@@ -232,7 +232,7 @@ class Server(Generic[_L]):
     prompts: Registry[Prompt]
 
     def notify_updated(self, uri: str, /) -> None:
-        """Tells who subscribed to this resource that it changed. Over stdio nobody can: then it does nothing."""
+        """Tells who subscribed to this resource that it changed. Spec: Server Features › Resources › Subscriptions."""
     def notify_url_done(self, elicitation_id: str, /) -> None:
         """Tells the client that what `elicit_url` sent somebody to is finished."""
     def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Unpack[HttpOptions]) -> None:
@@ -240,15 +240,16 @@ class Server(Generic[_L]):
     async def serve(self, at: str | Transport = "stdio", /, **http: Unpack[HttpOptions]) -> None:
         """`run` inside an event loop that runs already; cancelling it stops the server."""
     def listen(self, at: str, /, **http: Unpack[HttpOptions]) -> AbstractAsyncContextManager[Listening]:
-        """Serves at an address inside an `async with` block. Only stdio is served: it raises NotSupported."""
+        """Serves at an address inside an `async with` block; port 0 chooses a free one, which `Listening.url` names."""
     async def aclose(self) -> None:
         """Leaves the lifespan of a mounted server; twice is fine."""
     def asgi(self, **http: Unpack[HttpOptions]) -> Callable[..., Coroutine[Any, Any, None]]:
-        """This server as an ASGI app. Without HTTP there is none: it raises NotSupported."""
+        """This server as an ASGI app, for any host of such apps."""
 
 class ServerOptions(TypedDict, total=False):
     """Options of `Server`: `page_size` in entries (100), `list_ttl` in seconds, `max_message` in bytes (16 MiB),
-    `debug` (False), `revisions` (all), `schema_profile` ("portable").
+    `debug` (False), `revisions` (all), `schema_profile` ("portable"), `park_limit` in handlers (1,000), `park_threads`
+    (32), `park_ttl` (300) and `state_ttl` (900) in seconds, `max_request_state` in bytes (256 KiB).
     """
 
     version: str

@@ -63,7 +63,6 @@ class Core:
         self.restarts = isinstance(self.place, Command) and self.place.restart
         self._process = os.getpid()
         self.identity: dict[str, Any] | None = None
-        self.subscriptions: list[Any] = []
         self.lost: str | None = None
         self._reconnecting = False
         self._roots: Sequence[Any] | None = None
@@ -92,7 +91,7 @@ class Core:
             said = {"argv": place.argv, "env": place.env, "cwd": place.cwd}
         text = encode(said)
         letter = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
-        self.identity = _decode(letter[2])
+        self.identity = decode(letter[2])
         self.lost = None
 
     def close(self) -> Steps:
@@ -100,8 +99,6 @@ class Core:
             self.identity = None
         elif self.identity is not None:
             self.identity = None
-            for subscription in list(self.subscriptions):
-                subscription._end(None)
             yield Ask(self.native.close)
 
     def is_forked(self) -> bool:
@@ -126,7 +123,7 @@ class Core:
     def list_all(self, kind: str) -> Steps:
         letter = yield from self._do({"list": {"list": kind}}, repeat=True)
         read = reader(kind)
-        items = read_page(self, kind, lambda: [read(item) for item in _decode(letter[2])])
+        items = read_page(self, kind, lambda: [read(item) for item in decode(letter[2])])
         if kind == "tools":
             self._repeatable = frozenset(tool.name for tool in items if _is_repeatable(tool))
         return items
@@ -138,7 +135,7 @@ class Core:
         read = reader(kind)
 
         def page() -> Page[Any]:
-            wire = _decode(letter[2])
+            wire = decode(letter[2])
             return Page([read(item) for item in wire["items"]], next_cursor=wire.get("nextCursor"))
 
         return read_page(self, kind, page)
@@ -170,7 +167,7 @@ class Core:
         letter = yield from self._do({"callToolRound": order}, options)
         if not letter[4]:
             return read_tool(self, name, letter)
-        return read_page(self, "tools", lambda: InputRequired.from_dict(_decode(letter[2])))
+        return read_page(self, "tools", lambda: InputRequired.from_dict(decode(letter[2])))
 
     def read_resource(self, uri: str, variables: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"readResource": {"uri": uri, "variables": _object("variables", variables)}}
@@ -193,7 +190,7 @@ class Core:
             "arguments": _object("arguments", arguments),
         }
         letter = yield from self._do({"complete": order}, repeat=True)
-        return read_page(self, "completion", lambda: Completion.from_dict(_decode(letter[2])["completion"]))
+        return read_page(self, "completion", lambda: Completion.from_dict(decode(letter[2])["completion"]))
 
     def set_log_level(self, level: str) -> Steps:
         self._log_level = level
@@ -206,7 +203,7 @@ class Core:
         self._check_open()
         refused = self.native.set_roots(encode(wire))
         if refused is not None:
-            raise error_of(_decode(refused))
+            raise error_of(decode(refused))
         self._roots = wire
 
     def ping(self) -> Steps:
@@ -217,7 +214,7 @@ class Core:
     def request(self, method: str, params: Mapping[str, Any] | None, timeout: Any) -> Steps:
         order = {"request": {"method": method, "params": _object("params", params)}}
         letter = yield from self._do(order, {"timeout": timeout})
-        return _decode(letter[2])
+        return decode(letter[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         from ._json import encode
@@ -225,16 +222,31 @@ class Core:
         self._check_open()
         self.native.notify(method, encode(_object("params", params) or {}))
 
+    def subscribe(self, filter: bytes, may_have_missed: bool) -> Steps:
+        """The number of the new subscription."""
+        self._check_open()
+        tickets: list[int] = []
+
+        def start(mailbox: Any) -> int:
+            tickets.append(self.native.subscribe(mailbox, filter, may_have_missed))
+            return tickets[-1]
+
+        yield from self._ask(Ask(start), repeat=True)
+        return tickets[-1]
+
     # ── a request, and what is done when the server is lost ─────────────────────────────────────────
 
     def _do(self, order: Any, options: Mapping[str, Any] | None = None, *, repeat: bool = False) -> Steps:
         from ._json import encode
 
         self._check_open()
-        special = how(options) if options else None
+        special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
         text = encode(order)
         ask = Ask(lambda mailbox: self.native.call(mailbox, text, special, on_progress is not None), on_progress)
+        return (yield from self._ask(ask, repeat=repeat))
+
+    def _ask(self, ask: Ask, *, repeat: bool) -> Steps:
         if not self.restarts:
             return (yield ask)
         retry = self.options.retry
@@ -275,37 +287,24 @@ class Core:
 
     def told(self, letter: tuple[Any, ...]) -> Tell | None:
         """Whom to tell what, for a letter that belongs to no request and asks nothing."""
-        from .types import Change, ListChanged, LogMessage
+        from .types import ListChanged, LogMessage
 
         what, callbacks = letter[0], self.options.callbacks
         if what == "lost":
-            self._fail(letter[2])
+            self.lost = letter[2]
         elif what == "changed":
-            self._publish(Change(kind=letter[2]))
-            if "changed" in callbacks:
-                return Tell(callbacks["changed"], ListChanged(kind=letter[2]))
-        elif what == "updated":
-            self._publish(Change(kind="updated", uri=letter[2]))
+            return Tell(callbacks["changed"], ListChanged(kind=letter[2]))
         elif what == "log" and "log" in callbacks:
-            return Tell(callbacks["log"], LogMessage.from_dict(_decode(letter[2])))
+            return Tell(callbacks["log"], LogMessage.from_dict(decode(letter[2])))
         elif what == "url_done" and "url_done" in callbacks:
             return Tell(callbacks["url_done"], letter[2])
         return None
-
-    def _publish(self, change: Any) -> None:
-        for subscription in list(self.subscriptions):
-            subscription._put(change)
-
-    def _fail(self, reason: str) -> None:
-        self.lost = reason
-        for subscription in list(self.subscriptions):
-            subscription._end(ConnectionLost(reason, target=self.target_name(), phase="subscribe"))
 
 
 def answer_of(letter: tuple[Any, ...]) -> tuple[Any, ...]:
     """A letter that ends a request; a failure raises."""
     if letter[0] == "failed":
-        raise error_of(_decode(letter[2]))
+        raise error_of(decode(letter[2]))
     return letter
 
 
@@ -337,7 +336,7 @@ def _is_repeatable(tool: Any) -> bool:
     return notes is not None and bool(notes.read_only or notes.idempotent)
 
 
-def _decode(text: bytes) -> Any:
-    from msgspec.json import decode
+def decode(text: bytes) -> Any:
+    from msgspec.json import decode as read
 
-    return decode(text)
+    return read(text)

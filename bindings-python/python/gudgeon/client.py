@@ -286,11 +286,35 @@ class Client(_Peer):
     def subscribe(self, *uris, tools=False, prompts=False, resources=False):
         """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`.
 
+        A change that comes again before it was taken is one change. A subscription that breaks is taken up again where
+        that can be (2026-07-28; a `Command` with `restart=True`): then everything counts as changed, for it may have
+        been missed. The iteration ends when the server ends the subscription well, or the client is closed.
+
+        Args:
+            uris: The resources to hear of.
+            tools, prompts, resources: Whether to hear of changes of these lists. Default False.
+
         Raises:
             ValueError: Nothing is asked for.
-            NotSupported: On entering: the server does not tell of such changes, or speaks 2026-07-28.
+            NotSupported: On entering: the server does not tell of all these changes.
+            CallTimeout: On entering: the server does not answer within the client's `timeout`.
+            Cancelled: While iterating: the server tore the subscription down; the text says why.
+            ConnectionLost: While iterating: the connection is gone, or was not to be taken up again.
 
-        Spec: Server Features › Resources › Subscriptions.
+        Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions
+        (before).
+
+        >>> import asyncio
+        >>> from gudgeon import Client, Server
+        >>> app = Server("shelf")
+        >>> _ = app.resource("shelf://about", name="about")(lambda: "two books")
+        >>> async def main():
+        ...     async with Client(app) as client, client.subscribe("shelf://about") as changes:
+        ...         app.notify_updated("shelf://about")
+        ...         async for change in changes:
+        ...             return change.kind, change.uri
+        >>> asyncio.run(main())
+        ('updated', 'shelf://about')
         """
         return Subscription(self._core, *self._subscription(uris, tools, prompts, resources))
 
@@ -468,7 +492,7 @@ class SyncClient(_Peer):
         >>> from gudgeon import Server, SyncClient
         >>> app = Server("shelf")
         >>> _ = app.tool(lambda: "ok", name="tidy")
-        >>> with SyncClient(app, revision="2025-11-25") as client, client.subscribe(tools=True) as changes:
+        >>> with SyncClient(app) as client, client.subscribe(tools=True) as changes:
         ...     before = client.list_tools()
         ...     app.tools.disable("tidy")
         ...     next(changes).kind

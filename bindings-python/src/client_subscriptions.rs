@@ -1,0 +1,86 @@
+//! What Python's clients are subscribed to: each by the ticket of its request, its changes taken one by one.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    task::Poll,
+};
+
+use gudgeon::{
+    client::{Change, ListKind, Subscription},
+    error::Error,
+};
+use pyo3::{prelude::*, types::PyBytes};
+
+use crate::{client_error::error_json, stream::lock};
+
+#[derive(Debug, Default)]
+pub(crate) struct Held(Mutex<HashMap<u64, Arc<Subscription>>>);
+
+/// What there is to take.
+pub(crate) enum Taken {
+    Change(Change),
+    /// There will be no more, and why.
+    End(Option<Error>),
+}
+
+impl Held {
+    pub(crate) fn keep(&self, ticket: u64, subscription: Subscription) {
+        lock(&self.0).insert(ticket, Arc::new(subscription));
+    }
+
+    /// Leaves it; whoever waits for a change finds the end.
+    pub(crate) fn leave(&self, ticket: u64) {
+        let left = lock(&self.0).remove(&ticket);
+        if let Some(subscription) = left {
+            subscription.close();
+        }
+    }
+
+    /// Waits until there is something to take.
+    pub(crate) fn ready(&self, ticket: u64) -> impl Future<Output = ()> + Send + 'static {
+        let subscription = lock(&self.0).get(&ticket).cloned();
+        async move {
+            if let Some(subscription) = subscription {
+                subscription.ready().await;
+            }
+        }
+    }
+
+    /// `None` where there is nothing yet.
+    pub(crate) fn take(&self, ticket: u64) -> Option<Taken> {
+        let subscription = lock(&self.0).get(&ticket).cloned();
+        match subscription.map(|it| it.try_next()) {
+            Some(Poll::Pending) => None,
+            Some(Poll::Ready(Some(Ok(change)))) => Some(Taken::Change(change)),
+            Some(Poll::Ready(Some(Err(error)))) => Some(Taken::End(Some(error))),
+            Some(Poll::Ready(None)) | None => Some(Taken::End(None)),
+        }
+    }
+}
+
+impl Taken {
+    /// `(kind, uri)`, or else `("failed", error)` or `("end", None)`.
+    pub(crate) fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let tuple = match self {
+            Self::Change(Change::List(list)) => (list_name(list), None::<()>).into_pyobject(py),
+            Self::Change(Change::Updated(uri)) => {
+                return Ok(("updated", uri).into_pyobject(py)?.into_any());
+            }
+            Self::End(None) => ("end", None::<()>).into_pyobject(py),
+            Self::End(Some(error)) => {
+                let error = PyBytes::new(py, error_json(&error).get().as_bytes());
+                return Ok(("failed", error).into_pyobject(py)?.into_any());
+            }
+        };
+        tuple.map(Bound::into_any)
+    }
+}
+
+pub(crate) fn list_name(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Tools => "tools",
+        ListKind::Resources => "resources",
+        ListKind::Prompts => "prompts",
+    }
+}
