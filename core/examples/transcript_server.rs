@@ -141,6 +141,12 @@ async fn places(context: Context) -> Result<String, ToolError> {
     Ok(roots.into_iter().map(|it| it.uri).collect::<Vec<_>>().join(", "))
 }
 
+async fn roots_changed(context: Context) -> Result<(), ToolError> {
+    let roots = places(context.clone()).await?;
+    context.log_as(LoggingLevel::Info, "fixture", roots);
+    Ok(())
+}
+
 async fn interview(context: Context) -> Result<String, ToolError> {
     let name = ask::elicit::<String>("Who?").key("name");
     let Some(found) = context.answer(&name)? else { return Err(name.into()) };
@@ -216,6 +222,7 @@ async fn main() -> Result<(), Error> {
     .add(items)
     .add(greet.description("Greet somebody."))
     .complete("greet", "name", names)
+    .notification("notifications/roots/list_changed", roots_changed)
     .method("acme/echo", |Text { text }: Text| async move { Json(json!({"echo": text})) });
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {

@@ -24,7 +24,6 @@ const GONE: &str = "the client is gone: nobody answers this question any more";
 
 fn offers() -> Offers {
     let mut offers = fixture::offers();
-    offers.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
     offers.add_notification("acme/changed", Arc::new(())).unwrap();
     offers
 }

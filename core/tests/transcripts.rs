@@ -20,7 +20,7 @@ use gudgeon::{
     protocol::{Dialect, LoggingLevel, Method, Question, json::to_raw},
     router::{Failure, Reply},
     service::{Effect, Input, Output, Run, Service},
-    session::{asking::AskId, server::Progress},
+    session::{CallId, asking::AskId, server::Progress},
 };
 use serde_json::{Value, json};
 
@@ -110,6 +110,8 @@ struct Server {
     service: Service,
     /// What a handler makes of the answer that it waits for.
     waiting: Option<Then>,
+    /// The handler of a notification that ran last.
+    listener: Option<CallId>,
 }
 
 impl Server {
@@ -120,6 +122,7 @@ impl Server {
                 &gudgeon::testing::start(Instant::now()),
             ),
             waiting: None,
+            listener: None,
         }
     }
 
@@ -137,6 +140,14 @@ impl Server {
                     let reply = outcome
                         .map_err(Failure::from)
                         .and_then(|it| then(&serde_json::from_str(it.get()).unwrap()));
+                    if self.listener == Some(call)
+                        && let Ok(Reply::Text(text)) = &reply
+                    {
+                        let (level, data) = (LoggingLevel::Info, to_raw(text));
+                        let logger = Some("fixture".into());
+                        let log = Input::Log { call, level, logger, data };
+                        self.service.handle(Instant::now(), log);
+                    }
                     self.service.handle(Instant::now(), Input::Done(call, reply));
                 }
                 Output::Effect(_) => (),
@@ -149,6 +160,7 @@ impl Server {
         let now = Instant::now();
         let act = run.handler.downcast_ref::<Act>().unwrap();
         let call = run.context.call;
+        self.listener = run.is_notification.then_some(call).or(self.listener);
         let mut told = Vec::new();
         let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);
         for told in told {

@@ -76,6 +76,10 @@ if (dialects) {
 const greeting = { type: "object", properties: { name: string, style: string }, required: ["name"] };
 app.prompt("greet", { description: "Greet somebody.", args: greeting }, ({ name, style = "warm" }) => `Greet ${name}, ${style}.`);
 app.complete("greet", "name", (prefix) => ["Ada", "Alan"].filter((name) => name.startsWith(prefix)));
+app.onRootsChanged(async (ctx) => {
+  const roots = await ctx.roots();
+  await ctx.log("info", roots.map(({ uri }) => uri).join(", "), { logger: "fixture" });
+});
 app.method("acme/echo", { params: object({ text: string }) }, ({ text }) => ({ echo: text }));
 
 await app.run();

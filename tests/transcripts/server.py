@@ -180,6 +180,11 @@ def names(prefix: str) -> list[str]:
     return [name for name in ("Ada", "Alan") if name.startswith(prefix)]
 
 
+@app.on_roots_changed
+async def roots_changed(ctx: Context) -> None:
+    await ctx.log("info", ", ".join(root.uri for root in await ctx.roots()), logger="fixture")
+
+
 @app.method("acme/echo")
 def acme_echo(text: str) -> dict[str, str]:
     return {"echo": text}

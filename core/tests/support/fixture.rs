@@ -10,8 +10,8 @@ use gudgeon::{
         Revision, Tool, json::to_raw,
     },
     router::{
-        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, RoundLimits, ServerFacts, TemplateOffer,
-        ToolOffer,
+        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, RoundLimits, ServerFacts,
+        TemplateOffer, ToolOffer,
     },
 };
 use serde_json::{Value, json};
@@ -65,6 +65,9 @@ pub(crate) fn offers() -> Offers {
     offers.prompts.add(PromptOffer::new(greet, handler(act::greet)).unwrap(), true).unwrap();
     offers.add_completion("greet", "name", handler(act::names)).unwrap();
     offers.add_method("acme/echo", handler(act::acme)).unwrap();
+    // Whoever replays the transcripts logs what a handler of notifications comes to.
+    let changed = "notifications/roots/list_changed";
+    offers.add_notification(changed, handler(act::places)).unwrap();
     offers
 }
 
