@@ -1,0 +1,86 @@
+//! Clients over https and wss. What a process trusts is read once, so each test runs in a process of its own.
+#![cfg(feature = "runtime")]
+#![allow(clippy::unwrap_used)] // a panic is how a test fails
+
+use std::{env, fs, path::Path, process::Command};
+
+use gudgeon::{Client, HttpOptions, Revision, Server, client::Target, error::ErrorKind};
+
+const CHILD: &str = "GUDGEON_TLS_FOLDER";
+
+/// Runs the test in a child that trusts this certificate; false in that child.
+fn ran_in_a_child(test: &str, trusts: &str) -> bool {
+    if env::var_os(CHILD).is_some() {
+        return false;
+    }
+    let folder = env::temp_dir().join(format!("gudgeon-{test}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["server", "other"] {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        fs::write(folder.join(format!("{name}.pem")), made.cert.pem()).unwrap();
+        fs::write(folder.join(format!("{name}.key")), made.signing_key.serialize_pem()).unwrap();
+    }
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(CHILD, &folder)
+        .env("SSL_CERT_FILE", folder.join(trusts))
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr)
+    );
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    true
+}
+
+fn server() -> Server {
+    let folder = env::var_os(CHILD).unwrap();
+    let file = |name: &str| Path::new(&folder).join(name);
+    let tls = Some((file("server.pem"), file("server.key")));
+    Server::new("safe")
+        .tool("one", || async { 1 })
+        .http(HttpOptions { tls, ..HttpOptions::default() })
+}
+
+#[test]
+fn https_and_wss_in_both_eras() {
+    if ran_in_a_child("https_and_wss_in_both_eras", "server.pem") {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listening = server().listen("https://localhost:0/mcp").await.unwrap();
+        for scheme in ["https", "wss"] {
+            let url = listening.url().replacen("https", scheme, 1);
+            for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+                let target = Target::url(&url).unwrap();
+                let client = Client::builder(target).revision(revision).connect().await.unwrap();
+                assert_eq!(client.server().revision, revision);
+                assert_eq!(client.list_tools().await.unwrap().len(), 1);
+                client.close().await;
+            }
+        }
+        listening.shut_down().await;
+    });
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    if ran_in_a_child("a_certificate_that_nobody_vouches_for_is_refused", "other.pem") {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listening = server().listen("https://localhost:0/mcp").await.unwrap();
+        for scheme in ["https", "wss"] {
+            let url = listening.url().replacen("https", scheme, 1);
+            let error = Client::connect(Target::url(&url).unwrap()).await.unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Connect);
+            let said = format!("{error:?}");
+            assert!(said.contains("no TLS connection") && said.contains("trusts"), "{said}");
+        }
+        listening.shut_down().await;
+    });
+}
