@@ -10,16 +10,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gudgeon::{Context, Server, Tool};
+use gudgeon::{
+    Client, Context, Resource, Revision, Server, Tool, client::Change,
+    protocol::SubscriptionFilter, transport,
+};
 use serde_json::{Value, json};
 
+const ABOUT: &str = "shelf://about";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() {
     if env::args().nth(1).as_deref() == Some("serve") {
         return serve();
     }
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("prints_do_not_reach_the_wire", prints_do_not_reach_the_wire),
         ("many_calls_in_one_write_are_all_answered", many_calls_in_one_write_are_all_answered),
         (
@@ -30,6 +34,10 @@ fn main() {
         (
             "subscriptions_end_with_their_result_at_either_end",
             subscriptions_end_with_their_result_at_either_end,
+        ),
+        (
+            "our_client_hears_of_changes_in_every_revision",
+            our_client_hears_of_changes_in_every_revision,
         ),
         (
             "a_handler_that_hangs_does_not_keep_the_process",
@@ -68,6 +76,18 @@ fn serve() {
                 .timeout(Duration::from_secs(30)),
         )
         .on_shutdown(|| async { eprintln!("shut down") });
+    let registry = server.registry();
+    let about = Resource::new(ABOUT, || async { "two books" });
+    registry.add(about).unwrap();
+    let touched = registry.clone();
+    let touch = Tool::new("touch", move || {
+        let registry = touched.clone();
+        async move {
+            registry.notify_updated(ABOUT);
+            "touched"
+        }
+    });
+    registry.add(touch).unwrap();
     runtime.block_on(server.run("stdio")).unwrap();
 }
 
@@ -222,4 +242,22 @@ fn a_handler_that_hangs_does_not_keep_the_process() {
     process.call(3, "print", &json!({}));
     assert_eq!(process.read()["id"], 3);
     process.end();
+}
+
+fn our_client_hears_of_changes_in_every_revision() {
+    let heard = async |revision| {
+        let command = transport::Command::new(env::current_exe().unwrap()).arg("serve");
+        let client = Client::builder(command).revision(revision).connect().await.unwrap();
+        let mut changes = client.subscribe(SubscriptionFilter::default().uri(ABOUT)).await.unwrap();
+        client.call_tool("touch", ()).await.unwrap();
+        let change = tokio::time::timeout(PATIENCE, changes.next()).await.unwrap();
+        assert_eq!(change.unwrap().unwrap(), Change::Updated(ABOUT.into()), "{revision}");
+        client.close().await;
+        assert!(changes.next().await.is_none());
+    };
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        for revision in Revision::ALL {
+            heard(revision).await;
+        }
+    });
 }
