@@ -10,6 +10,11 @@ export interface Form {
   read(content: unknown): Maybe<unknown>;
 }
 
+/** The formats that a form can name. */
+const FORMATS = new Set(["email", "uri", "date", "date-time"]);
+/** Keywords that say nothing of which values fit. */
+const REMARKS = ["$schema", "$id", "$comment", "id", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType"];
+
 /** The one property of a form that asks for a plain type. */
 export const VALUE = "value";
 
@@ -30,7 +35,8 @@ function makeForm(schema: unknown, place: string): Form {
   const properties: JsonObject = {};
   const asked = whole ? (isObject(json["properties"]) ? json["properties"] : {}) : { [VALUE]: json };
   for (const [name, property] of Object.entries(asked)) {
-    properties[name] = question(property, whole ? `${place}, property "${name}"` : place);
+    const field = question(property, whole ? `${place}, property "${name}"` : place);
+    properties[name] = validate ? withoutChecked(field) : field;
   }
   const required = whole ? json["required"] : "default" in json ? [] : [VALUE];
   const some = Array.isArray(required) && required.length > 0;
@@ -60,6 +66,19 @@ function question(property: unknown, place: string): JsonObject {
       `and this is ${typeof type === "string" ? `of type "${type}"` : "none of them"}. Ask for its parts; ` +
       "what may be missing is .optional(), not .nullable().",
   );
+}
+
+/** Without what the validator checks in the answer all the same, and what only remarks; more the core would refuse. */
+function withoutChecked(written: JsonObject): JsonObject {
+  const { format, pattern, exclusiveMinimum: above, exclusiveMaximum: below, ...rest } = written;
+  for (const remark of REMARKS) delete rest[remark];
+  // Formats are written as patterns, too.
+  if (typeof format === "string") Object.assign(rest, FORMATS.has(format) && { format });
+  else if (pattern !== undefined) rest["pattern"] = pattern;
+  const isInteger = rest["type"] === "integer";
+  if (typeof above === "number") Object.assign(rest, isInteger ? { minimum: above + 1 } : { exclusiveMinimum: above });
+  if (typeof below === "number") Object.assign(rest, isInteger ? { maximum: below - 1 } : { exclusiveMaximum: below });
+  return rest;
 }
 
 /** `{ enum }`, or `{ oneOf }` where every choice has a title. */

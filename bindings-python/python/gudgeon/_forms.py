@@ -11,9 +11,10 @@ from ._schema import SchemaError, schema_of, union_members, unwrap, uses_pydanti
 
 _FORMATS = ("email", "uri", "date", "date-time")
 _KEYS = {
-    "string": ("minLength", "maxLength", "enum", "oneOf", "enumNames"),
-    "integer": ("minimum", "maximum"),
-    "number": ("minimum", "maximum"),
+    # What forms don't know is told to the core as well, which says so.
+    "string": ("minLength", "maxLength", "enum", "oneOf", "enumNames", "pattern"),
+    "integer": ("minimum", "maximum", "multipleOf"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     "boolean": (),
     "array": ("minItems", "maxItems"),
 }

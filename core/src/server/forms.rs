@@ -9,7 +9,8 @@ use super::schema;
 /// The one property of a form that asks for a plain type.
 const VALUE: &str = "value";
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
-const KEPT: [&str; 12] = [
+/// What forms don't know is told to the core as well, which says so.
+const KEPT: [&str; 16] = [
     "title",
     "description",
     "default",
@@ -22,6 +23,10 @@ const KEPT: [&str; 12] = [
     "maximum",
     "minItems",
     "maxItems",
+    "pattern",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
 ];
 
 /// The form's schema, or why no form can ask for this type.

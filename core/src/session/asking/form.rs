@@ -396,6 +396,10 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_form_is_a_flat_object() {
         for (schema, problem) in [
             (json!(null), "its schema must be {\"type\": \"object\""),
             (json!({"type": "boolean"}), "its schema must be"),
