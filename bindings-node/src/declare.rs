@@ -3,6 +3,7 @@
 use std::{collections::HashSet, time::Duration};
 
 use gudgeon::{
+    driver::state_keys,
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
@@ -109,7 +110,7 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
         page_size: options.page_size.unwrap_or(PAGE_SIZE).max(1),
         list_ttl: options.list_ttl_ms.and_then(duration).unwrap_or_default(),
         debug: options.debug,
-        request_state_keys: options.request_state_keys,
+        request_state_keys: state_keys(options.request_state_keys)?,
     };
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }
