@@ -54,21 +54,19 @@ fn asking(era: &'static str, questions: Vec<(&'static str, &'static str, Value)>
     let mut answers = serde_json::Map::new();
     let script = move |it: &Value| {
         if it["method"] == "tools/call" && era == "2026-07-28" {
-            return match it["params"]["inputResponses"].as_object() {
-                Some(given) => vec![text(it, &Value::Object(given.clone()).to_string())],
-                None => {
-                    let asked: serde_json::Map<_, _> = questions
-                        .iter()
-                        .map(|(key, method, params)| {
-                            ((*key).to_owned(), json!({"method": method, "params": params}))
-                        })
-                        .collect();
-                    vec![result(
-                        it,
-                        &json!({"resultType": "input_required", "inputRequests": asked, "requestState": "s"}),
-                    )]
-                }
-            };
+            if let Some(given) = it["params"]["inputResponses"].as_object() {
+                return vec![text(it, &Value::Object(given.clone()).to_string())];
+            }
+            let asked: serde_json::Map<_, _> = questions
+                .iter()
+                .map(|(key, method, params)| {
+                    ((*key).to_owned(), json!({"method": method, "params": params}))
+                })
+                .collect();
+            return vec![result(
+                it,
+                &json!({"resultType": "input_required", "inputRequests": asked, "requestState": "s"}),
+            )];
         }
         if it["method"] == "tools/call" {
             call = it.clone();
@@ -160,14 +158,13 @@ async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
             async { Ok(accept(Some(given))) }
         });
         let client = builder.connect().await.expect("connects");
-        let problem = match era {
+        let problem = if era == "2025-11-25" {
             // The server is told, and the call goes on.
-            "2025-11-25" => answers(&client).await["q"]["message"].to_string(),
-            _ => {
-                let failure = client.call_tool("t", ()).await.expect_err("not sent");
-                assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, None));
-                failure.message
-            }
+            answers(&client).await["q"]["message"].to_string()
+        } else {
+            let failure = client.call_tool("t", ()).await.expect_err("not sent");
+            assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, None));
+            failure.message
         };
         assert!(
             problem.contains("Fill in") && problem.contains("does not fit the form"),
@@ -387,7 +384,7 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
         (Revision::V2025_11_25, "Eve, true, look, file:///a"),
         (Revision::V2026_07_28, "Eve, true, look, file:///a"),
     ] {
-        let builder = Client::builder(&curious())
+        let builder = Client::builder(curious())
             .revision(revision)
             .roots([Root::new("file:///a")])
             .on_elicit(|it| async move {

@@ -28,19 +28,17 @@ def answering(kind: str, callback: Callable[..., Any], params: bytes, key: str |
     """The answer that a callback gives, as on the wire."""
     import msgspec
 
-    if isinstance(callback, Keyed):
-        callback = partial(callback.answer, key)
-        if kind == "roots":
-            callback = partial(callback, RootsRequest())
+    ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
     said = msgspec.json.decode(params)
     if kind == "elicit":
         asked = ElicitRequest.from_dict(said)
-        return _json.encode(form_result(asked, (yield callback(asked))))
+        return _json.encode(form_result(asked, (yield ask(asked))))
     if kind == "sample":
-        return _json.encode(sample_result((yield callback(SampleRequest.from_dict(said)))))
+        return _json.encode(sample_result((yield ask(SampleRequest.from_dict(said)))))
     from ._client_options import roots_of
 
-    return _json.encode({"roots": roots_of((yield callback()))})
+    given = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
+    return _json.encode({"roots": roots_of(given)})
 
 
 def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
