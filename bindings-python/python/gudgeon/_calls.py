@@ -14,6 +14,8 @@ from .errors import NotSupported
 current: ContextVar[Any] = ContextVar("gudgeon.call")
 
 
+# A program that traces has imported this; it is not imported here.
+_TRACES = "opentelemetry.trace"
 GRACE = 2.0  # seconds for handlers that run when the interpreter exits
 
 
@@ -30,6 +32,8 @@ def stop() -> None:
 def enter(invoke: Any, raw: bytes, call: Any) -> Any:
     """Runs a `def` handler; whoever calls this made a context for it."""
     current.set(call)
+    if _TRACES in sys.modules:
+        return _traced(invoke, raw, call)
     reply = invoke(raw, call)
     return reply.reply(call) if reply.__class__ is QuestionReply else reply
 
@@ -38,13 +42,39 @@ async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
     """Runs an `async def` handler in a task of its own. Nothing leaves it, not even SystemExit."""
     current.set(call)
     try:
-        reply = await invoke(raw, call)
+        reply = await (_atraced(invoke, raw, call) if _TRACES in sys.modules else invoke(raw, call))
         if reply.__class__ is QuestionReply:
             reply = reply.reply(call)
     except BaseException as error:
         slot.fail(error)
     else:
         slot.reply(reply)
+
+
+def _traced(invoke: Any, raw: bytes, call: Any) -> Any:
+    subject = getattr(invoke, "subject", None)
+    if subject is None:
+        reply = invoke(raw, call)
+        return reply.reply(call) if reply.__class__ is QuestionReply else reply
+    from ._tracing import outcome, span
+
+    with span(subject, call) as started:
+        reply = invoke(raw, call)
+        reply = reply.reply(call) if reply.__class__ is QuestionReply else reply
+        outcome(started, reply)
+        return reply
+
+
+async def _atraced(invoke: Any, raw: bytes, call: Any) -> Any:
+    subject = getattr(invoke, "subject", None)
+    if subject is None:
+        return await invoke(raw, call)
+    from ._tracing import outcome, span
+
+    with span(subject, call) as started:
+        reply = await invoke(raw, call)
+        outcome(started, reply)
+        return reply
 
 
 def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:

@@ -1,14 +1,18 @@
-"""Middleware: what runs around handlers, and what it sees of a request."""
+"""Middleware: what runs around requests, and what it sees of them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 
+from . import _replies
 from ._native import expand
 from .context import Context
+from .errors import ProtocolError
 
 _METHODS = {
     "tools": "tools/call",
@@ -16,10 +20,19 @@ _METHODS = {
     "templates": "resources/read",
     "prompts": "prompts/get",
 }
+# What lists are read as, and under which name the entries stand.
+_LISTS = {
+    "tools/list": ("Tool", "tools"),
+    "resources/list": ("Resource", "resources"),
+    "resources/templates/list": ("ResourceTemplate", "resourceTemplates"),
+    "prompts/list": ("Prompt", "prompts"),
+}
+
+Step = Callable[["Request"], Awaitable[Any]]
 
 
 class Request:
-    """A request on its way to its handler, as middleware gets it: `method`, `params` as JSON says them, and `ctx`."""
+    """A request on its way to its answer, as middleware gets it: `method`, `params` as JSON says them, and `ctx`."""
 
     __slots__ = ("ctx", "method", "params")
 
@@ -46,36 +59,157 @@ def applies(on: str | Sequence[str], method: str) -> bool:
     return any(item in ("*", method) for item in ([on] if isinstance(on, str) else on))
 
 
-def around(registration: Any) -> Callable[[Any, Any], Awaitable[Any]]:
-    """An async function that stands in for a handler: all middleware, then the handler."""
+def around(offered: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+    """An async function that stands in for a handler: the middleware of every server on the way to it, then the
+    handler. Each server's sees the name that the thing has there.
+    """
+    registration = offered.registration
+    method = registration.method
 
     async def invoke(raw: bytes, call: Any) -> Any:
         from msgspec.json import decode
 
         arguments = decode(raw)
-        params = _params(registration, arguments)
-        ctx = Context(call, registration.server)
-        last: list[Any] = [None, None]
+        below_key = offered.path[-1][1]
+        innermost = below = _params(registration, below_key, arguments)
 
         async def handler(request: Request) -> Any:
-            given = raw if request.params is params else _encoded(_arguments(registration, request.params))
-            reply = await run(registration.invoke, registration.is_async, given, call, registration.server)
-            last[:] = [registration.result(reply), reply]
-            return last[0]
+            given = raw if request.params is innermost else _encoded(_arguments(registration, request.params))
+            if registration.is_async:
+                return registration.result(await registration.invoke(given, call))
+            return registration.result(await _on_a_thread(offered.handle, given, call))
 
-        step: Callable[[Request], Awaitable[Any]] = handler
-        for middleware, on in reversed(call.app._middleware_of(registration)):
-            if applies(on, registration.method):
-                step = partial(_step, middleware, step)
-        result = await step(Request(registration.method, params, ctx))
-        # What nobody changed is sent as the handler said it.
-        return last[1] if result is last[0] else registration.reply(result)
+        step: Step = handler
+        for server, key in reversed(offered.path):
+            if key != below_key:
+                params = _params(registration, key, arguments)
+                step = partial(_renamed, step, params, below)
+                below, below_key = params, key
+            step = _through(server, method, step)
+        return registration.reply(await step(Request(method, below, Context(call, registration.server))))
 
     return invoke
 
 
+def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+    """An async function that runs a server's middleware around what the core answers by itself."""
+
+    async def invoke(raw: bytes, call: Any) -> Any:
+        from msgspec.json import decode
+
+        said = decode(raw)
+        method, params, error, result = said["method"], said["params"], said.get("error"), said.get("result")
+        failure = error and ProtocolError(error["code"], error["message"], error.get("data"))
+        prepared = None if failure else read(method, result)
+        before = None if failure else _encoded(write(method, prepared, result))
+
+        async def core(request: Request) -> Any:
+            if request.params is not params and request.params != params:
+                raise TypeError(
+                    f"the core answers {method} from what the client sent: middleware can change the result, "
+                    "not the params"
+                )
+            if failure:
+                raise failure
+            return prepared
+
+        try:
+            with _span(method, call):
+                changed = await _through(server, method, core)(Request(method, params, Context(call, server)))
+        except ProtocolError as raised:
+            if raised is failure:
+                return None
+            raise
+        after = _encoded(write(method, changed, result or {}))
+        return None if after == before else (_replies.RESULT, after)
+
+    return invoke
+
+
+def _span(method: str, call: Any) -> Any:
+    if "opentelemetry.trace" not in sys.modules:
+        return nullcontext()
+    from ._tracing import span
+
+    return span((method, None), call)
+
+
+def read(method: str, result: Mapping[str, Any]) -> Any:
+    """What the core says, as middleware sees it: lists as a `Page`, all else that has no type as JSON says it."""
+    from . import types
+
+    if method == "tools/call":
+        return types.ToolResult.from_dict(result)
+    if method == "completion/complete":
+        return types.Completion.from_dict(result["completion"])
+    if method not in _LISTS:
+        return result
+    type_name, name = _LISTS[method]
+    items = [getattr(types, type_name).from_dict(item) for item in result[name]]
+    return types.Page(items, next_cursor=result.get("nextCursor"))
+
+
+def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
+    """What middleware gave back, as JSON says it; what only `result` knew of a list stays."""
+    from ._value import Value, plain  # type: ignore[attr-defined]
+    from .types import Completion, Page
+
+    if isinstance(value, Page) and method in _LISTS:
+        cursor = {} if value.next_cursor is None else {"nextCursor": value.next_cursor}
+        kept = {name: result[name] for name in ("ttlMs", "cacheScope") if name in result}
+        return {_LISTS[method][1]: plain(value.items), **cursor, **kept}
+    if isinstance(value, Completion):
+        return {"completion": value.to_dict()}
+    if isinstance(value, Value):
+        return value.to_dict()
+    if value is None or isinstance(value, Mapping):
+        return plain(dict(value or {}))
+    raise TypeError(f"middleware gave a {type(value).__name__} for {method}: it gives what next() gave, or an object")
+
+
+def _through(server: Any, method: str, step: Step) -> Step:
+    """All middleware of one server that wants this method, the first registered outermost."""
+    for middleware, on in reversed(server._middleware):
+        if applies(on, method):
+            step = partial(_step, middleware, step)
+    return step
+
+
 async def _step(middleware: Callable[..., Any], following: Any, request: Request) -> Any:
     return await middleware(request, following)
+
+
+async def _renamed(following: Step, seen: Any, below: Any, request: Request) -> Any:
+    """Goes on to a mounted server, where the thing has another name."""
+    params = below
+    if request.params is not seen:
+        params = {**request.params, **{name: below[name] for name in ("name", "uri", "ref") if name in below}}
+    return await following(Request(request.method, params, request.ctx))
+
+
+async def _on_a_thread(handle: Any, raw: bytes, call: Any) -> Any:
+    """Runs a `def` handler where it would run without middleware."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    call.run_behind(handle, copy_context(), raw, partial(_resolve_soon, loop, future))
+    reply, error = await future
+    if error is not None:
+        raise error
+    return reply
+
+
+def _resolve_soon(loop: Any, future: Any, reply: Any, error: BaseException | None) -> None:
+    try:
+        loop.call_soon_threadsafe(_resolve, future, reply, error)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits any more
+
+
+def _resolve(future: Any, reply: Any, error: BaseException | None) -> None:
+    if not future.done():
+        future.set_result((reply, error))
 
 
 async def run(invoke: Callable[[Any, Any], Any], is_async: bool, raw: bytes, call: Any, server: Any) -> Any:
@@ -94,16 +228,21 @@ def _encoded(value: Any) -> bytes:
     return encode(value)
 
 
-def _params(registration: Any, arguments: Any) -> dict[str, Any]:
+def _params(registration: Any, key: Any, arguments: Any) -> dict[str, Any]:
     if registration.kind in ("tools", "prompts"):
-        return {"name": registration.key, "arguments": arguments}
+        return {"name": key, "arguments": arguments}
     if registration.kind == "resources":
-        return {"uri": registration.key}
+        return {"uri": key}
     if registration.kind == "templates":
-        return {"uri": expand(registration.key, _encoded(arguments)), "variables": arguments}
+        return {"uri": expand(key, _encoded(arguments)), "variables": arguments}
     if registration.kind == "completions":
-        target, argument = registration.key
-        return {"target": target, "argument": argument, **arguments}
+        target, argument = key
+        is_template = "://" in target
+        return {
+            "ref": {"type": "ref/resource", "uri": target} if is_template else {"type": "ref/prompt", "name": target},
+            "argument": {"name": argument, "value": arguments["value"]},
+            "context": {"arguments": arguments["arguments"]},
+        }
     return dict(arguments)
 
 
@@ -115,5 +254,6 @@ def _arguments(registration: Any, params: Mapping[str, Any]) -> Any:
     if registration.kind == "templates":
         return params.get("variables") or {}
     if registration.kind == "completions":
-        return {key: params[key] for key in ("value", "arguments") if key in params}
+        given = (params.get("context") or {}).get("arguments") or {}
+        return {"value": params["argument"]["value"], "arguments": given}
     return dict(params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -104,8 +105,12 @@ class Options:
         )
 
 
+# A program that traces has imported this; it is not imported here.
+_TRACES = "opentelemetry.trace"
+
+
 def how(options: Mapping[str, Any]) -> bytes | None:
-    """What is special about one call."""
+    """What is special about one call: its own options, and the span that it belongs to."""
     for name in options:
         if name not in _OF_A_CALL:
             raise TypeError(f"a call has no option {name!r}: it takes {', '.join(sorted(_OF_A_CALL))}")
@@ -114,8 +119,14 @@ def how(options: Mapping[str, Any]) -> bytes | None:
     if timeout is not ...:
         _check_seconds("timeout", timeout)
         out["timeout"] = timeout
-    if options.get("meta"):
-        out["meta"] = options["meta"]
+    if _TRACES in sys.modules:
+        from ._tracing import stamped
+
+        meta = stamped(options.get("meta"))
+    else:
+        meta = options.get("meta")
+    if meta:
+        out["meta"] = meta
     if "raise_on_error" in options:
         out["raiseOnError"] = bool(options["raise_on_error"])
     if not out:

@@ -32,13 +32,26 @@ class Lifespan:
         except BaseException:
             self.forget()
             raise
-        for mounted in self._mounted():
-            mounted.enter()
+        entered: list[Lifespan] = []
+        try:
+            for mounted in self._mounted():
+                mounted.enter()
+                entered.append(mounted)
+        except BaseException:
+            self._left()
+            self._leave(entered)
+            raise
 
     def exit(self) -> None:
         if self._left():
-            for mounted in reversed(self._mounted()):
-                mounted.exit()
+            self._leave(self._mounted())
+
+    def _leave(self, mounted: list[Lifespan]) -> None:
+        """Leaves these and then itself, whatever goes wrong with them."""
+        try:
+            for one in reversed(mounted):
+                one.exit()
+        finally:
             manager, self._manager, self.value = self._manager, None, None
             if manager is not None:
                 manager.__exit__(None, None, None)
@@ -56,13 +69,25 @@ class Lifespan:
         except BaseException:
             self.forget()
             raise
-        for mounted in self._mounted():
-            await mounted.aenter()
+        entered: list[Lifespan] = []
+        try:
+            for mounted in self._mounted():
+                await mounted.aenter()
+                entered.append(mounted)
+        except BaseException:
+            self._left()
+            await self._aleave(entered)
+            raise
 
     async def aexit(self) -> None:
         if self._left():
-            for mounted in reversed(self._mounted()):
-                await mounted.aexit()
+            await self._aleave(self._mounted())
+
+    async def _aleave(self, mounted: list[Lifespan]) -> None:
+        try:
+            for one in reversed(mounted):
+                await one.aexit()
+        finally:
             manager, self._manager, self.value = self._manager, None, None
             if hasattr(manager, "__aexit__"):
                 await manager.__aexit__(None, None, None)

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from . import _replies
 from ._asking import QuestionReply
-from ._chain import around, method_of
+from ._chain import applies, around, method_of
 from ._plan import Plan
 
 
-class Registration:
-    """A handler under its kind and key; servers that mount its server hold it too."""
+class Offered:
+    """A registration where a server offers it: its own, or one that it is mounted into."""
 
-    __slots__ = ("handles", "invoke", "is_async", "key", "kind", "options", "plan", "server", "wrapped")
+    __slots__ = ("handle", "is_wrapped", "path", "registration")
+
+    def __init__(self, registration: Registration, path: tuple[tuple[Any, Any], ...], handle: Any) -> None:
+        self.registration = registration
+        #: The servers from the one that offers it down to its own, each with the key that it has there.
+        self.path = path
+        self.handle = handle
+        self.is_wrapped = False
+        self.wrap()
+
+    def wrap(self) -> None:
+        """Middleware runs around the handler, once any of these servers has some for it."""
+        wanted = (applies(on, self.registration.method) for server, _ in self.path for _, on in server._middleware)
+        if not self.is_wrapped and any(wanted):
+            self.is_wrapped = True
+            wrapper: Any = around(self)
+            wrapper.subject = self.registration.subject(self.path[0][1])
+            self.handle.wrap(wrapper)
+
+
+class Registration:
+    """A handler under its kind and key."""
+
+    __slots__ = ("invoke", "is_async", "key", "kind", "options", "plan", "server")
 
     def __init__(self, server: Any, kind: str, key: Any, plan: Plan, options: dict[str, Any]) -> None:
         self.server = server
@@ -24,19 +48,20 @@ class Registration:
         self.options = options
         self.invoke: Callable[[Any, Any], Any] = plan.invoke
         self.is_async = plan.is_async
-        self.handles: list[Any] = []
-        self.wrapped: Callable[[Any, Any], Any] | None = None
 
     @property
     def method(self) -> str:
         return method_of(self.kind, str(self.key))
 
-    def wrap(self) -> None:
-        """From now on middleware runs around the handler."""
-        if self.wrapped is None:
-            self.wrapped = around(self)
-        for handle in self.handles:
-            handle.wrap(self.wrapped)
+    def subject(self, key: Any) -> tuple[str, str | None]:
+        """The method, and the name that clients know the tool or prompt by: what traces call it."""
+        return self.method, key if self.kind in ("tools", "prompts") else None
+
+    def invoke_as(self, key: Any) -> Callable[[Any, Any], Any]:
+        """The handler, for a server that offers it under this key."""
+        invoke: Any = self.invoke if key == self.key else partial(self.invoke)
+        invoke.subject = self.subject(key)
+        return invoke  # type: ignore[no-any-return]
 
     def result(self, reply: Any) -> Any:
         """A handler's reply as the value that middleware sees."""
@@ -45,7 +70,7 @@ class Registration:
         from .types import PromptResult, ResourceResult, ToolResult, user
 
         if isinstance(reply, QuestionReply):
-            return reply
+            return reply.questions[0] if len(reply.questions) == 1 else reply.questions
         code, said = reply if isinstance(reply, tuple) else (None, reply)
         if self.kind == "tools":
             if code == _replies.RESULT:
@@ -76,8 +101,6 @@ class Registration:
     def reply(self, result: Any) -> Any:
         """What middleware made of it, as a reply."""
         place = self.plan.place
-        if isinstance(result, QuestionReply):
-            return result
         if self.kind == "tools":
             return _replies.tool_reply(place, has_schema=self.plan.output_schema is not None, is_content=False)(result)
         if self.kind in ("resources", "templates"):

@@ -59,8 +59,16 @@ class Registry(Generic[_T]):
 
     def remove(self, name: str, /) -> None:
         """Takes one away."""
-        self._change(lambda server, prefix: server._native.remove(self._kind, prefix + name))
-        self._server._registrations.pop((self._kind, name), None)
+
+        def change(server: Any, prefix: str) -> None:
+            server._native.remove(self._kind, prefix + name)
+            server._offered.pop((self._kind, prefix + name), None)
+            if self._kind in ("prompts", "templates"):
+                gone = [key for key in server._offered if key[0] == "completions" and key[1][0] == prefix + name]
+                for key in gone:
+                    del server._offered[key]
+
+        self._change(change)
 
     def update(self, name: str, /, **changes: Any) -> None:
         """Changes what clients see of one: title, description, …; None takes a member away."""
@@ -80,12 +88,11 @@ class Registry(Generic[_T]):
     def _set_enabled(self, names: Sequence[str], tags: Sequence[str], enabled: bool) -> None:
         if isinstance(tags, str):
             raise TypeError(f"tags= takes a list of tags: [{tags!r}]")
-        self._server._check_visible(self._kind, names, tags, enabled)
+        # Servers above have things of their own under the same tags: they are told names.
+        chosen = [*names, *self._server._tagged(self._kind, tags)]
 
         def change(server: Any, prefix: str) -> None:
-            native = server._native
-            own = server is self._server
-            native.set_enabled(self._kind, [prefix + name for name in names], list(tags) if own else [], enabled)
+            server._native.set_enabled(self._kind, [prefix + name for name in chosen], [], enabled)
 
         self._change(change)
 

@@ -12,6 +12,8 @@ from .errors import ProtocolError, ToolError
 Next = Callable[[Request], Awaitable[Any]]
 _BUSY = -32000
 _KEPT = 10_000
+# A client that is kept from these can't even learn what it did wrong.
+_SPARED = frozenset(("initialize", "server/discover", "ping"))
 
 
 def _logger() -> Any:
@@ -63,7 +65,8 @@ class Logging:
 
 
 class RateLimit:
-    """Refuses what comes faster than so many a second.
+    """Refuses what comes faster than so many a second. `initialize`, `server/discover`, `ping` and notifications
+    pass uncounted.
 
     Args:
         per_second: Requests a second.
@@ -76,7 +79,7 @@ class RateLimit:
     >>> from gudgeon import Server, SyncClient, middleware
     >>> app = Server("shelf")
     >>> _ = app.tool(lambda: "ok", name="tidy")
-    >>> _ = app.middleware(middleware.RateLimit(0.1))
+    >>> _ = app.middleware(middleware.RateLimit(0.1), on="tools/call")
     >>> with SyncClient(app) as client:
     ...     [client.call_tool("tidy", raise_on_error=False).is_error for _ in range(2)]
     [False, True]
@@ -95,6 +98,8 @@ class RateLimit:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, request: Request, next: Next) -> Any:
+        if request.method in _SPARED or request.method.startswith("notifications/"):
+            return await next(request)
         now = time.monotonic()
         who = self._who(request)
         left, then = self._buckets.pop(who, (float(self.burst), now))
@@ -106,7 +111,7 @@ class RateLimit:
         if granted:
             return await next(request)
         wait = (1 - left) / self.per_second
-        text = f"too many requests: at most {self.per_second:g} a second, try again in {wait:.1f} s"
+        text = f"too many requests: at most {_number(self.per_second)} a second, try again in {wait:.1f} s"
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_BUSY, text)
 
     def _who(self, request: Request) -> str:
@@ -119,7 +124,8 @@ class RateLimit:
 
 
 class ResponseLimit:
-    """Refuses results over so many bytes of JSON, with the errors of `RateLimit`.
+    """Refuses results over so many bytes of JSON, with the errors of `RateLimit` and the same exceptions. Questions are
+    no results.
 
     Args:
         max_bytes: Above 0, else ValueError.
@@ -132,10 +138,18 @@ class ResponseLimit:
 
     async def __call__(self, request: Request, next: Next) -> Any:
         from ._replies import json_reply
+        from .ask import Question
 
         result = await next(request)
+        is_question = all(isinstance(item, Question) for item in (result if isinstance(result, list) else [result]))
+        if is_question or request.method in _SPARED:
+            return result
         size = len(json_reply(result))
         if size <= self.max_bytes:
             return result
         text = f"the result of {_subject(request)} has {size} bytes, more than {self.max_bytes}: ask for less"
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_BUSY, text)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)

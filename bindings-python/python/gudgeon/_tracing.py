@@ -1,0 +1,85 @@
+"""OpenTelemetry, for programs that use it: spans around handlers, and the trace context in `_meta`.
+
+Spec: Base Protocol › General fields › OpenTelemetry trace context. Imported only once the program itself has imported
+`opentelemetry.trace`: who does not use it pays nothing, and it is never required.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_KEYS = ("traceparent", "tracestate", "baggage")
+
+
+def stamped(meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """`_meta` of a request with the trace context of the span that is active, if one is; what it says itself stays."""
+    from opentelemetry import propagate, trace
+
+    if not trace.get_current_span().get_span_context().is_valid:
+        return meta
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return {**{key: value for key, value in carrier.items() if key in _KEYS}, **(meta or {})}
+
+
+@contextmanager
+def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
+    """A span of the server's around a handler, below the one that the client's request names.
+
+    `subject` is the method, and the tool's or prompt's name.
+    """
+    from opentelemetry import context, propagate, trace
+    from opentelemetry.trace import SpanKind
+
+    method, name = subject
+    tracer = trace.get_tracer("gudgeon")
+    token = context.attach(propagate.extract(_carrier(call.meta), context.Context()))
+    try:
+        said = _attributes(method, name, call)
+        title = f"{method} {name}" if name else method
+        with tracer.start_as_current_span(title, kind=SpanKind.SERVER, attributes=said) as started:
+            try:
+                yield started
+            except BaseException as error:
+                started.set_attribute("error.type", type(error).__qualname__)
+                raise
+    finally:
+        context.detach(token)
+
+
+def outcome(span: Any, reply: Any) -> None:
+    """Marks the span of a tool that answered with an error of its own."""
+    if not (isinstance(reply, tuple) and b'"isError"' in reply[1]):
+        return
+    from msgspec.json import decode
+
+    said = decode(reply[1])
+    if isinstance(said, dict) and said.get("isError"):
+        from opentelemetry.trace import StatusCode
+
+        span.set_attribute("error.type", "tool_error")
+        span.set_status(StatusCode.ERROR)
+
+
+def _carrier(meta: str | bytes | None) -> dict[str, str]:
+    if meta is None:
+        return {}
+    from msgspec.json import decode
+
+    said = decode(meta)
+    return {key: said[key] for key in _KEYS if isinstance(said.get(key), str)}
+
+
+def _attributes(method: str, name: str | None, call: Any) -> dict[str, str]:
+    out = {"mcp.method.name": method, "mcp.protocol.version": call.revision}
+    if call.request_id is not None:
+        out["jsonrpc.request.id"] = str(call.request_id)
+    if call.session_id is not None:
+        out["mcp.session.id"] = call.session_id
+    if method == "tools/call" and name:
+        out |= {"gen_ai.tool.name": name, "gen_ai.operation.name": "execute_tool"}
+    if method == "prompts/get" and name:
+        out["gen_ai.prompt.name"] = name
+    return out

@@ -1,0 +1,395 @@
+"""Middleware around handlers and around what the core answers, and the ready-made ones."""
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gudgeon import Client, Context, Server, SyncClient, SyncContext, ToolError, ask
+from gudgeon.errors import McpError, ProtocolError, ResourceNotFound
+from gudgeon.middleware import Logging, RateLimit, ResponseLimit, Timing
+from gudgeon.testing import ERAS, connect, connect_sync
+from gudgeon.types import Completion, Implementation, Page, PromptResult, ResourceResult, Tool, ToolResult
+
+
+def shelf(**options: Any) -> Server[Any]:
+    app = Server("shelf", **options)
+
+    @app.tool
+    def open(title: str) -> str:
+        """Opens a book."""
+        return f"open {title}"
+
+    return app
+
+
+@pytest.fixture
+def noted() -> list[Any]:
+    return []
+
+
+def note(app: Server[Any], noted: list[Any], on: str = "*") -> None:
+    @app.middleware(on=on)
+    async def noting(request: Any, next: Any) -> Any:
+        result = await next(request)
+        noted.append((request.method, dict(request.params), result))
+        return result
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_every_request_passes(era: str, noted: list[Any]) -> None:
+    app = shelf()
+
+    @app.prompt
+    def review(title: str) -> str:
+        return f"Review {title}"
+
+    @app.complete("review", "title")
+    def titles(prefix: str) -> list[str]:
+        return ["Dune"]
+
+    @app.resource("shelf://about")
+    def about() -> str:
+        return "about"
+
+    note(app, noted)
+    with connect_sync(app, era=era) as client:
+        client.list_tools()
+        client.call_tool("open", {"title": "Dune"})
+        client.get_prompt("review", {"title": "Dune"})
+        client.read_resource("shelf://about")
+        client.complete("review", "title", "D")
+        client.ping()
+    seen = {method: (params, result) for method, params, result in noted}
+    opening = "server/discover" if era == "2026-07-28" else "initialize"
+    assert opening in seen
+    params, page = seen["tools/list"]
+    assert isinstance(page, Page) and page.items[0].description == "Opens a book."
+    assert seen["tools/call"][0] == {"name": "open", "arguments": {"title": "Dune"}}
+    assert isinstance(seen["tools/call"][1], ToolResult)
+    assert isinstance(seen["prompts/get"][1], PromptResult)
+    assert isinstance(seen["resources/read"][1], ResourceResult)
+    params, completion = seen["completion/complete"]
+    assert params["ref"] == {"type": "ref/prompt", "name": "review"}
+    assert params["argument"] == {"name": "title", "value": "D"}
+    assert isinstance(completion, (list, Completion))
+    assert ("ping" in seen) == (era != "2026-07-28")
+
+
+def test_lists_are_changed_and_told_in_the_clients_revision() -> None:
+    app = shelf()
+
+    @app.middleware(on="tools/list")
+    async def rename(request: Any, next: Any) -> Any:
+        page = await next(request)
+        return Page([Tool(name="shut", input_schema={"type": "object"}, title="Shut"), *page.items])
+
+    for era, title in (("2024-11-05", None), ("2026-07-28", "Shut")):
+        with connect_sync(app, era=era) as client:
+            assert [tool.name for tool in client.list_tools()] == ["shut", "open"]
+            assert client.list_tools()[0].title == title
+
+
+def test_results_that_are_changed_in_place_are_sent_changed() -> None:
+    app = shelf()
+
+    @app.method("acme/count")
+    def count() -> dict[str, int]:
+        return {"books": 1}
+
+    @app.middleware
+    async def more(request: Any, next: Any) -> Any:
+        result = await next(request)
+        if request.method == "acme/count":
+            result["books"] += 1
+        elif request.method in ("initialize", "server/discover"):
+            result["instructions"] = "Changed."
+        return result
+
+    for era in ERAS:
+        with connect_sync(app, era=era) as client:
+            assert client.request("acme/count")["books"] == 2
+            assert client.instructions == "Changed."
+
+
+def test_what_the_core_refuses_passes_as_its_error(noted: list[Any]) -> None:
+    app = shelf()
+
+    @app.resource("shelf://about")
+    def about() -> str:
+        return "about"
+
+    @app.middleware
+    async def mend(request: Any, next: Any) -> Any:
+        try:
+            return await next(request)
+        except ProtocolError as error:
+            noted.append((request.method, error.code))
+            if request.params.get("name") == "lost":
+                return ToolResult("found")
+            raise
+
+    with connect_sync(app, era="2025-11-25") as client:
+        assert client.call_tool("lost").text == "found"
+        with pytest.raises(McpError, match="Unknown tool: none"):
+            client.call_tool("none")
+        with pytest.raises(ResourceNotFound) as missing:
+            client.read_resource("shelf://none")
+        assert missing.value.code == -32002, "the client's own code, though middleware saw the newest"
+    assert noted == [("tools/call", -32602), ("tools/call", -32602), ("resources/read", -32602)]
+
+
+def test_middleware_refuses_and_params_of_the_core_stay() -> None:
+    app = shelf()
+
+    @app.middleware(on=["tools/list", "tools/call"])
+    async def guard(request: Any, next: Any) -> Any:
+        if request.method == "tools/call":
+            raise ToolError("locked")
+        request.params = {"cursor": "x"}
+        return await next(request)
+
+    with connect_sync(app) as client:
+        assert client.call_tool("open", {"title": "x"}, raise_on_error=False).text == "locked"
+        with pytest.raises(McpError):
+            client.list_tools()
+
+
+def test_the_first_is_the_outermost_and_arguments_may_change(noted: list[Any]) -> None:
+    app = shelf()
+    note(app, noted, on="tools/call")
+
+    @app.middleware(on="tools/call")
+    async def shout(request: Any, next: Any) -> Any:
+        arguments = {"title": request.params["arguments"]["title"].upper()}
+        request.params = {**request.params, "arguments": arguments}
+        result = await next(request)
+        return ToolResult(result.text + "!")
+
+    with connect_sync(app, era="2025-06-18") as client:
+        assert client.call_tool("open", {"title": "dune"}).text == "open DUNE!"
+    assert noted[0][2].text == "open DUNE!"
+
+
+def test_questions_look_as_handlers_return_them(noted: list[Any]) -> None:
+    app = Server("t")
+
+    @app.tool
+    def remove(ctx: SyncContext) -> Any:
+        sure = ask.elicit("Sure?", bool)
+        answer = ctx.answer(sure)
+        return sure if answer is None else f"{answer}"
+
+    @app.tool
+    async def parks(ctx: Context) -> str:
+        return str(await ctx.elicit("Sure?", bool))
+
+    @app.tool
+    def blocks(ctx: SyncContext) -> str:
+        return str(ctx.elicit("Sure?", bool))
+
+    note(app, noted, on="tools/call")
+    app.middleware(ResponseLimit(200))
+    for era in ("2025-06-18", "2026-07-28"):
+        with connect_sync(app, era=era, answers={"Sure?": True}) as client:
+            assert client.call_tool("remove").text == "True"
+            assert client.call_tool("parks").text == "True"
+            assert client.call_tool("blocks").text == "True"
+    assert isinstance(noted[0][2], ask.Question) and noted[1][2].text == "True"
+
+
+def test_def_handlers_keep_their_threads() -> None:
+    import threading
+    import time
+
+    app = Server("t")
+    threads: list[str] = []
+
+    def where() -> str:
+        threads.append(threading.current_thread().name)
+        return "ok"
+
+    app.tool(where)
+
+    @app.tool(thread=True)
+    def slow() -> str:
+        time.sleep(0.3)
+        return "slow"
+
+    @app.middleware(on="tools/call")
+    async def around(request: Any, next: Any) -> Any:
+        return await next(request)
+
+    async def together() -> list[str]:
+        import asyncio
+
+        async with Client(app) as client:
+            asked = [client.call_tool("slow") for _ in range(4)] + [client.call_tool("where")]
+            return [(await it).text for it in [asyncio.ensure_future(it) for it in asked]]
+
+    import asyncio
+
+    begun = time.perf_counter()
+    assert asyncio.run(together()) == ["slow"] * 4 + ["ok"]
+    assert time.perf_counter() - begun < 1.1, "slow ones run beside each other"
+    assert threads and "middleware" not in threads[0]
+
+
+def test_exceptions_of_def_handlers_pass_middleware(noted: list[Any]) -> None:
+    app = Server("t", expose_errors=(KeyError,))
+
+    @app.tool
+    def fails() -> str:
+        raise KeyError("gone")
+
+    @app.middleware(on="tools/call")
+    async def around(request: Any, next: Any) -> Any:
+        try:
+            return await next(request)
+        except KeyError as error:
+            noted.append(error)
+            raise
+
+    with connect_sync(app) as client:
+        assert "gone" in client.call_tool("fails", raise_on_error=False).text
+    assert len(noted) == 1
+
+
+def test_a_method_of_the_specifications_is_replaced() -> None:
+    app = Server("gateway")
+
+    @app.method("tools/list")
+    def tools(cursor: str = "first") -> dict[str, Any]:
+        return {"tools": [Tool(name=cursor, input_schema={"type": "object"}, title="T")]}
+
+    @app.method("tools/call")
+    async def call(name: str, arguments: dict[str, Any]) -> ToolResult:
+        return ToolResult(f"{name} {arguments}")
+
+    for era in ERAS:
+        with connect_sync(app, era=era) as client:
+            assert "tools" in client.capabilities
+            assert [tool.name for tool in client.list_tools()] == ["first"]
+            assert client.list_tools_page("second").items[0].name == "second"
+            assert client.call_tool("any", {"a": 1}).text == "any {'a': 1}"
+    for name in ("initialize", "subscriptions/listen", "sampling/createMessage"):
+        with pytest.raises(ValueError, match=name):
+            app.method(name)(call)
+
+
+# ── ready-made ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
+    with caplog.at_level(logging.INFO, "gudgeon"):
+        yield lambda: [record.getMessage() for record in caplog.records if record.name == "gudgeon"]
+
+
+def test_timing_tells_how_long(lines: Any) -> None:
+    app = shelf()
+    app.middleware(Timing(), on=["tools/call", "tools/list"])
+    with connect_sync(app) as client:
+        client.list_tools()
+        client.call_tool("open", {"title": "x"})
+    said = " | ".join(lines())
+    assert re.search(r"tools/list took \d+\.\d ms", said) and re.search(r"tools/call open took \d+\.\d ms", said)
+
+
+def test_logging_tells_what_and_how_it_ended(lines: Any) -> None:
+    app = shelf()
+
+    @app.tool
+    def fails() -> str:
+        raise ToolError("no")
+
+    app.middleware(Logging(params=True), on="tools/call")
+    with connect_sync(app) as client:
+        client.call_tool("open", {"title": "x"})
+        client.call_tool("fails", raise_on_error=False)
+    assert lines()[0].startswith("tools/call open {") and "'title': 'x'" in lines()[0]
+    assert lines()[1] == "tools/call open is done"
+    assert lines()[3] == "tools/call fails failed: ToolError: no"
+
+
+def test_rates_are_limited_by_client_and_the_handshake_is_not_counted() -> None:
+    app = shelf()
+    app.middleware(RateLimit(0.01, burst=3))
+    for era in ERAS:
+        with SyncClient(app, revision=era, client_info=Implementation(era, "1")) as client:
+            for _ in range(3):
+                client.ping()
+            client.list_tools()
+            assert client.call_tool("open", {"title": "x"}).text == "open x"
+            assert client.request("tools/list")["tools"]
+            refused = client.call_tool("open", {"title": "x"}, raise_on_error=False)
+            assert refused.text == "too many requests: at most 0.01 a second, try again in 100.0 s"
+            with pytest.raises(ProtocolError) as caught:
+                client.request("tools/list")
+            assert caught.value.code == -32000
+
+
+def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+    from types import SimpleNamespace
+
+    now = [100.0]
+    monkeypatch.setattr("gudgeon.middleware.time.monotonic", lambda: now[0])
+    ctx: Any = SimpleNamespace(principal=None, client=SimpleNamespace(name="c"))
+    request: Any = SimpleNamespace(method="tools/list", params={}, ctx=ctx)
+    limit = RateLimit(2, burst=1)
+
+    async def next(_: Any) -> str:
+        return "ok"
+
+    async def go() -> Any:
+        return await limit(request, next)
+
+    assert asyncio.run(go()) == "ok"
+    with pytest.raises(ProtocolError, match="at most 2 a second, try again in 0.5 s"):
+        asyncio.run(go())
+    now[0] += 0.5
+    assert asyncio.run(go()) == "ok"
+    ctx.principal = SimpleNamespace(subject="ada")
+    assert asyncio.run(go()) == "ok", "a principal counts by itself"
+
+
+def test_responses_are_limited() -> None:
+    app = shelf()
+
+    @app.resource("shelf://{id}")
+    def book(id: str) -> str:
+        return id * 100
+
+    app.middleware(ResponseLimit(150))
+    with connect_sync(app, era="2025-11-25") as client:
+        assert client.call_tool("open", {"title": "x"}).text == "open x"
+        refused = client.call_tool("open", {"title": "x" * 200}, raise_on_error=False)
+        assert re.fullmatch(r"the result of tools/call open has \d+ bytes, more than 150: ask for less", refused.text)
+        with pytest.raises(ProtocolError) as caught:
+            client.read_resource("shelf://xx")
+        assert caught.value.code == -32000 and "resources/read" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: RateLimit(0), "above 0"),
+        (lambda: RateLimit(1, burst=0), "at least 1"),
+        (lambda: RateLimit(1, by="moon"), "'principal', 'client' or 'server'"),
+        (lambda: ResponseLimit(0), "above 0"),
+    ],
+)
+def test_numbers_that_cant_be_meant_are_refused(make: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+async def test_it_runs_over_the_event_loop_too(noted: list[Any]) -> None:
+    app = shelf()
+    note(app, noted)
+    async with connect(app) as client:
+        assert (await client.call_tool("open", {"title": "x"})).text == "open x"
+    assert ("tools/call", {"name": "open", "arguments": {"title": "x"}}) in [it[:2] for it in noted]

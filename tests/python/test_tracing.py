@@ -1,0 +1,176 @@
+"""OpenTelemetry: spans of handlers below the client's, the context in `_meta`, and nothing at all without it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry import baggage, context, trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from gudgeon import Context, Server, SyncContext, ToolError
+from gudgeon.testing import ERAS, connect, connect_sync
+from gudgeon.types import ToolResult
+
+EXPORTER = InMemorySpanExporter()
+PROVIDER = TracerProvider()
+PROVIDER.add_span_processor(SimpleSpanProcessor(EXPORTER))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def provider() -> None:
+    if trace.get_tracer_provider() is not PROVIDER:
+        trace.set_tracer_provider(PROVIDER)
+
+
+@pytest.fixture
+def outer() -> Iterator[Any]:
+    """A span that is active, with baggage."""
+    EXPORTER.clear()
+    token = context.attach(baggage.set_baggage("user", "ada"))
+    with trace.get_tracer("test").start_as_current_span("outer") as span:
+        yield span.get_span_context()
+    context.detach(token)
+
+
+def spans() -> list[Any]:
+    return [span for span in EXPORTER.get_finished_spans() if span.instrumentation_scope.name == "gudgeon"]
+
+
+def traced() -> Server[Any]:
+    app = Server("traced")
+
+    def seen(ctx: Any) -> str:
+        trace.get_current_span().add_event("inside")
+        meta = ctx.meta
+        said = {key: meta.get(key) for key in ("traceparent", "baggage", "own")}
+        return json.dumps({**said, "seen": baggage.get_baggage("user")})
+
+    @app.tool
+    def blocking(ctx: SyncContext) -> str:
+        return seen(ctx)
+
+    @app.tool
+    async def waiting(ctx: Context) -> str:
+        return seen(ctx)
+
+    @app.tool
+    def fails() -> str:
+        raise ToolError("no")
+
+    @app.tool
+    async def says() -> ToolResult:
+        return ToolResult("no", is_error=True)
+
+    @app.prompt
+    def greet() -> str:
+        return "hi"
+
+    @app.resource("t://{id}")
+    def thing(id: str) -> str:
+        return id
+
+    return app
+
+
+def check(outer: Any, era: str, name: str, text: str) -> None:
+    (span,) = spans()
+    assert span.name == f"tools/call {name}"
+    assert span.context.trace_id == outer.trace_id
+    assert span.parent.span_id == outer.span_id and span.parent.is_remote
+    assert span.attributes["mcp.method.name"] == "tools/call"
+    assert span.attributes["gen_ai.tool.name"] == name
+    assert span.attributes["mcp.protocol.version"] == era
+    assert [event.name for event in span.events] == ["inside"]
+    said = json.loads(text)
+    assert said["traceparent"].startswith(f"00-{outer.trace_id:032x}-{outer.span_id:016x}-0")
+    assert (said["baggage"], said["own"], said["seen"]) == ("user=ada", 1, "ada")
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("name", ["blocking", "waiting"])
+def test_a_handlers_span_lies_below_the_clients(era: str, name: str, outer: Any) -> None:
+    with connect_sync(traced(), era=era) as client:
+        check(outer, era, name, client.call_tool(name, meta={"own": 1}).text)
+
+
+async def test_an_async_client_stamps_the_span_of_its_task(outer: Any) -> None:
+    async with connect(traced(), era="2026-07-28") as client:
+        result = await client.call_tool("waiting", meta={"own": 1})
+    check(outer, "2026-07-28", "waiting", result.text)
+
+
+@pytest.mark.parametrize("name", ["blocking", "waiting"])
+def test_middleware_runs_inside_the_span(name: str, outer: Any) -> None:
+    house, app = Server("house"), traced()
+    house.mount("t", app)
+
+    @app.middleware
+    async def note(request: Any, next: Any) -> Any:
+        trace.get_current_span().add_event("middleware")
+        return await next(request)
+
+    with connect_sync(house) as client:
+        client.call_tool(f"t_{name}")
+    (span,) = spans()
+    assert span.name == f"tools/call t_{name}", "as clients know it"
+    assert [event.name for event in span.events] == ["middleware", "inside"]
+
+
+def test_what_middleware_sees_of_the_core_has_a_span(outer: Any) -> None:
+    app = traced()
+
+    @app.middleware(on="tools/list")
+    async def note(request: Any, next: Any) -> Any:
+        return await next(request)
+
+    with connect_sync(app) as client:
+        client.list_tools()
+    (span,) = spans()
+    assert (span.name, span.parent.span_id) == ("tools/list", outer.span_id)
+
+
+def test_prompts_resources_and_failures_have_their_spans(outer: Any) -> None:
+    with connect_sync(traced(), era="2025-11-25") as client:
+        client.get_prompt("greet")
+        client.read_resource("t://x")
+        client.call_tool("fails", raise_on_error=False)
+        client.call_tool("says", raise_on_error=False)
+    told = [(span.name, span.attributes.get("error.type"), span.status.is_ok) for span in spans()]
+    assert told == [
+        ("prompts/get greet", None, True),
+        ("resources/read", None, True),
+        ("tools/call fails", "ToolError", False),
+        ("tools/call says", "tool_error", False),
+    ]
+
+
+def test_a_request_without_a_context_begins_a_trace_of_its_own() -> None:
+    EXPORTER.clear()
+    with connect_sync(traced()) as client:
+        said = json.loads(client.call_tool("blocking").text)
+    assert said["traceparent"] is None
+    (span,) = spans()
+    assert span.parent is None
+
+
+def test_a_program_without_it_never_imports_it() -> None:
+    program = """
+        import json, sys
+        from gudgeon import Server, SyncContext
+        from gudgeon.testing import connect_sync
+        app = Server("t")
+        @app.tool
+        def meta(ctx: SyncContext) -> str:
+            return json.dumps("traceparent" in ctx.meta)
+        with connect_sync(app, era="2025-11-25") as client:
+            print(client.call_tool("meta").text, any(name.startswith("opentelemetry") for name in sys.modules))
+    """
+    import textwrap
+
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "false False", ran.stderr
