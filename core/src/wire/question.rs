@@ -34,17 +34,23 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
     (json::to_raw(&object), None)
 }
 
-/// A form as it was before 2025-11-25. What a default would have filled in is filled into the answer.
+/// A form as it was before 2025-11-25. What a default would have filled in is filled into the answer, so nobody has to
+/// answer it.
 fn older_form(form: &mut Map<String, Value>) {
     form.shift_remove("$schema");
+    let mut optional = Vec::new();
     let fields = form.get_mut("properties").and_then(Value::as_object_mut);
-    for field in fields.into_iter().flat_map(Map::values_mut) {
+    for (name, field) in fields.into_iter().flatten() {
         older_choice(field);
         if let Some(field) = field.as_object_mut()
             && field.get("type").is_none_or(|it| it != "boolean")
+            && field.shift_remove("default").is_some()
         {
-            field.shift_remove("default");
+            optional.push(name.clone());
         }
+    }
+    if let Some(Value::Array(required)) = form.get_mut("required") {
+        required.retain(|it| !optional.iter().any(|name| it == name));
     }
 }
 
@@ -87,6 +93,24 @@ mod tests {
             lowered(Revision::V2025_06_18, &form),
             (json!({"message": "?", "requestedSchema": schema(older)}), None)
         );
+    }
+
+    #[test]
+    fn what_has_a_default_that_can_not_be_said_need_not_be_answered() {
+        let field = |default: Option<&str>| match default {
+            Some(default) => json!({"type": "string", "default": default}),
+            None => json!({"type": "string"}),
+        };
+        let form = |default: Option<&str>, required: &[&str]| {
+            let properties = json!({"why": field(default), "who": field(None), "sure": {"type": "boolean", "default": true}});
+            let schema = json!({"type": "object", "properties": properties, "required": required});
+            json!({"mode": "form", "message": "?", "requestedSchema": schema})
+        };
+        let newer = form(Some("tidy"), &["why", "who", "sure"]);
+        assert_eq!(lowered(Revision::V2025_11_25, &newer), (newer.clone(), None));
+        let mut older = form(None, &["who", "sure"]);
+        older.as_object_mut().expect("an object").shift_remove("mode");
+        assert_eq!(lowered(Revision::V2025_06_18, &newer), (older, None));
     }
 
     #[test]
