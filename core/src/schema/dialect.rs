@@ -16,6 +16,18 @@ const DIALECTS: [(&str, Draft); 6] = [
     ("json-schema.org/draft-04/schema", Draft::Draft4),
 ];
 
+/// Whether a `$schema` says what is meant without it.
+pub(super) fn is_default(named: Option<&Value>) -> bool {
+    let uri = named.and_then(Value::as_str).unwrap_or_default();
+    uri.strip_suffix('#').unwrap_or(uri) == "https://json-schema.org/draft/2020-12/schema"
+}
+
+/// Whether the keywords beside a `$ref` do not count, as before 2019-09.
+pub(super) fn ignores_siblings(named: Option<&Value>) -> bool {
+    let uri = named.and_then(Value::as_str).unwrap_or_default();
+    ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].iter().any(|it| uri.contains(it))
+}
+
 pub(super) fn of(schema: &Value) -> Result<Draft, SchemaError> {
     let Some(named) = schema.get("$schema") else {
         return Ok(Draft::Draft202012);
