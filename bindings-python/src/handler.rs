@@ -63,6 +63,11 @@ impl PyHandler {
         self.wrapper.get(py).map_or((&self.invoke, self.is_async), |it| (it, true))
     }
 
+    /// The handler itself, behind its wrapper.
+    pub(crate) fn inner(&self) -> &Py<PyAny> {
+        &self.invoke
+    }
+
     pub(crate) fn is_async(&self) -> bool {
         self.is_async || self.is_wrapped.load(Ordering::Acquire)
     }
@@ -120,12 +125,24 @@ impl fmt::Debug for PyHandler {
 /// The handler of one registration, for who registered it.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(crate) struct Registered(pub(crate) Arc<PyHandler>);
+pub(crate) struct Registered {
+    pub(crate) handler: Arc<PyHandler>,
+    /// What known hosts will not take of it.
+    #[pyo3(get)]
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Registered {
+    /// Of something that no host lists.
+    pub(crate) fn quiet(handler: Arc<PyHandler>) -> Self {
+        Self { handler, warnings: Vec::new() }
+    }
+}
 
 #[pymethods]
 impl Registered {
     /// From now on this async function runs in the handler's place. The first wrapper stays.
     fn wrap(&self, py: Python<'_>, invoke: Py<PyAny>) {
-        self.0.wrap(py, invoke);
+        self.handler.wrap(py, invoke);
     }
 }

@@ -14,6 +14,7 @@ mod client_subscriptions;
 mod convert;
 mod endpoint;
 mod error;
+mod forms;
 mod handler;
 mod hooks;
 mod http_options;
@@ -30,6 +31,10 @@ mod source;
 mod stream;
 mod waker;
 
+/// What thousands of connections held is given back, and used again, when they are gone: glibc keeps and splinters it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pyo3::pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
@@ -40,8 +45,9 @@ mod _native {
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, Exchange},
+        forms::form_problem,
         handler::Registered,
-        server::{NativeServer, Read, expand, variables},
+        server::{NativeServer, Read, expand, portable, variables},
         serving::{Serving, shut_down, take_stdio},
     };
 }

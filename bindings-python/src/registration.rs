@@ -35,6 +35,10 @@ struct Options {
     ttl_ms: u64,
     cache_scope: Option<String>,
     forbids_replay: bool,
+    /// How long the server itself keeps what was read.
+    keep_ms: Option<u64>,
+    /// Not everybody sees it: the judge tells who does.
+    guarded: bool,
 }
 
 /// A server's own facts.
@@ -146,10 +150,18 @@ impl Kind {
         }
     }
 
-    pub(crate) fn add(self, to: &mut Offers, text: &[u8], handler: Handler) -> Result<(), Error> {
+    /// Gives back what known hosts will not take.
+    pub(crate) fn add(
+        self,
+        to: &mut Offers,
+        text: &[u8],
+        handler: Handler,
+    ) -> Result<Vec<String>, Error> {
         let options: Options = parse(text)?;
         let enabled = options.enabled.unwrap_or(true);
         let timeout = options.timeout_ms.map(Duration::from_millis);
+        let keep = options.keep_ms.map(Duration::from_millis);
+        let visible = options.guarded.then(|| Arc::new(()) as Handler);
         let cache = CacheHint {
             ttl_ms: options.ttl_ms,
             private: options.cache_scope.as_deref() == Some("private"),
@@ -161,21 +173,25 @@ impl Kind {
                 offer.timeout = timeout;
                 offer.concurrency = options.concurrency;
                 offer.forbids_replay = options.forbids_replay;
+                offer.visible = visible;
                 to.tools.add(offer, enabled)
             }
             Self::Resources => {
                 let mut offer = ResourceOffer::new(parse::<Resource>(text)?, handler)?;
+                (offer.keep, offer.visible) = (keep, visible);
                 (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
                 to.resources.add(offer, enabled)
             }
             Self::Templates => {
                 let mut offer = TemplateOffer::new(parse::<ResourceTemplate>(text)?, handler)?;
+                (offer.keep, offer.visible) = (keep, visible);
                 (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
                 to.templates.add(offer, enabled)
             }
             Self::Prompts => {
                 let mut offer = PromptOffer::new(parse::<Prompt>(text)?, handler)?;
                 (offer.tags, offer.timeout) = (options.tags, timeout);
+                offer.visible = visible;
                 to.prompts.add(offer, enabled)
             }
         }
@@ -200,13 +216,14 @@ impl Kind {
         }
     }
 
+    /// Whether that changed anything.
     pub(crate) fn set_enabled(
         self,
         of: &mut Offers,
         keys: &[String],
         tags: &[String],
         enabled: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         match self {
             Self::Tools => of.tools.set_enabled(keys, tags, enabled),
             Self::Resources => of.resources.set_enabled(keys, tags, enabled),

@@ -8,13 +8,15 @@ use std::{
 use gudgeon::{
     driver::EndpointServer,
     error::Error,
-    protocol::{Inputs, Request, Response},
-    router::{Dispatch, Failure, Finish, Offers, dispatch, uri_template::UriTemplate},
+    protocol::Response,
+    router::{
+        Failure, Finish, Middleware, Offers, Sight, find_resource, uri_template::UriTemplate,
+    },
     service::{EndpointConfig, Rehearsal},
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
 };
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyTuple};
 
 use crate::{
     convert,
@@ -91,8 +93,12 @@ impl NativeServer {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
         let given = Arc::clone(&handler);
-        self.change(py, Some(kind.list()), is_async, |offers| kind.add(offers, spec, given))?;
-        Ok(Registered(handler))
+        let mut warnings = Vec::new();
+        self.change(py, Some(kind.list()), is_async, |offers| {
+            warnings = kind.add(offers, spec, given)?;
+            Ok(true)
+        })?;
+        Ok(Registered { handler, warnings })
     }
 
     fn add_completion(
@@ -106,8 +112,8 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_completion(target, argument, given))?;
-        Ok(Registered(handler))
+        self.change(py, None, is_async, |it| it.add_completion(target, argument, given).map(|()| true))?;
+        Ok(Registered::quiet(handler))
     }
 
     fn add_method(
@@ -120,8 +126,8 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_method(name, given))?;
-        Ok(Registered(handler))
+        self.change(py, None, is_async, |it| it.add_method(name, given).map(|()| true))?;
+        Ok(Registered::quiet(handler))
     }
 
     fn add_notification(
@@ -134,19 +140,47 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_notification(name, given))?;
-        Ok(Registered(handler))
+        self.change(py, None, is_async, |it| it.add_notification(name, given).map(|()| true))?;
+        Ok(Registered::quiet(handler))
+    }
+
+    /// From now on requests with these methods (`*`: all) that no handler answers are given to this async function
+    /// first: `invoke(raw, call)` → a coroutine of the reply; None leaves the answer as it is.
+    #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
+    fn set_middleware(
+        &self,
+        py: Python<'_>,
+        invoke: Py<PyAny>,
+        methods: Vec<String>,
+        expose: Py<PyAny>,
+    ) -> PyResult<()> {
+        let handler = Arc::new(PyHandler::new(invoke, true, expose, None));
+        self.change(py, None, true, |offers| {
+            offers.set_middleware(Some(Middleware::new(handler, methods, false)));
+            Ok(true)
+        })
+    }
+
+    /// From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
+    /// core's doubts ask.
+    fn set_judge(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
+        let nothing = PyTuple::empty(py).into_any().unbind();
+        let handler = Arc::new(PyHandler::new(invoke, false, nothing, None));
+        self.change(py, None, false, |offers| {
+            offers.set_judge(handler);
+            Ok(true)
+        })
     }
 
     fn remove(&self, py: Python<'_>, kind: &str, key: &str) -> PyResult<()> {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.remove(it, key))
+        self.change(py, Some(kind.list()), false, |it| kind.remove(it, key).map(|()| true))
     }
 
     /// `changes`: new values by their JSON names; null takes a member away.
     fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
         let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.update(it, key, changes))
+        self.change(py, Some(kind.list()), false, |it| kind.update(it, key, changes).map(|()| true))
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
@@ -177,12 +211,7 @@ impl NativeServer {
     /// nobody does.
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let offers = Arc::clone(&self.lock().offers);
-        let request = Request::ReadResource {
-            uri: uri.to_owned(),
-            variables: None,
-            inputs: Inputs::default(),
-        };
-        let Dispatch::Run(job) = dispatch(&offers, request, None) else { return None };
+        let job = find_resource(&offers, uri.to_owned(), &Sight::everything()).ok()?;
         let handler = job.handler.downcast::<PyHandler>().ok()?;
         let (invoke, is_async) = handler.target(py);
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
@@ -296,6 +325,15 @@ pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
     Ok(template.expand(&variables.into_iter().collect::<Vec<_>>()))
 }
 
+/// A schema as every host reads it, as JSON: references written out, `null` kept simple.
+#[pyfunction]
+pub(crate) fn portable(schema: &[u8]) -> PyResult<String> {
+    let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
+    let schema = serde_json::from_slice(schema).map_err(|it| invalid(it.to_string()))?;
+    let written = gudgeon::schema::portable(&schema).map_err(|it| invalid(it.to_string()))?;
+    Ok(serde_json::Value::Object(written).to_string())
+}
+
 /// The names of a template's variables.
 #[pyfunction]
 pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
@@ -307,15 +345,18 @@ pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
 }
 
 impl NativeServer {
+    /// Tells everybody who is served, unless the change says that it made no difference.
     fn change(
         &self,
         py: Python<'_>,
         list: Option<ListKind>,
         is_async: bool,
-        change: impl FnOnce(&mut Offers) -> Result<(), Error>,
+        change: impl FnOnce(&mut Offers) -> Result<bool, Error>,
     ) -> PyResult<()> {
         let mut shared = self.lock();
-        change(Arc::make_mut(&mut shared.offers)).map_err(|it| raise(&it))?;
+        if !change(Arc::make_mut(&mut shared.offers)).map_err(|it| raise(&it))? {
+            return Ok(());
+        }
         shared.has_async |= is_async;
         let offers = Arc::clone(&shared.offers);
         drop(shared);

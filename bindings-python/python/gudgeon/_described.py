@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from . import _options
@@ -17,8 +16,8 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
     plan, options, kind = registration.plan, registration.options, registration.kind
     said: dict[str, Any] = {"description": plan.description} if plan.description else {}
     said |= _options.spec(options)
-    if not is_visible(options):
-        said["enabled"] = False
+    if options.get("visible") is not None:
+        said["guarded"] = True
     if kind == "tools":
         said |= {"name": key, "inputSchema": Raw(plan.input_schema)}
         if plan.output_schema is not None:
@@ -39,10 +38,12 @@ def prefixed(kind: str, prefix: str, key: Any) -> Any:
     return key
 
 
-def is_visible(options: Mapping[str, Any]) -> bool:
-    """Whether somebody without credentials may see it."""
-    visible = options.get("visible")
-    return visible is None or bool(visible(None))
+def check_prefix(prefix: Any) -> None:
+    """Refuses what no name can begin with."""
+    if not isinstance(prefix, str):
+        raise TypeError(f"mount takes a prefix first, a text, not {type(prefix).__name__}")
+    if not prefix or not all(it.isascii() and (it.isalnum() or it in "_-.") for it in prefix):
+        raise ValueError(f"mount({prefix!r}): a prefix is one or more letters, digits, '_', '-' or '.'")
 
 
 def check_variables(plan: Plan, uri: str) -> None:

@@ -49,7 +49,7 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
             raise TypeError(f"{place}: {name}= takes a list of texts: [{options[name]!r}]")
     for name in ("timeout", "ttl", "cache", "list_ttl"):
         value = options.get(name)
-        if value is not None and not (isinstance(value, (int, float)) and value >= 0):
+        if value is not None and not (_is_number(value, (int, float)) and value >= 0):
             raise ValueError(f"{place}: {name}= is a number of seconds, not {value!r}")
     for name in ("park_ttl", "state_ttl"):
         value = options.get(name)
@@ -63,8 +63,15 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         value = options.get(name)
         if value is not None and not (_is_number(value, int) and value >= 0):
             raise ValueError(f"{place}: {name}= is a whole number, or 0 for none, not {value!r}")
+    visible = options.get("visible")
+    if visible is not None and not callable(visible):
+        raise TypeError(
+            f"{place}: visible= is a function of the principal, or None where nobody is known: not {visible!r}"
+        )
     keys = options.get("request_state_keys")
-    if keys is not None and not (isinstance(keys, (list, tuple)) and all(isinstance(key, (bytes, str)) for key in keys)):
+    if keys is not None and not (
+        isinstance(keys, (list, tuple)) and all(isinstance(key, (bytes, str)) for key in keys)
+    ):
         raise TypeError(
             f"{place}: request_state_keys= takes a list of bytes or texts: the first seals, every one opens"
         )
@@ -78,6 +85,10 @@ def milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else max(1, round(seconds * 1000))
 
 
+def _bounded(seconds: float) -> int:
+    return round(min(seconds * 1000, _CENTURY))
+
+
 def spec(options: Mapping[str, Any]) -> dict[str, Any]:
     """What all kinds of offers have in common."""
     out = {camel(name): options[name] for name in _SAID if options.get(name) is not None}
@@ -86,7 +97,9 @@ def spec(options: Mapping[str, Any]) -> dict[str, Any]:
     if options.get("timeout") is not None:
         out["timeoutMs"] = milliseconds(options["timeout"])
     if options.get("ttl") is not None:
-        out["ttlMs"] = round(options["ttl"] * 1000)
+        out["ttlMs"] = _bounded(options["ttl"])
+    if options.get("cache"):
+        out["keepMs"] = max(1, _bounded(options["cache"]))
     if options.get("replay") == "forbid":
         out["forbidsReplay"] = True
     return out
@@ -113,7 +126,7 @@ def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     )
     out = {camel(key): options[key] for key in said if options.get(key) is not None}
     if options.get("list_ttl") is not None:
-        out["listTtlMs"] = round(options["list_ttl"] * 1000)
+        out["listTtlMs"] = _bounded(options["list_ttl"])
     for key in ("park_ttl", "state_ttl"):
         if options.get(key) is not None:
             out[f"{camel(key)}Ms"] = min(milliseconds(options[key]) or 0, _CENTURY)

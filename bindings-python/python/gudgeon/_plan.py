@@ -13,7 +13,7 @@ from ._plan_depends import Overrides
 from ._plan_invoke import Argument, build
 from ._plan_output import output_of
 from ._plan_signature import Parameter, Signature
-from ._schema import Profile, SchemaError, schema_of
+from ._schema import Profile, SchemaError, own_schema, schema_of
 
 Kind = Literal["tool", "resource", "prompt", "completion", "method", "notification"]
 UNSET: Any = object()
@@ -97,7 +97,7 @@ def make_plan(
 
     lax = kind in ("resource", "prompt")
     schema, structured = _input_schema(filled, texts, signature.place, profile)
-    plan.input_schema = encode(schema if given is None else _given_schema(given, filled, signature.place))
+    plan.input_schema = encode(schema if given is None else _given_schema(given, filled, signature.place, profile))
     plan.parameters = {parameter.name: parameter.required for parameter in filled}
     plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
     plan.output_schema = None
@@ -184,8 +184,8 @@ def _input_schema(
     return out, structured
 
 
-def _given_schema(given: Any, filled: list[Parameter], place: str) -> dict[str, Any]:
-    """A schema of the user's own, as it is."""
+def _given_schema(given: Any, filled: list[Parameter], place: str, profile: Profile) -> dict[str, Any]:
+    """A schema of the user's own, as the profile has it."""
     if not isinstance(given, Mapping):
         raise TypeError(f"input= of {place} is a JSON Schema, a dict, not {type(given).__name__}")
     properties = given.get("properties") or {}
@@ -195,7 +195,7 @@ def _given_schema(given: Any, filled: list[Parameter], place: str) -> dict[str, 
                 f"parameter {parameter.name!r} of {place} is not in input=, which has "
                 f"{', '.join(map(repr, properties)) or 'no properties'}: name it there, or give it a default"
             )
-    return dict(given)
+    return own_schema(given, f"input= of {place}", profile)
 
 
 def _shape(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._plan_signature import MISSING, Signature
-from ._schema import Profile, SchemaError, parts, schema_of, union_members, unwrap
+from ._schema import Profile, SchemaError, own_schema, parts, schema_of, union_members, unwrap
 from .ask import Question
 from .types import Content, ToolResult
 
@@ -25,7 +25,7 @@ class Output:
 def output_of(signature: Signature, output: Any, given: bool, profile: Profile) -> Output:
     """`output` is a type or a JSON Schema; where none was `given`, the return annotation counts."""
     if given and isinstance(output, Mapping):
-        return Output(dict(output))
+        return Output(own_schema(output, f"output= of {signature.place}", profile))
     annotation = _without_questions(output if given else signature.returns)
     if annotation is MISSING or annotation is None or unwrap(annotation) in (Any, type(None), typing.NoReturn):
         return Output()

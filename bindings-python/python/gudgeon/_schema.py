@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from os import PathLike
 from pathlib import PurePath
@@ -63,6 +63,22 @@ def schema_of(
     if text is not None:
         schema = {"description": text, **{key: value for key, value in schema.items() if key != "description"}}
     return schema
+
+
+def own_schema(schema: Mapping[str, Any], place: str, profile: Profile) -> dict[str, Any]:
+    """A schema that the user wrote, as the profile has it."""
+    if profile == "full":
+        return dict(schema)
+    from ._native import portable
+
+    try:
+        written: dict[str, Any] = msgspec.json.decode(portable(msgspec.json.encode(schema)))
+    except ValueError as error:
+        raise TypeError(
+            f"{place}: {error}. Hosts read no such schemas: bound the depth, leave the inner type open, or make the "
+            'server with schema_profile="full"'
+        ) from None
+    return written
 
 
 def _merge(schema: dict[str, Any], own: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:

@@ -7,16 +7,17 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from . import _options
-from ._chain import applies
-from ._described import check_variables, described, is_visible, prefixed
+from ._chain import passing
+from ._described import check_prefix, check_variables, described, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
 from ._native import Server as NativeServer
 from ._plan import UNSET, Plan, make_plan
 from ._plan_depends import Overrides
-from ._registration import Registration
+from ._registration import Offered, Registration
 from ._registry import Registry
 from ._running import Running
+from ._warned import warn
 
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
@@ -76,8 +77,8 @@ class Server(Running):
         self._native = NativeServer(encode(_options.facts(name, options)))
         self._lifespan = Lifespan(self, lifespan)
         self._overrides = Overrides()
-        self._registrations: dict[tuple[str, Any], Registration] = {}
-        self._middleware: list[tuple[Callable[..., Any], str | Sequence[str]]] = []
+        self._offered: dict[tuple[str, Any], Offered] = {}
+        self._middleware: list[tuple[Callable[..., Any], tuple[str, ...]]] = []
         self._mounted: list[tuple[str, Server]] = []
         self._parents: list[tuple[str, Server]] = []
         self._threads: Any = None
@@ -122,6 +123,8 @@ class Server(Running):
                 parameters by name.
             output: The type (or None) that makes the output schema. Default: the return annotation.
             expose_errors: As for the server, for this tool.
+            visible: `(principal) -> bool`: who sees it and may call it; the principal is None where nobody is known. It
+                is asked each time, so that it may look at what is configured as well. Default: everybody.
             enabled: Whether it is shown from the start. Default True.
 
         Raises:
@@ -153,8 +156,11 @@ class Server(Running):
             mime_type: Default "application/json" for JSON, else what the function's result says.
             annotations, size: What clients are told of it; the size in bytes.
             ttl: Seconds that a client may keep it, with `cache_scope` "public" or "private" (2026-07-28).
-            cache: Seconds that the server keeps what the function returned. Default: it is called each time.
-            timeout, thread, enabled: As for `tool`.
+            cache: Seconds that the server itself keeps what the function returned, by URI and principal, until
+                `notify_updated` or a change of the resources. Calls at the same time share one; what a user answered is
+                never kept, and nothing is where middleware runs around "resources/read". Default: it is called each
+                time.
+            timeout, thread, visible, enabled: As for `tool`.
 
         Raises:
             TypeError: There is no URI, or parameters and variables don't fit each other.
@@ -188,7 +194,7 @@ class Server(Running):
 
         Args:
             name: Default: the function's name.
-            title, description, icons, meta, tags, timeout, thread, enabled: As for `tool`.
+            title, description, icons, meta, tags, timeout, thread, visible, enabled: As for `tool`.
 
         Spec: Server Features › Prompts. Errors are those of `tool`.
 
@@ -246,9 +252,13 @@ class Server(Running):
     def method(self, name: str, /) -> Any:
         """Serves a request of a vendor's own, such as "acme/thing": its params are the function's parameters.
 
+        A name of the specification's, such as "tools/list", takes the place of what is built in: the function then
+        gives the whole result, in the vocabulary of 2026-07-28; clients of older revisions are told it in theirs.
+
         Raises:
             TypeError: The name is no text.
-            ValueError: The name is taken.
+            ValueError: The name is taken, or what only the server itself can keep ("initialize",
+                "subscriptions/listen").
         """
         return self._vendor("method", "methods", name)
 
@@ -261,10 +271,14 @@ class Server(Running):
         return self._vendor("notification", "notifications", _ROOTS_CHANGED)(fn)
 
     def middleware(self, fn: Any = None, /, *, on: str | Sequence[str] = "*") -> Any:
-        """Runs an async function `(request, next)` around handlers; `await next(request)` goes on to the handler.
+        """Runs an async function `(request, next)` around requests; `await next(request)` goes on to the answer.
+
+        What it gives is the result: of a handler a `ToolResult`, `ResourceResult`, `PromptResult` or `Completion`, of a
+        list a `Page`, else what JSON says. The first registered is the outermost; where a server is mounted, those of
+        the servers around it come first, and each sees the names that things have in its own server.
 
         Args:
-            on: Methods such as "tools/call", or "*" for all (default).
+            on: Methods such as "tools/call", "tools/list" or "initialize", or "*" for all (default).
 
         >>> from gudgeon import Server, SyncClient, ToolError
         >>> app = Server("shelf")
@@ -280,10 +294,12 @@ class Server(Running):
         def decorate(middleware: Any) -> Any:
             if not callable(middleware):
                 raise TypeError(f"middleware is an async function (request, next), not {type(middleware).__name__}")
-            self._middleware.append((middleware, on))
-            for registration in self._reached():
-                if applies(on, registration.method):
-                    registration.wrap()
+            self._middleware.append((middleware, (on,) if isinstance(on, str) else tuple(on)))
+            for server in self._above():
+                for offered in list(server._offered.values()):
+                    offered.wrap()
+            wanted = sorted({method for _, methods in self._middleware for method in methods})
+            self._native.set_middleware(passing(self), wanted, tuple(self._options.get("expose_errors", ())))
             return middleware
 
         return decorate if fn is None else decorate(fn)
@@ -296,12 +312,12 @@ class Server(Running):
         """Offers all that another server has, now and later: tools and prompts as `prefix_name`, URIs as they are.
 
         Args:
-            prefix: What its names begin with here.
+            prefix: What its names begin with here: letters, digits, "_", "-" and ".".
             other: The server; it can still be served by itself.
 
         Raises:
-            TypeError: `other` is no Server.
-            ValueError: It would contain itself, or a name is taken.
+            TypeError: `other` is no Server, or the prefix no text.
+            ValueError: It would contain itself, a name is taken, or the prefix has other characters.
 
         >>> from gudgeon import Server
         >>> app, shelf = Server("house"), Server("shelf")
@@ -312,12 +328,18 @@ class Server(Running):
         """
         if not isinstance(other, Server):
             raise TypeError(f"mount takes a prefix and a Server, not {type(other).__name__}")
-        if other is self or any(server is self for server in other._below()):
+        check_prefix(prefix)
+        if any(server is other for server in self._above()):
             raise ValueError(f"{other.name!r} can't be mounted into {self.name!r}: it would contain itself")
+        mounted = list(other._offered.values())
+        for offered in mounted:
+            key = prefixed(offered.registration.kind, prefix, offered.path[0][1])
+            self._check_free(offered.registration, key)
         self._mounted.append((prefix, other))
         other._parents.append((prefix, self))
-        for registration in list(other._reached()):
-            self._offer(registration, self._key_of(registration))
+        for offered in mounted:
+            key = prefixed(offered.registration.kind, prefix, offered.path[0][1])
+            self._offer(offered.registration, key, offered.path)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -325,13 +347,15 @@ class Server(Running):
         """Tells who subscribed to this resource that it changed. Spec: Server Features › Resources › Subscriptions."""
         if not isinstance(uri, str):
             raise TypeError(f"notify_updated takes a URI, not {type(uri).__name__}")
-        self._native.updated(uri)
+        for server in self._above():
+            server._native.updated(uri)
 
     def notify_url_done(self, elicitation_id: str, /) -> None:
         """Tells the client that what `elicit_url` sent somebody to is finished."""
         if not isinstance(elicitation_id, str):
             raise TypeError(f"notify_url_done takes an elicitation's id, not {type(elicitation_id).__name__}")
-        self._native.page_done(elicitation_id)
+        for server in self._above():
+            server._native.page_done(elicitation_id)
 
     # ── within the package ───────────────────────────────────────────────────────────────────────────
 
@@ -379,12 +403,7 @@ class Server(Running):
             )
         if kind == "templates":
             check_variables(plan, uri)
-        registration = Registration(self, kind, uri, plan, options)
-        if options.get("cache"):
-            from ._cached import cached
-
-            registration.invoke = cached(plan.invoke, plan.is_async, options["cache"])
-        self._add(registration)
+        self._add(Registration(self, kind, uri, plan, options))
 
     def _vendor(self, kind: str, table: str, name: str) -> Any:
         if not isinstance(name, str):
@@ -397,16 +416,28 @@ class Server(Running):
         return decorate
 
     def _add(self, registration: Registration) -> None:
-        self._offer(registration, registration.key)
-        self._registrations[registration.kind, registration.key] = registration
+        self._check_free(registration, registration.key)
+        self._offer(registration, registration.key, ())
 
-    def _offer(self, registration: Registration, key: Any) -> None:
+    def _check_free(self, registration: Registration, key: Any) -> None:
+        """Refuses a key that is taken here, or in a server that this one is mounted into."""
+        if (registration.kind, key) in self._offered:
+            name = " ".join(key) if isinstance(key, tuple) else key
+            kind = registration.kind.removesuffix("s")
+            raise ValueError(
+                f"{registration.plan.place}: a {kind} named {name!r} is already registered with {self.name!r}: "
+                "give this one another name, or remove that one first"
+            )
+        for prefix, parent in self._parents:
+            parent._check_free(registration, prefixed(registration.kind, prefix, key))
+
+    def _offer(self, registration: Registration, key: Any, below: tuple[tuple[Any, Any], ...]) -> None:
         """Registers with the native half, and with every server that this one is mounted into."""
         native, plan = self._native, registration.plan
         expose = tuple(registration.options.get("expose_errors", ())) + tuple(
             registration.server._options.get("expose_errors", ())
         )
-        call = (registration.invoke, registration.is_async, expose)
+        call = (registration.invoke_as(key), registration.is_async, expose)
         try:
             if registration.kind == "completions":
                 handle = native.add_completion(key[0], key[1], *call)
@@ -415,40 +446,27 @@ class Server(Running):
             elif registration.kind == "notifications":
                 handle = native.add_notification(key, *call)
             else:
+                if registration.options.get("visible") is not None:
+                    from ._visible import judge
+
+                    native.set_judge(judge(self._offered))
                 said = encode(described(registration, key))
                 handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
         except ValueError as error:
             raise ValueError(f"{plan.place}: {error}") from None
-        registration.handles.append(handle)
-        if registration.wrapped is not None or any(
-            applies(on, registration.method) for _, on in self._middleware_of(registration)
-        ):
-            registration.wrap()
+        path = ((self, key), *below)
+        self._offered[registration.kind, key] = Offered(registration, path, handle)
+        for text in handle.warnings:
+            warn(text)
         for prefix, parent in self._parents:
-            parent._offer(registration, prefixed(registration.kind, prefix, key))
+            parent._offer(registration, prefixed(registration.kind, prefix, key), path)
 
-    def _key_of(self, registration: Registration) -> Any:
-        """What a registration of a server below is called here."""
-        key = registration.key
-        server = registration.server
-        while server is not self:
-            prefix, server = next((p, s) for p, s in server._parents if s is self or s in list(self._below()))
-            key = prefixed(registration.kind, prefix, key)
-        return key
-
-    def _below(self) -> Iterator[Server]:
-        for _, server in self._mounted:
-            yield server
-            yield from server._below()
-
-    def _reached(self) -> Iterator[Registration]:
-        yield from list(self._registrations.values())
-        for server in self._below():
-            yield from list(server._registrations.values())
-
-    def _middleware_of(self, registration: Registration) -> list[tuple[Callable[..., Any], str | Sequence[str]]]:
-        own = [] if registration.server is self else registration.server._middleware
-        return [*self._middleware, *own]
+    def _above(self) -> list[Server]:
+        """This server and those that it is mounted into, each once."""
+        found: list[Server] = [self]
+        for server in found:
+            found += [parent for _, parent in server._parents if parent not in found]
+        return found
 
     def _everywhere(self, kind: str) -> Iterator[tuple[Server, str]]:
         """This server and those it is mounted into, with what stands before its names there."""
@@ -457,14 +475,13 @@ class Server(Running):
             for server, before in parent._everywhere(kind):
                 yield server, before + prefixed(kind, prefix, "")
 
-    def _check_visible(self, kind: str, names: Sequence[str], tags: Sequence[str], enabled: bool) -> None:
-        """What nobody without credentials may see stays hidden where nobody has any."""
-        if not enabled:
-            return
-        for (of, key), registration in self._registrations.items():
-            chosen = key in names or any(tag in tags for tag in registration.options.get("tags", ()))
-            if of == kind and chosen and not is_visible(registration.options):
-                raise ValueError(f"{key!r} can't be enabled: its visible= hides it from whoever has no credentials")
+    def _tagged(self, kind: str, tags: Sequence[str]) -> list[str]:
+        """The keys here of what carries one of the tags."""
+        return [
+            key
+            for (of, key), offered in self._offered.items()
+            if of == kind and any(tag in tags for tag in offered.registration.options.get("tags", ()))
+        ]
 
     def _executor(self) -> Any:
         if self._threads is None:

@@ -1,0 +1,43 @@
+"""Who sees what: `visible=` of tools, resources and prompts, asked when somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_KINDS = {"tool": "tools", "resource": "resources", "resource template": "templates", "prompt": "prompts"}
+
+
+def judge(offered: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
+    """What the core asks about offers that not everybody sees: one answer for each, in order."""
+
+    def invoke(raw: bytes, call: Any) -> bytes:
+        from msgspec.json import decode, encode
+
+        from .types import Principal
+
+        asked = decode(raw)
+        who = None if asked["principal"] is None else Principal.from_dict(asked["principal"])
+        return encode([_sees(who, offered.get((_KINDS[kind], key)), kind, key) for kind, key in asked["offers"]])
+
+    return invoke
+
+
+def _sees(who: Any, offered: Any, kind: str, key: str) -> bool:
+    """What was taken away in between, and what can't be told, is hidden."""
+    if offered is None:
+        return False
+    try:
+        seen = offered.registration.options["visible"](who)
+        if hasattr(seen, "__await__"):
+            getattr(seen, "close", lambda: None)()
+            raise TypeError("visible= must give its answer at once: write def, not async def")
+        return bool(seen)
+    except Exception as error:
+        import traceback
+
+        from ._calls import report
+
+        told = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        report(f"visible= of the {kind} {key!r} failed: it stays hidden\n{told}")
+        return False
