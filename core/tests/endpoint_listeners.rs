@@ -222,3 +222,28 @@ fn progress_that_steps_back_is_reported() {
     assert!(visitor.reports[0].contains("1 came after 2"), "{:?}", visitor.reports);
     visitor.advance(Duration::from_secs(1));
 }
+
+#[test]
+fn what_was_left_out_of_a_log_is_told_later() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let stream = visitor.get(&session, "");
+    let call = visitor.call(&session, 1, "wait");
+    let log = |visitor: &mut Visitor| {
+        let run = visitor.runs.last().unwrap().context.call;
+        for _ in 0..1_200 {
+            let (level, data) = (LoggingLevel::Info, to_raw(&json!("x")));
+            visitor.handle(EndpointInput::Log { call: run, level, logger: None, data });
+        }
+    };
+    log(&mut visitor);
+    assert_eq!(visitor.reply(call).messages().len(), 1_000);
+    assert!(visitor.reply(stream).messages().is_empty());
+    visitor.advance(Duration::from_secs(8));
+    let told = visitor.reply(stream).messages();
+    assert_eq!(told.len(), 1);
+    let text = told[0]["params"]["data"].as_str().unwrap();
+    assert!(text.starts_with("200 log messages were left out"), "{text}");
+    visitor.advance(Duration::from_secs(60));
+    assert_eq!(visitor.reply(stream).messages().len(), 1, "once");
+}

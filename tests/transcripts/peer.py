@@ -103,6 +103,13 @@ class Peer:
     def end(self) -> list[bytes]:
         """Ends the input: the lines that still came; the server must then leave with 0."""
         self._input.close()
+        return self.last()
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def last(self) -> list[bytes]:
+        """The lines that still come; the server must then leave with 0."""
         deadline = time.monotonic() + PATIENCE
         while self._ready(self._output, deadline - time.monotonic()):
             if not (piece := os.read(self._output.fileno(), 1 << 20)):
@@ -111,7 +118,7 @@ class Peer:
         try:
             status = self._process.wait(max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"still running {PATIENCE:.0f} s after its input ended; {self.told()}") from None
+            raise AssertionError(f"still running {PATIENCE:.0f} s after its end; {self.told()}") from None
         assert status == 0, f"left with {status}; {self.told()}"
         return self._received.splitlines()
 

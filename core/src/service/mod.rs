@@ -227,6 +227,8 @@ impl Service {
                 self.session.handle(session::Input::Closed);
             }
         }
+        // Not every shell looks at the deadline after each message for the log.
+        self.session.handle(session::Input::Tick(now));
         self.drain(now);
     }
 
@@ -236,7 +238,7 @@ impl Service {
 
     /// When [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
-        self.calls.deadline()
+        [self.calls.deadline(), self.session.deadline()].into_iter().flatten().min()
     }
 
     /// What it was told last of how much its peer leaves unread.

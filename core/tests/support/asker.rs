@@ -100,6 +100,10 @@ impl Server {
         self.service.in_flight()
     }
 
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.service.deadline()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.service.is_full()
     }

@@ -163,6 +163,8 @@ pub struct Endpoint {
     outputs: VecDeque<EndpointOutput>,
     next_sweep: Option<Instant>,
     is_closing: bool,
+    /// There may be connections that are to hear something later.
+    has_logged: bool,
 }
 
 /// An HTTP request that waits for the rest of its answer.
@@ -201,6 +203,7 @@ impl Endpoint {
             outputs: VecDeque::new(),
             next_sweep: None,
             is_closing: false,
+            has_logged: false,
         }
     }
 
@@ -239,6 +242,7 @@ impl Endpoint {
             }
             EndpointInput::Log { call: handler, level, logger, data } => {
                 let call = self.calls.links.current(handler);
+                self.has_logged = true;
                 let log = Log { level, logger, data };
                 let is_behind = false;
                 self.tell_call(now, call, |call| session::Input::Log { now, call, log, is_behind });

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Belonging, Endpoint, EndpointOutput, ExchangeId, Part, session};
+use super::{Belonging, Conversation, Endpoint, EndpointOutput, ExchangeId, Part, session};
 use crate::{framing::sse, service::sessions::is_standalone};
 
 /// How often at most everything is looked at.
@@ -16,11 +16,29 @@ impl Endpoint {
         if self.next_sweep.is_some_and(|it| it <= now) {
             self.next_sweep = None;
             self.keep_alive(now);
+            self.tell_late(now);
             for number in self.sessions.idle(now, self.config.session_idle) {
                 self.end_session(now, number);
             }
             self.expire(now);
         }
+    }
+
+    /// Tells what sessions were to hear later.
+    fn tell_late(&mut self, now: Instant) {
+        let is_due = |it: &Conversation| it.machine.deadline().is_some_and(|it| it <= now);
+        let sessions = self.sessions.all().into_iter();
+        let sessions: Vec<u64> = sessions
+            .filter(|it| self.sessions.get_mut(*it).is_some_and(|it| is_due(&it.conversation)))
+            .collect();
+        for session in sessions {
+            self.tell_session(now, session, session::Input::Tick(now));
+        }
+        let connections = self.connections.iter().filter(|(_, it)| is_due(it));
+        for connection in connections.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.tell_connection(now, connection, session::Input::Tick(now));
+        }
+        self.has_logged = self.connections.values().any(|it| it.machine.deadline().is_some());
     }
 
     fn expire(&mut self, now: Instant) {
@@ -41,7 +59,10 @@ impl Endpoint {
     /// One look at everything, now and then, costs less than a timer for each request.
     pub(super) fn plan_sweep(&mut self, now: Instant) {
         let may_expire = !self.connections.is_empty() && !self.session.dialects.is_empty();
-        let is_needed = may_expire || !self.exchanges.is_empty() || self.sessions.len() > 0;
+        let is_needed = may_expire
+            || self.has_logged
+            || !self.exchanges.is_empty()
+            || self.sessions.len() > 0;
         if is_needed && self.next_sweep.is_none() {
             self.next_sweep = Some(now + self.period());
         }

@@ -11,6 +11,8 @@ use crate::{
 /// Messages that one client gets at once, and then one for each period.
 const BURST: u32 = 1_000;
 const PERIOD: Duration = Duration::from_millis(10);
+/// How long a session gathers what it was not told.
+const GATHER: Duration = Duration::from_secs(1);
 
 /// A message for the client's log.
 #[derive(Clone, Debug)]
@@ -27,8 +29,10 @@ pub(super) struct LogFlow {
     left: u32,
     /// Since when there was no new one to send.
     since: Option<Instant>,
-    /// What listeners to notifications could not tell.
+    /// What a session was not told, whoever wanted to tell it.
     unsaid: Unsaid,
+    /// When it is told so.
+    due: Option<Instant>,
 }
 
 /// Messages that were left out: how many, and the gravest level among them.
@@ -37,7 +41,7 @@ pub(super) struct Unsaid(u64, Option<LoggingLevel>);
 
 impl Default for LogFlow {
     fn default() -> Self {
-        Self { left: BURST, since: None, unsaid: Unsaid::default() }
+        Self { left: BURST, since: None, unsaid: Unsaid::default(), due: None }
     }
 }
 
@@ -67,56 +71,68 @@ impl Unsaid {
 }
 
 impl ServerSession {
+    /// When [`Input::Tick`](super::Input) is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.logs.due
+    }
+
     /// `call` is a request's, or a listener's to notifications. With `is_behind`, when the peer does not read, it is
     /// left out.
     pub(super) fn send_log(&mut self, now: Instant, call: CallId, log: &Log, is_behind: bool) {
-        let about = match self.pending.get_mut(call) {
-            Some(_) => About::Call(call),
-            None if self.listeners.contains(&call) => About::Peer,
+        let (about, policy) = match self.pending.get_mut(call) {
+            Some((_, inbound)) => (About::Call(call), inbound.log),
+            None if self.listeners.contains(&call) => (About::Peer, LogPolicy::Session),
             None => return,
         };
-        if self.threshold(about).is_none_or(|it| log.level < it) {
+        let threshold = match policy {
+            LogPolicy::Request(threshold) => threshold,
+            LogPolicy::Session => self.handshake.level(),
+        };
+        if threshold.is_none_or(|it| log.level < it) {
             return;
         }
         if is_behind || !self.logs.take(now) {
-            if let Some(unsaid) = self.unsaid(about) {
-                unsaid.add(log.level);
+            match (policy, self.pending.get_mut(call)) {
+                (LogPolicy::Request(_), Some((_, inbound))) => inbound.unsaid.add(log.level),
+                _ => {
+                    self.logs.unsaid.add(log.level);
+                    self.logs.due.get_or_insert(now + GATHER);
+                }
             }
             return;
         }
-        self.tell_unsaid(about);
         self.write_log(about, log.level, log.logger.as_deref(), log.data.get());
     }
 
-    /// Before anything else is told of a call, its client hears what it did not hear.
-    pub(super) fn tell_unsaid(&mut self, about: About) {
-        let unsaid = self.unsaid(about).map(std::mem::take);
-        let Some(Unsaid(count, Some(level))) = unsaid else { return };
-        if self.threshold(about).is_some_and(|it| level >= it) {
+    /// A session hears now and then what it was not told.
+    pub(super) fn tick(&mut self, now: Instant) {
+        if self.logs.due.is_none_or(|it| now < it) {
+            return;
+        }
+        self.logs.due = None;
+        let unsaid = std::mem::take(&mut self.logs.unsaid);
+        let threshold = self.handshake.level();
+        self.tell_unsaid(About::Peer, unsaid, threshold);
+    }
+
+    /// A request that asked for log messages itself hears before its answer what it was not told.
+    pub(super) fn end_log(&mut self, call: CallId) {
+        let Some((_, inbound)) = self.pending.get_mut(call) else { return };
+        if let LogPolicy::Request(threshold) = inbound.log {
+            let unsaid = std::mem::take(&mut inbound.unsaid);
+            self.tell_unsaid(About::Call(call), unsaid, threshold);
+        }
+    }
+
+    fn tell_unsaid(&mut self, about: About, unsaid: Unsaid, threshold: Option<LoggingLevel>) {
+        let Unsaid(count, Some(level)) = unsaid else { return };
+        if threshold.is_some_and(|it| level >= it) {
             let rate = 1_000 / PERIOD.as_millis();
             let text = format!(
                 "{count} log messages were left out: a client gets {BURST} at once, and then {rate} a second as long as it \
                  reads them"
             );
             self.write_log(about, level, None, &format!("\"{text}\""));
-        }
-    }
-
-    fn unsaid(&mut self, about: About) -> Option<&mut Unsaid> {
-        match about {
-            About::Call(call) => self.pending.get_mut(call).map(|(_, it)| &mut it.unsaid),
-            About::Peer | About::Reply(_) => Some(&mut self.logs.unsaid),
-        }
-    }
-
-    fn threshold(&mut self, about: About) -> Option<LoggingLevel> {
-        let policy = match about {
-            About::Call(call) => self.pending.get_mut(call).map(|(_, inbound)| inbound.log),
-            About::Peer | About::Reply(_) => None,
-        };
-        match policy.unwrap_or(LogPolicy::Session) {
-            LogPolicy::Request(threshold) => threshold,
-            LogPolicy::Session => self.handshake.level(),
         }
     }
 

@@ -95,6 +95,8 @@ pub enum Input<'a> {
     CutSubscriptions(&'a str),
     /// Who listened to the notification with this number, in [`Output::Notified`], is done, or nobody listens.
     Heard(CallId),
+    /// The time of the deadline has come.
+    Tick(Instant),
     /// The session was idle for too long; see [`ServerSession::may_expire`].
     Expired,
     /// The peer is gone: every call in flight is given up.
@@ -269,6 +271,7 @@ impl ServerSession {
             Input::EndSubscriptions => self.end_subscriptions(),
             Input::CutSubscriptions(reason) => self.cut_subscriptions(reason),
             Input::Heard(call) => self.end_listener(call),
+            Input::Tick(now) => self.tick(now),
             Input::Expired => self.handshake.expire(),
             Input::Closed => {
                 self.is_closed = true;
@@ -480,7 +483,7 @@ impl ServerSession {
     }
 
     fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
-        self.tell_unsaid(About::Call(call));
+        self.end_log(call);
         // The peer may have cancelled while the handler ran.
         let Some((id, mut inbound)) = self.pending.complete(call) else { return };
         let outcome = outcome.map(|it| inbound.introduce(it));
