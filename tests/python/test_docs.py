@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gudgeon
-from gudgeon import SyncClient, ask, errors, middleware, testing, types
+from gudgeon import Context, Server, SyncClient, ask, errors, middleware, testing, types
 
 README = Path(__file__).parents[2] / "README.md"
 HOMES = sorted(path.stem for path in Path(gudgeon.__file__).parent.glob("*.py") if path.stem != "__init__")
@@ -91,6 +92,21 @@ def test_the_first_clients_work_with_it(tmp_path: Path) -> None:
         [sys.executable, "client.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout.split("\n")) == (0, ["3", "['add']", ""]), done.stderr
+
+
+async def test_a_test_answers_what_handlers_ask(capsys: pytest.CaptureFixture[str]) -> None:
+    app = Server("shelf")
+
+    @app.tool
+    async def remove(ctx: Context) -> str:
+        return "gone" if await ctx.elicit("Delete it?", bool) else "kept"
+
+    _, code = blocks("Clients")
+    body = "\n".join(f"    {line}" for line in code.splitlines())
+    scope: dict[str, Any] = {"app": app}
+    exec(f"async def main():\n{body}", scope)
+    await scope["main"]()
+    assert capsys.readouterr().out == "kept\n"
 
 
 def test_more_than_tools_does_what_it_says(tmp_path: Path) -> None:
