@@ -23,8 +23,6 @@ use crate::handler;
 
 /// Text that is handed over at once; a batch holds one entry more than fits.
 const BATCH: usize = 1024 * 1024;
-/// Slots of notifications' handlers; those of requests are the calls' own numbers, which stay below.
-const NOTIFICATIONS: u64 = 1 << 52;
 /// Integers up to here are the same in JavaScript.
 const SAFE_DIGITS: usize = 15;
 
@@ -33,7 +31,6 @@ const SAFE_DIGITS: usize = 15;
 pub(crate) struct Batches {
     waiting: VecDeque<String>,
     calls: HashMap<u64, CallContext>,
-    notifications: u64,
 }
 
 impl Batches {
@@ -82,10 +79,9 @@ impl Batches {
         self.calls.get(&slot)
     }
 
-    /// A handler has ended; its call, if somebody waits for the reply.
+    /// A handler has ended; its call, if it was not cancelled.
     pub(crate) fn finish(&mut self, slot: u64) -> Option<CallId> {
-        let context = self.calls.remove(&slot)?;
-        context.request_id.map(|_| context.call)
+        self.calls.remove(&slot).map(|it| it.call)
     }
 
     /// Handlers that were handed over and have not answered.
@@ -96,13 +92,7 @@ impl Batches {
     fn push_run(&mut self, run: Run) {
         // The core gives back only what this binding registered.
         let Some(handler) = handler::id_of(&run.handler) else { return };
-        let slot = match run.is_notification {
-            true => {
-                self.notifications += 1;
-                NOTIFICATIONS + self.notifications
-            }
-            false => run.context.call.0,
-        };
+        let slot = run.context.call.0;
         let entry = self.entry();
         entry.push_str(&slot.to_string());
         entry.push(',');

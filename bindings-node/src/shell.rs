@@ -103,7 +103,7 @@ impl NativeShell {
     }
 
     /// Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
-    /// Whether there is a call that somebody waits for.
+    /// Whether its handler has not ended.
     #[napi(catch_unwind)]
     pub fn ask(&self, slot: f64, number: f64, key: String, method: String, params: String) -> bool {
         let Some(method) = Method::parse(&method) else { return false };
@@ -205,7 +205,7 @@ impl NativeShell {
         self.peer.take()
     }
 
-    /// Does something on behalf of a call that somebody waits for; whether there is room for more.
+    /// Does something on behalf of a handler that has not ended; whether there is room for more.
     fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, &CallContext) -> Work) -> bool {
         if let Some(context) = self.awaited(slot) {
             self.shared.tell(|backend| tell(backend, &context));
@@ -214,8 +214,7 @@ impl NativeShell {
     }
 
     fn awaited(&self, slot: f64) -> Option<CallContext> {
-        let context = lock(&self.shared.batches).context(integer(slot)).cloned();
-        context.filter(|it| it.request_id.is_some())
+        lock(&self.shared.batches).context(integer(slot)).cloned()
     }
 }
 

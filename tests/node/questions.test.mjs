@@ -7,8 +7,10 @@ import { ask, Cancelled, Declined, image, text, user } from "gudgeon";
 import * as v from "valibot";
 import * as z from "zod";
 
+import { native } from "../../bindings-node/dist/modules/native.js";
 import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/modules/questions.js";
 
+const { NativeSchema } = native();
 const accept = (content) => ({ action: "accept", content });
 const formOf = (schema) => ask.elicit("Well?", schema).params.requestedSchema;
 
@@ -33,6 +35,38 @@ test("an object is asked as it is", () => {
   assert.deepEqual(requestedSchema.required, ["name", "mail"]);
   assert.equal(requestedSchema.properties.mail.format, "email");
   assert.deepEqual(question.read(accept({ name: "A", mail: "a@b.example" })), { name: "A", mail: "a@b.example" });
+});
+
+test("a form says no more than forms can say; what it leaves out, the schema checks in the answer", () => {
+  const form = formOf(
+    z.object({
+      mail: z.email(),
+      id: z.uuid(),
+      day: z.iso.date(),
+      page: z.url().meta({ examples: ["https://a.example"] }),
+      count: z.int().positive().max(9),
+      share: z.number().min(0).max(1),
+    }),
+  );
+  const { count, ...rest } = form.properties;
+  assert.deepEqual(rest, {
+    mail: { type: "string", format: "email" },
+    id: { type: "string" },
+    day: { type: "string", format: "date" },
+    page: { type: "string", format: "uri" },
+    share: { type: "number", minimum: 0, maximum: 1 },
+  });
+  assert.deepEqual([count.minimum, count.maximum], [1, 9]);
+  assert.equal(NativeSchema.formProblem(JSON.stringify(form)), null);
+  // What only the core can refuse is left to it.
+  for (const [schema, problem] of [
+    [z.string().regex(/^a/), 'its property "value" has "pattern", which forms don\'t know of a text'],
+    [z.number().gt(0), 'its property "value" has "exclusiveMinimum", which forms don\'t know of a number'],
+    [{ type: "string", format: "uuid" }, 'its property "value" has the format "uuid"'],
+  ]) {
+    const told = NativeSchema.formProblem(JSON.stringify(formOf(schema)));
+    assert.ok(told.startsWith(problem), told);
+  }
 });
 
 test("choices take the forms that the spec knows", () => {

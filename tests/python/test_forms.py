@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import enum
+import json
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -13,6 +14,7 @@ from typing_extensions import TypedDict
 
 from gudgeon import ask
 from gudgeon._forms import form
+from gudgeon._native import form_problem
 from gudgeon.errors import Cancelled, Declined, ProtocolError
 from gudgeon.types import Root, Text, Tool, user
 
@@ -196,6 +198,31 @@ class Nested:
 def test_what_no_form_can_ask_is_refused_at_the_call(wanted: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         ask.elicit("?", wanted)
+
+
+def problem(wanted: Any) -> str | None:
+    return form_problem(json.dumps(form(wanted).schema))
+
+
+@pytest.mark.parametrize(
+    "wanted", [bool, str, float, Colour, Code, Level, list[Colour], list[Code], Order, Dated, Named, Person]
+)
+def test_what_a_type_becomes_is_a_form(wanted: Any) -> None:
+    assert problem(wanted) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (Annotated[str, Meta(pattern="^a")], 'its property "value" has "pattern", which forms don\'t know of a text'),
+        (Annotated[float, Meta(gt=0)], 'its property "value" has "exclusiveMinimum"'),
+        (Annotated[int, Meta(multiple_of=2)], 'its property "value" has "multipleOf"'),
+    ],
+    ids=["pattern", "exclusive", "multiple"],
+)
+def test_what_a_form_can_not_say_is_not_dropped_in_silence(wanted: Any, message: str) -> None:
+    told = problem(wanted)
+    assert told is not None and told.startswith(message)
 
 
 def test_questions_decode_what_clients_answer() -> None:

@@ -59,10 +59,8 @@ impl Endpoint {
     /// One look at everything, now and then, costs less than a timer for each request.
     pub(super) fn plan_sweep(&mut self, now: Instant) {
         let may_expire = !self.connections.is_empty() && !self.session.dialects.is_empty();
-        let is_needed = may_expire
-            || self.has_logged
-            || !self.exchanges.is_empty()
-            || self.sessions.len() > 0;
+        let is_needed =
+            may_expire || self.has_logged || !self.exchanges.is_empty() || self.sessions.len() > 0;
         if is_needed && self.next_sweep.is_none() {
             self.next_sweep = Some(now + self.period());
         }
