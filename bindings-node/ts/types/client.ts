@@ -53,10 +53,16 @@ export interface ClientOptions {
   headers?: Readonly<Record<string, string>> | undefined;
   auth?: unknown;
   clientInfo?: Implementation | undefined;
+  /** `file:` URIs or paths. Before 2026-07-28 a client that gives none here has none for good. */
   roots?: readonly (string | Root)[] | (() => Maybe<readonly (string | Root)[]>) | undefined;
-  /** Gives the answers, `declined` or `cancelled`; for a form with one property, the bare value will do. */
+  /**
+   * Gives the answers, `declined` or `cancelled`; for a form with one property, the bare value will do. What an answer
+   * leaves open gets its default.
+   */
   onElicit?: ((request: ElicitRequest) => Maybe<unknown>) | undefined;
+  /** With it the model may be given tools. */
   onSample?: ((request: SampleRequest) => Maybe<string | SampleResult>) | undefined;
+  /** Is told the id of an `elicitUrl` whose page is done (2025-11-25). */
   onUrlDone?: ((elicitationId: string) => void) | undefined;
   onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown }) => void) | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;

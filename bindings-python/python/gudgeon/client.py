@@ -60,7 +60,18 @@ class _Peer:
         return self._core.native.session_id()
 
     def set_roots(self, roots, /):
-        """Changes the roots; a legacy server is told so, and must have been told of some at the start."""
+        """Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
+
+        Args:
+            roots: URIs, or `Root` values.
+
+        Raises:
+            NotSupported: A legacy server was told at the start that this client has none: there `roots=` comes first, if
+                only as an empty list.
+            ValueError: One is no URI.
+
+        Spec: Client Features › Roots.
+        """
         self._core.set_roots(roots)
 
     def _subscription(self, uris, tools, prompts, resources):
@@ -84,9 +95,13 @@ class Client(_Peer):
         retry: "safe" (default) repeats reads, lists and repeatable tools when a `Command` with `restart=True` ended;
             "never", or a `Retry`.
         client_info: What the server is told of this program, an `Implementation`.
-        roots: URIs or `Root` values that the server may ask for, or a function that gives them.
-        on_elicit, on_sample: Answer the server's questions; without them the capability is not declared.
-        on_log, on_progress, on_list_changed, on_url_done, on_reconnect: Are told what their name says.
+        roots: URIs or `Root` values that the server may ask for, or a function that gives them. Before 2026-07-28 a
+            client that gives none here has none for good.
+        on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
+            A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where the
+            form has one property; what it leaves open gets its default. With `on_sample` the model may be given tools.
+        on_url_done: Is told the id of an `elicit_url` whose page is done (2025-11-25).
+        on_log, on_progress, on_list_changed, on_reconnect: Are told what their name says.
         max_rounds: How often one call may come back with questions. Default 10.
         max_message: Bytes a message may have. Default 16 MiB.
 
