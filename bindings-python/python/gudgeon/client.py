@@ -66,8 +66,8 @@ class _Peer:
             roots: URIs, or `Root` values.
 
         Raises:
-            NotSupported: A legacy server was told at the start that this client has none: there `roots=` comes first, if
-                only as an empty list.
+            NotSupported: A legacy server was told at the start that this client has none: there `roots=` comes first,
+                if only as an empty list.
             ValueError: One is no URI.
 
         Spec: Client Features › Roots.
@@ -98,8 +98,9 @@ class Client(_Peer):
         roots: URIs or `Root` values that the server may ask for, or a function that gives them. Before 2026-07-28 a
             client that gives none here has none for good.
         on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
-            A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where the
-            form has one property; what it leaves open gets its default. With `on_sample` the model may be given tools.
+            A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where
+            the form has one property; what it leaves open gets its default. With `on_sample` the model may be given
+            tools.
         on_url_done: Is told the id of an `elicit_url` whose page is done (2025-11-25).
         on_log, on_progress, on_list_changed, on_reconnect: Are told what their name says.
         max_rounds: How often one call may come back with questions. Default 10.
