@@ -1,0 +1,90 @@
+"""A customer at the travel desk, who says yes, says no, and closes the form."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from gudgeon import Cancelled, Client, Declined, ElicitRequest, SampleRequest, SampleResult, Target, ToolError
+
+TRIP = {"city": "Lisbon", "leave": "2027-05-04", "nights": 3, "seat": "window", "extras": ["breakfast"]}
+
+
+async def story(target: Target, revision: Any) -> None:
+    answers: dict[str, Any] = {
+        "Where do you want to go?": TRIP,
+        "Lisbon for 255 euros?": True,
+        "Name as in the passport?": "Ada Byron",
+        "How many bags?": 2,
+        "Which meal?": "fish",
+        "Which day instead?": "2027-05-06",
+        "The last seat. Take it?": True,
+        "Cancel booking 7?": True,
+        "Please pay at your bank.": {},  # a page has nothing to fill in: anything but a no means "I will go there"
+    }
+    asked: list[str] = []
+    page_done = asyncio.Event()
+
+    def on_elicit(request: ElicitRequest) -> Any:
+        asked.append(request.message)
+        if request.mode == "url":
+            assert request.url == "https://bank.example/pay?euros=255"
+        return answers[request.message]
+
+    def on_sample(request: SampleRequest) -> SampleResult:
+        assert request.system == "You are cheerful." and request.max_tokens == 60
+        return SampleResult(f"Greetings! {request.messages[0].text}", model="pen-1")
+
+    async with Client(
+        target,
+        revision=revision,
+        on_elicit=on_elicit,
+        on_sample=on_sample,
+        on_url_done=lambda page: page_done.set(),
+        roots=["file:///home/ada/trips"],
+    ) as customer:
+
+        async def say(tool: str, **arguments: Any) -> str:
+            return (await customer.call_tool(tool, arguments)).text
+
+        # A form with six fields, one of which has a default; then a yes or no.
+        assert await say("book_trip") == "Lisbon from 2027-05-04, window seat"
+        assert asked == ["Where do you want to go?", "Lisbon for 255 euros?"]
+
+        # No, a closed form, and an answer that is "false" are three things.
+        for no, reply in (
+            (Declined(), "Another trip, then?"),
+            (Cancelled(), "The offer stands until tonight."),
+            (False, "Nothing is booked."),
+        ):
+            answers["Lisbon for 255 euros?"] = no
+            assert await say("book_trip") == reply
+
+        # A no that the handler does not catch is the tool's error, and the model reads it.
+        answers["Where do you want to go?"] = Declined()
+        try:
+            await say("book_trip")
+            raise AssertionError("a declined form must end the call")
+        except ToolError as error:
+            assert error.text == "The user declined: Where do you want to go?"
+
+        asked.clear()
+        assert await say("check_in") == "Ada Byron, 2 bags, fish"
+        assert sorted(asked) == ["How many bags?", "Name as in the passport?", "Which meal?"]
+
+        assert await say("pay", euros=255) == "255 euros are paid."
+        if revision == "2025-11-25":
+            await asyncio.wait_for(page_done.wait(), 10)
+
+        assert await say("postcard", city="Lisbon") == "Greetings! A postcard from Lisbon. (pen-1)"
+        assert await say("save_ticket") == "file:///home/ada/trips/ticket.pdf"
+        assert await say("change_booking") == "2027-05-06, receipt 1, 1 in all"
+        assert await say("last_seat") == "27A is yours"
+        answers["The last seat. Take it?"] = Cancelled()
+        failed = await customer.call_tool("last_seat", raise_on_error=False)
+        assert failed.is_error and "The last seat. Take it?" in failed.text
+        answers["The last seat. Take it?"] = True
+        assert await say("last_seat") == "27A is yours"
+        assert await say("cancel_trip", booking=7) == "cancelled"
+        answers["Cancel booking 7?"] = False
+        assert await say("cancel_trip", booking=7) == "kept"

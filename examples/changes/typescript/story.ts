@@ -1,0 +1,70 @@
+/** A customer who watches the counter. The same lines work with sessions and with the revision that has none. */
+import assert from "node:assert/strict";
+import { type Change, Client, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
+
+const COUNTER = "bakery://counter";
+
+/** Waits for this change. One that comes again before it was taken is one change; more may come between. */
+async function see(changes: AsyncIterator<Change>, wanted: Change): Promise<void> {
+  for (;;) {
+    const { value, done } = await changes.next();
+    assert(!done, "the subscription must go on");
+    if (JSON.stringify(value) === JSON.stringify(wanted)) return;
+  }
+}
+
+export async function story(target: Target, revision: Revision): Promise<void> {
+  await using customer = await Client.connect(target, { revision });
+  const names = async (): Promise<string[]> => (await customer.listTools()).map((tool) => tool.name);
+
+  {
+    await using changes = customer.subscribe({ uris: [COUNTER], tools: true });
+    const updated = see(changes, { kind: "updated", uri: COUNTER }); // begins to listen
+    assert.equal((await customer.callTool("bake", { bread: "rye", loaves: 2 })).text, "5 rye");
+    await updated;
+    assert.equal((await customer.readResource(COUNTER)).text, '{"rye":5}');
+
+    assert((await names()).includes("bake"));
+    await customer.callTool("close_oven");
+    await see(changes, { kind: "tools" });
+    assert(!(await names()).includes("bake"));
+    await assert.rejects(customer.callTool("bake", { bread: "rye", loaves: 1 }), (error) => {
+      return error instanceof ProtocolError && error.code === -32602 && error.message.includes("bake");
+    });
+    await customer.callTool("light_oven");
+    await see(changes, { kind: "tools" });
+    assert((await names()).includes("bake"));
+  }
+
+  // Lists of three kinds, in a subscription of its own.
+  {
+    await using changes = customer.subscribe({ tools: true, resources: true, prompts: true });
+    const first = changes.next();
+    await customer.callTool("new_recipe", { bread: "spelt" });
+    const kinds = new Set<string>(["tools", "resources", "prompts"]);
+    for (let { value } = await first; value; { value } = await changes.next()) {
+      assert.notEqual(value.kind, "updated", "nobody subscribed to a resource here");
+      kinds.delete(value.kind);
+      if (kinds.size === 0) break;
+    }
+    assert.equal((await customer.callTool("slice_spelt")).text, "sliced spelt");
+    assert.match((await customer.readResource("bakery://recipes/spelt")).text, /spelt/);
+    assert.deepEqual((await customer.listPrompts()).map((prompt) => prompt.name), ["praise", "praise_spelt"]);
+    await assert.rejects(customer.callTool("new_recipe", { bread: "spelt" }), (error) => {
+      return error instanceof ToolError && error.text === "There is spelt already.";
+    });
+    await customer.callTool("forget_recipe", { bread: "spelt" });
+    await see(changes, { kind: "prompts" });
+    assert(!(await names()).includes("slice_spelt"));
+  }
+
+  // Leaving the block gives the subscription up; a new one hears of what happens from then on.
+  await customer.callTool("sell", { bread: "rye" });
+  {
+    await using changes = customer.subscribe({ uris: [COUNTER] });
+    const next = changes.next();
+    await customer.callTool("sell", { bread: "rye" });
+    assert.deepEqual((await next).value, { kind: "updated", uri: COUNTER });
+  }
+  assert.throws(() => customer.subscribe({}), /subscribe\(\) to something/);
+}

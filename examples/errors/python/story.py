@@ -1,0 +1,66 @@
+"""A customer whose every wish goes wrong, and what the program gets to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from gudgeon import Client, Declined, Target, ToolError
+from gudgeon.errors import McpError, NotSupported, ProtocolError
+
+_E = TypeVar("_E", bound=McpError)
+
+
+async def failure(kind: type[_E], call: Awaitable[object]) -> _E:
+    """The error that this call must end with."""
+    try:
+        await call
+    except kind as error:
+        return error
+    raise AssertionError(f"expected {kind.__name__}")
+
+
+async def story(target: Target, revision: Any) -> None:
+    modern = revision == "2026-07-28"
+    async with Client(target, revision=revision, on_elicit=lambda request: Declined()) as customer:
+        call = customer.call_tool
+        assert (await call("withdraw", {"name": "ada", "euros": 30})).data == 70
+
+        # For the model to mend: it reads the text.
+        unknown = await failure(ToolError, call("withdraw", {"name": "eve", "euros": 1}))
+        assert unknown.text == "Nobody here is called eve." and unknown.result.meta["bank.example/known"] == 2
+        exposed = await failure(ToolError, call("withdraw", {"name": "bob", "euros": 30}))
+        assert exposed.text == "bob has 20 euros"
+        misfit = await failure(ToolError, call("withdraw", {"name": "bob", "euros": "all"}))
+        assert "euros" in misfit.text
+        # The same without an exception.
+        assert (await call("withdraw", {"name": "eve", "euros": 1}, raise_on_error=False)).is_error
+
+        # Mistakes of the server's: the type and a reference, nothing of what happened inside.
+        ours = await failure(ToolError, call("audit"))
+        assert "reference" in ours.text and "division" not in ours.text
+        in_prompt = await failure(ProtocolError, customer.get_prompt("reminder", {"name": "ada"}))
+        assert in_prompt.code == -32603 and "template" not in str(in_prompt)
+        late = await failure(ToolError, call("loan"))
+        assert "took longer" in late.text
+
+        # For the program: codes, data, and where it was.
+        closed = await failure(ProtocolError, call("transfer", {"euros": 5}))
+        assert (closed.code, closed.data) == (-32050, {"opens": "09:00"}) and "The counter is closed." in str(closed)
+        nowhere = await failure(ProtocolError, call("rob"))
+        assert nowhere.code == -32602 and "rob" in str(nowhere)
+        assert (await customer.read_resource("bank://accounts/bob")).text == "20 euros"
+        lost = await failure(McpError, customer.read_resource("bank://accounts/eve"))
+        assert lost.code == (-32602 if modern else -32002) and lost.data == {"uri": "bank://accounts/eve"}
+
+        # A no that the handler does not catch.
+        kept = await failure(ToolError, call("close_account", {"name": "ada"}))
+        assert kept.text == "The user declined: Close ada's account?"
+
+    # A client that can't be asked: each era says so in its own way.
+    async with Client(target, revision=revision) as mute:
+        refused = await failure(McpError, mute.call_tool("close_account", {"name": "ada"}))
+        assert "elicitation" in str(refused) and (refused.code == -32021 if modern else isinstance(refused, ToolError))
+        # What the server never declared fails before it is sent.
+        unable = await failure(NotSupported, mute.complete("reminder", "name", "a"))
+        assert unable.hint or str(unable)

@@ -1,0 +1,58 @@
+/** A customer whose every wish goes wrong, and what the program gets to know of it. */
+import assert from "node:assert/strict";
+import { Client, declined, McpError, NotSupported, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
+
+/** The error that this call must end with. */
+async function failure<E extends McpError>(kind: abstract new (...args: never[]) => E, call: Promise<unknown>): Promise<E> {
+  const error: unknown = await call.then(() => undefined, (reason: unknown) => reason);
+  assert(error instanceof kind, `expected ${kind.name}, got ${String(error)}`);
+  return error;
+}
+
+export async function story(target: Target, revision: Revision): Promise<void> {
+  const modern = revision === "2026-07-28";
+  await using customer = await Client.connect(target, { revision, onElicit: () => declined });
+  const call = (tool: string, args: object = {}) => customer.callTool(tool, args);
+  assert.equal((await call("withdraw", { name: "ada", euros: 30 })).data, 70);
+
+  // For the model to mend: it reads the text.
+  const unknown = await failure(ToolError, call("withdraw", { name: "eve", euros: 1 }));
+  assert.equal(unknown.text, "Nobody here is called eve.");
+  assert.equal(unknown.result.meta["bank.example/known"], 2);
+  const exposed = await failure(ToolError, call("withdraw", { name: "bob", euros: 30 }));
+  assert.equal(exposed.text, "bob has 20 euros");
+  const misfit = await failure(ToolError, call("withdraw", { name: "bob", euros: "all" }));
+  assert.match(misfit.text, /euros/);
+  // The same without an exception.
+  assert((await customer.callTool("withdraw", { name: "eve", euros: 1 }, { throwOnError: false })).isError);
+
+  // Mistakes of the server's: the type and a reference, nothing of what happened inside.
+  const ours = await failure(ToolError, call("audit"));
+  assert(ours.text.includes("reference") && !ours.text.includes("division"), ours.text);
+  const inPrompt = await failure(ProtocolError, customer.getPrompt("reminder", { name: "ada" }));
+  assert(inPrompt.code === -32603 && !inPrompt.message.includes("template"), inPrompt.message);
+  const late = await failure(ToolError, call("loan"));
+  assert.match(late.text, /took longer/);
+
+  // For the program: codes, data, and where it was.
+  const closed = await failure(ProtocolError, call("transfer", { euros: 5 }));
+  assert.deepEqual([closed.code, closed.data], [-32050, { opens: "09:00" }]);
+  assert.match(closed.message, /The counter is closed\./);
+  const nowhere = await failure(ProtocolError, call("rob"));
+  assert(nowhere.code === -32602 && nowhere.message.includes("rob"), nowhere.message);
+  assert.equal((await customer.readResource("bank://accounts/bob")).text, "20 euros");
+  const lost = await failure(McpError, customer.readResource("bank://accounts/eve"));
+  assert.deepEqual([lost.code, lost.data], [modern ? -32602 : -32002, { uri: "bank://accounts/eve" }]);
+
+  // A no that the handler does not catch.
+  const kept = await failure(ToolError, call("close_account", { name: "ada" }));
+  assert.equal(kept.text, "The user declined: Close ada's account?");
+
+  // A client that can't be asked: each era says so in its own way.
+  await using mute = await Client.connect(target, { revision });
+  const refused = await failure(McpError, mute.callTool("close_account", { name: "ada" }));
+  assert(refused.message.includes("elicitation") && (modern ? refused.code === -32021 : refused instanceof ToolError));
+  // What the server never declared fails before it is sent.
+  const unable = await failure(NotSupported, mute.complete("reminder", "name", "a"));
+  assert.match(unable.message, /complet/);
+}

@@ -1,0 +1,77 @@
+/** Somebody who wants to know the weather, in every form it comes in. */
+import assert from "node:assert/strict";
+import { Client, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
+import { z } from "zod";
+
+const Reading = z.object({ station: z.string(), celsius: z.number() });
+
+export async function story(target: Target, revision: Revision): Promise<void> {
+  await using client = await Client.connect(target, { revision });
+
+  // Structured output: as JSON says it, or checked by and typed as a schema of one's own.
+  const plain = await client.callTool("measure", { station: "hill" });
+  assert.deepEqual(plain.data, { station: "hill", celsius: 9 });
+  assert.deepEqual(plain.structuredContent, plain.data);
+  const typed = await client.callTool("measure", { station: "hill" }, { output: Reading });
+  assert.equal(typed.data.celsius.toFixed(1), "9.0");
+  const everywhere = await client.callTool("measure_all", {}, { output: z.array(Reading) });
+  assert.deepEqual(everywhere.data.map((it) => it.station), ["coast", "hill", "town"]);
+
+  await assert.rejects(client.callTool("measure", { station: "moon" }), (error) => {
+    return error instanceof ToolError && error.text === "There is no station 'moon': take coast, hill, town.";
+  });
+  const broken = await client.callTool("sunspot", {}, { throwOnError: false });
+  assert(broken.isError && !broken.text.includes("5500"), "what was wrong is the server's to know, by reference");
+
+  // Content of other kinds arrives as it was given.
+  const [caption, picture] = (await client.callTool("chart")).content;
+  assert(caption?.type === "text" && caption.text === "Today:");
+  assert(picture?.type === "image" && picture.mimeType === "image/png");
+  assert.equal(Buffer.from(picture.data).toString("latin1", 1, 4), "PNG");
+  const [sound] = (await client.callTool("siren")).content;
+  assert(sound?.type === "audio" && sound.mimeType === "audio/wav");
+  const [forecast, link] = (await client.callTool("bulletin")).content;
+  assert(forecast?.type === "resource" && forecast.resource.uri.endsWith("forecast.txt"));
+  assert.equal(forecast.resource.text, "Rain in the morning, sun after lunch.\n");
+  assert.equal(forecast.resource.mimeType, "text/plain");
+  assert(link?.type === "resource_link");
+  const almanac = await client.callTool("almanac");
+  assert.deepEqual([almanac.text, almanac.data], ["A mild year.", { mean: 13.5 }]);
+  assert.equal(almanac.meta["weather.example/volume"], 12);
+
+  // A link leads to a resource. The server keeps the page, so the second read is no second visit.
+  const first = (await client.readResource(link.uri)).text;
+  assert.equal(first, "hill: 9 degrees, visit 1");
+  const again = await client.readResource("weather://stations/{name}", { variables: { name: "hill" } });
+  assert.equal(again.text, first);
+  assert.match((await client.readResource("weather://stations/town")).text, /visit 2$/);
+  // How long a client may keep it is told to those whose revision has words for it.
+  const said = (await client.request("resources/read", { uri: link.uri })) as Record<string, unknown>;
+  const modern = revision === "2026-07-28";
+  assert.deepEqual([said["ttlMs"], said["cacheScope"]], modern ? [60_000, "public"] : [undefined, undefined]);
+
+  // Lists come in pages of three; `listTools` fetches them all, `listToolsPage` one.
+  const sizes: number[] = [];
+  const names: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.listToolsPage(cursor);
+    sizes.push(page.items.length);
+    names.push(...page.items.map((tool) => tool.name));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  assert.deepEqual(sizes, [3, 3, 2]);
+  assert.deepEqual(names, (await client.listTools()).map((tool) => tool.name));
+  await assert.rejects(client.listToolsPage("page two, please"), (error) => {
+    return error instanceof ProtocolError && error.code === -32602; // only the server makes cursors
+  });
+
+  // What a session remembers; where there are none, the server says what to do instead.
+  if (modern) {
+    const refused = await client.callTool("watch", { station: "hill" }, { throwOnError: false });
+    assert(refused.isError && refused.text.includes("Name the station each time"));
+  } else {
+    assert.equal((await client.callTool("watch", { station: "hill" })).text, "nothing -> hill");
+    assert.equal((await client.callTool("watch", { station: "town" })).text, "hill -> town");
+  }
+}

@@ -1,0 +1,83 @@
+"""A reader who begins at one desk and ends at another, and somebody who writes on the slip between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gudgeon import Client, ElicitRequest, InputRequired, ProtocolError, Target
+
+PROCESSES = [
+    {"LIBRARY_DESK": "north", "LIBRARY_KEYS": "summer key"},
+    {"LIBRARY_DESK": "south", "LIBRARY_KEYS": "summer key"},
+    {"LIBRARY_DESK": "new", "LIBRARY_KEYS": "autumn key,summer key"},  # in the middle of a rotation
+    {"LIBRARY_DESK": "other", "LIBRARY_KEYS": "autumn key"},  # after it
+]
+BOOK = {"book": "Emma"}
+READER = {"reader": {"action": "accept", "content": {"name": "Ada", "card": 7}}}
+WEEKS = {"weeks": {"action": "accept", "content": {"value": 3}}}
+FORMS = {"Who are you?": {"name": "Ada", "card": 7}, "For how many weeks?": 3, "Is it damaged?": False}
+
+
+async def story(north: Target, south: Target, new: Target, other: Target, revision: Any) -> None:
+    def on_elicit(request: ElicitRequest) -> Any:
+        return FORMS[request.message]
+
+    def at(desk: Target) -> Client:
+        return Client(desk, revision=revision, on_elicit=on_elicit)
+
+    # One client, one desk: the same in every era, and nobody has to know about states.
+    async with at(north) as reader:
+        done = await reader.call_tool("borrow", BOOK)
+        assert done.text == "loan of Emma at the north desk: Ada, 3 weeks, stamped at the north desk"
+        assert (await reader.call_tool("give_back", BOOK)).text == "Emma: shelf, says the north desk"
+        if revision == "2025-11-25":
+            # A session asks while the call runs: there are no rounds, and so no state to hand over.
+            at_once = await reader.call_tool_round("borrow", BOOK)
+            assert not isinstance(at_once, InputRequired) and at_once.text == done.text
+            return
+
+    async with at(north) as one, at(south) as two, at(new) as three, at(other) as four:
+        # Begun in the north, gone on with in the south, which runs the handler again with the answers so far;
+        # the loan stays the one that the north registered.
+        first = await one.call_tool_round("borrow", BOOK)
+        assert isinstance(first, InputRequired) and list(first.questions) == ["reader"] and first.state
+        second = await two.call_tool_round("borrow", BOOK, answers=READER, state=first.state)
+        assert isinstance(second, InputRequired) and list(second.questions) == ["weeks"] and second.state
+        # The keys are being rotated: the new desk still opens what the old key sealed.
+        third = await three.call_tool_round("borrow", BOOK, answers=WEEKS, state=second.state)
+        assert not isinstance(third, InputRequired)
+        assert third.text == "loan of Emma at the north desk: Ada, 3 weeks, stamped at the new desk"
+
+        # The explicit form needs no parking and no replay; its state travels the same way.
+        asked = await one.call_tool_round("give_back", BOOK)
+        assert isinstance(asked, InputRequired)
+        yes = {"damaged": {"action": "accept", "content": {"value": True}}}
+        told = await two.call_tool_round("give_back", BOOK, answers=yes, state=asked.state)
+        assert not isinstance(told, InputRequired) and told.text == "Emma: repair, says the south desk"
+
+        # What the new desk seals, the new key seals: the other desk opens it, the old ones don't.
+        later = await three.call_tool_round("borrow", BOOK)
+        assert isinstance(later, InputRequired) and later.state
+        assert isinstance(await four.call_tool_round("borrow", BOOK, answers=READER, state=later.state), InputRequired)
+
+        # Closing the form cancels, wherever it is answered.
+        closed = {"reader": {"action": "cancel"}}
+        given_up = await two.call_tool_round("borrow", BOOK, answers=closed, state=first.state, raise_on_error=False)
+        assert not isinstance(given_up, InputRequired) and given_up.is_error and "Who are you?" in given_up.text
+
+        # Refused, always in the same words: another key, a letter changed, another book, another tool.
+        middle = len(first.state) // 2
+        letter = "A" if first.state[middle] != "A" else "B"
+        forged = first.state[:middle] + letter + first.state[middle + 1 :]
+        for client, tool, book, state in (
+            (four, "borrow", BOOK, first.state),
+            (one, "borrow", BOOK, later.state),
+            (two, "borrow", BOOK, forged),
+            (two, "borrow", {"book": "Dune"}, first.state),
+            (two, "give_back", BOOK, first.state),
+        ):
+            try:
+                await client.call_tool_round(tool, book, answers=READER, state=state)
+                raise AssertionError("this state must be refused")
+            except ProtocolError as error:
+                assert error.code == -32602 and "Invalid or expired requestState" in str(error), error

@@ -1,0 +1,93 @@
+/** A reader who begins at one desk and ends at another, and somebody who writes on the slip between them. */
+import assert from "node:assert/strict";
+import { Client, type InputRequired, ProtocolError, type Revision, type Target, type ToolResult } from "gudgeon";
+
+export const processes = [
+  { LIBRARY_DESK: "north", LIBRARY_KEYS: "summer key" },
+  { LIBRARY_DESK: "south", LIBRARY_KEYS: "summer key" },
+  { LIBRARY_DESK: "new", LIBRARY_KEYS: "autumn key,summer key" }, // in the middle of a rotation
+  { LIBRARY_DESK: "other", LIBRARY_KEYS: "autumn key" }, // after it
+];
+const EMMA = { book: "Emma" };
+const READER = { reader: { action: "accept", content: { name: "Ada", card: 7 } } };
+const WEEKS = { weeks: { action: "accept", content: { value: 3 } } };
+const FORMS: Record<string, unknown> = {
+  "Who are you?": { name: "Ada", card: 7 },
+  "For how many weeks?": 3,
+  "Is it damaged?": false,
+};
+
+/** The questions of a round, of which there must be these. */
+function asked(round: ToolResult | InputRequired, ...keys: string[]): string {
+  assert("questions" in round && round.state !== undefined);
+  assert.deepEqual(Object.keys(round.questions), keys);
+  return round.state;
+}
+
+function answered(round: ToolResult | InputRequired): ToolResult {
+  assert(!("questions" in round));
+  return round;
+}
+
+export async function story(north: Target, south: Target, fresh: Target, other: Target, revision: Revision): Promise<void> {
+  const at = (desk: Target): Promise<Client> => {
+    return Client.connect(desk, { revision, onElicit: ({ message }) => FORMS[message] });
+  };
+
+  // One client, one desk: the same in every era, and nobody has to know about states.
+  {
+    await using reader = await at(north);
+    const done = await reader.callTool("borrow", EMMA);
+    assert.equal(done.text, "loan of Emma at the north desk: Ada, 3 weeks, stamped at the north desk");
+    assert.equal((await reader.callTool("give_back", EMMA)).text, "Emma: shelf, says the north desk");
+    if (revision === "2025-11-25") {
+      // A session asks while the call runs: there are no rounds, and so no state to hand over.
+      assert.equal(answered(await reader.callToolRound("borrow", EMMA)).text, done.text);
+      return;
+    }
+  }
+
+  await using one = await at(north);
+  await using two = await at(south);
+  await using three = await at(fresh);
+  await using four = await at(other);
+  // Begun in the north, gone on with in the south, which runs the handler again with the answers so far;
+  // the loan stays the one that the north registered.
+  const first = asked(await one.callToolRound("borrow", EMMA), "reader");
+  const second = asked(await two.callToolRound("borrow", EMMA, { answers: READER, state: first }), "weeks");
+  // The keys are being rotated: the new desk still opens what the old key sealed.
+  const third = answered(await three.callToolRound("borrow", EMMA, { answers: WEEKS, state: second }));
+  assert.equal(third.text, "loan of Emma at the north desk: Ada, 3 weeks, stamped at the new desk");
+
+  // The explicit form needs no parking and no replay; its state travels the same way.
+  const state = asked(await one.callToolRound("give_back", EMMA), "damaged");
+  const answers = { damaged: { action: "accept", content: { value: true } } };
+  const told = answered(await two.callToolRound("give_back", EMMA, { answers, state }));
+  assert.equal(told.text, "Emma: repair, says the south desk");
+
+  // What the new desk seals, the new key seals: the other desk opens it, the old ones don't.
+  const later = asked(await three.callToolRound("borrow", EMMA), "reader");
+  asked(await four.callToolRound("borrow", EMMA, { answers: READER, state: later }), "weeks");
+
+  // Closing the form cancels, wherever it is answered.
+  const closed = { reader: { action: "cancel" } };
+  const options = { answers: closed, state: first, throwOnError: false };
+  const givenUp = answered(await two.callToolRound("borrow", EMMA, options));
+  assert(givenUp.isError && givenUp.text.includes("Who are you?"));
+
+  // Refused, always in the same words: another key, a letter changed, another book, another tool.
+  const middle = Math.floor(first.length / 2);
+  const forged = first.slice(0, middle) + (first[middle] === "A" ? "B" : "A") + first.slice(middle + 1);
+  const attempts: [Client, string, object, string][] = [
+    [four, "borrow", EMMA, first],
+    [one, "borrow", EMMA, later],
+    [two, "borrow", EMMA, forged],
+    [two, "borrow", { book: "Dune" }, first],
+    [two, "give_back", EMMA, first],
+  ];
+  for (const [client, tool, book, state] of attempts) {
+    await assert.rejects(client.callToolRound(tool, book, { answers: READER, state }), (error) => {
+      return error instanceof ProtocolError && error.code === -32602 && /Invalid or expired requestState/.test(error.message);
+    });
+  }
+}
