@@ -23,6 +23,8 @@ export async function runListening(core: ServerCore, place: string, at: string, 
   const signals = new Signals();
   try {
     const server = await listen(core, place, at, options);
+    // The URL has a line of its own: programs that start servers read it.
+    console.error(`${core.server.name || "gudgeon"} serves (Ctrl-C ends it)\n${server.url}`);
     await signals.came;
     await server.close();
   } finally {
