@@ -64,7 +64,7 @@ export class Asking {
     if (this.#end) return this.#end;
     const number = ++numbers;
     if (!this.way.ask(this.slot, number, this.keyOf(question), question.method, toJson(question.params, "the question"))) {
-      throw new NotSupported("nobody is there to be asked: only handlers of requests can ask their client, and only before they return");
+      throw new NotSupported("the handler has ended: it can ask its client only until it gives its answer");
     }
     this.wait();
     return new Promise((resolve) => void this.#waiting.set(number, resolve));

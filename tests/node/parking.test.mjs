@@ -1,0 +1,580 @@
+/** Handlers that ask in the modern era: they wait for the answers, or are run again where they are gone. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { Cancelled, Client, Declined, ProtocolError, Server, ask, cancelled, declined } from "gudgeon";
+
+import { MODERN, withServer } from "./child.mjs";
+import { call } from "./http.mjs";
+import { withMount } from "./mounts.mjs";
+
+const boolean = { type: "boolean" };
+const string = { type: "string" };
+const accept = (value) => ({ action: "accept", content: { value } });
+const REFUSED = { code: -32602, message: /Invalid or expired requestState/ };
+/** The client answers by hand, and so declares only what it could. */
+const able = { onElicit: () => true, onSample: () => "hi", roots: ["file:///a"] };
+
+/** Connects to each server; all are let go in the end. */
+async function using(servers, use) {
+  const clients = [];
+  try {
+    for (const server of servers) clients.push(await Client.connect(server, able));
+    await use(...clients);
+  } finally {
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+/** A promise and its resolver. */
+function later() {
+  let resolve;
+  const promise = new Promise((it) => (resolve = it));
+  return Object.assign(promise, { resolve });
+}
+
+/** A server with the tool `deletes`, and what its runs have seen. */
+function deleting(options, tool = {}) {
+  const seen = { runs: 0, charged: 0, ended: [], unwound: later() };
+  const app = new Server("deletes", options);
+  app.tool("deletes", tool, async (_, ctx) => {
+    const run = ++seen.runs;
+    try {
+      const receipt = await ctx.step("charge", () => `r${++seen.charged}`);
+      const sure = await ctx.elicit("Sure?", boolean);
+      const why = await ctx.elicit("Why?", string);
+      return `${sure} ${why} ${receipt} run ${run}`;
+    } catch (error) {
+      seen.ended.push({ error, aborted: ctx.signal.aborted });
+      throw error;
+    } finally {
+      seen.unwound.resolve();
+    }
+  });
+  return { app, seen };
+}
+
+/** Asks for the tool, and answers its first question. */
+async function firstRound(client, tool = "deletes") {
+  const round = await client.callToolRound(tool, {});
+  assert.deepEqual(Object.keys(round.questions), ["elicit-1"]);
+  return { state: round.state, answers: { "elicit-1": accept(true) } };
+}
+
+describe("a handler waits", () => {
+  test("and goes on from that very line, round by round", () => {
+    const { app, seen } = deleting();
+    return using([app], async (client) => {
+      const second = await client.callToolRound("deletes", {}, await firstRound(client));
+      assert.deepEqual(Object.keys(second.questions), ["elicit-2"]);
+      assert.equal(second.questions["elicit-2"].message, "Why?");
+      const last = await client.callToolRound("deletes", {}, { state: second.state, answers: { "elicit-2": accept("so") } });
+      assert.equal(last.text, "true so r1 run 1");
+      assert.equal(seen.runs, 1);
+    });
+  });
+
+  test("over stdio, and for the request that brought the answers", async () => {
+    const source = `
+      const app = new Server("waits");
+      app.tool("waits", {}, async (_, ctx) => {
+        const before = [ctx.requestId, ctx.meta.trace];
+        const name = await ctx.elicit("Name?", { type: "string" });
+        await ctx.progress(1);
+        return [...before, name, ctx.requestId, ctx.meta.trace].join(" ");
+      });
+      await app.run();`;
+    const meta = { ...MODERN, "io.modelcontextprotocol/clientCapabilities": { elicitation: {} } };
+    await withServer(source, async (child) => {
+      const send = (id, rest, more) =>
+        child.send({ id, method: "tools/call", params: { name: "waits", arguments: {}, ...rest, _meta: { ...meta, ...more } } });
+      send(7, {}, { trace: "a" });
+      const { result } = await child.reply(7);
+      assert.equal(result.resultType, "input_required");
+      send("8", { requestState: result.requestState, inputResponses: { "elicit-1": accept("Ada") } }, { trace: "b", progressToken: "p" });
+      assert.equal((await child.reply("8")).result.content[0].text, "7 a Ada 8 b");
+      assert.equal((await child.frame(({ method }) => method === "notifications/progress")).params.progressToken, "p");
+      assert.equal((await child.end()).code, 0);
+    });
+  });
+
+  test("in a mount: facts and principal are those of the request it runs for", () => {
+    const app = new Server("mounted", { http: {} });
+    const waiting = later();
+    app.tool("who", {}, async (_, ctx) => {
+      const facts = () => [ctx.principal?.subject, ctx.principal?.claims.turn, ctx.headers.get("x-turn")].join(" ");
+      const before = facts();
+      const answer = ctx.elicit("Go on?", boolean);
+      await waiting;
+      const meanwhile = facts();
+      await answer;
+      return [before, meanwhile, facts()].join(", ");
+    });
+    const round = (turn, rest) => {
+      const principal = { subject: "ada", scopes: new Set(), claims: { turn } };
+      const fetching = (url, init) => app.fetch(new Request(url, { ...init, body: withParams(init.body, rest) }), { principal });
+      return call("http://localhost/mcp", "who", {}, { headers: { "x-turn": String(turn) }, fetching });
+    };
+    return closing(app, async () => {
+      const { requestState } = await round(1);
+      waiting.resolve();
+      await new Promise((resolve) => setImmediate(resolve));
+      const { content } = await round(2, { requestState, inputResponses: { "elicit-1": accept(true) } });
+      assert.equal(content[0].text, "ada 1 1, ada 1 1, ada 2 2");
+    });
+  });
+
+  for (const mount of ["node:http", "hono"]) {
+    test(`in ${mount}`, () => {
+      const { app, seen } = deleting();
+      const texts = { "Sure?": true, "Why?": "so" };
+      return closing(app, () => withMount(mount, app, async (url) => {
+        const client = await Client.connect(url, { onElicit: ({ message }) => texts[message] });
+        assert.equal((await client.callTool("deletes")).text, "true so r1 run 1");
+        assert.equal(seen.runs, 1);
+        await client.close();
+      }));
+    });
+  }
+
+  test("where the server listens", async () => {
+    const { app, seen } = deleting();
+    const listening = await app.listen("http://127.0.0.1:0/mcp");
+    const texts = { "Sure?": true, "Why?": "so" };
+    const client = await Client.connect(listening.url, { onElicit: ({ message }) => texts[message] });
+    assert.equal((await client.callTool("deletes")).text, "true so r1 run 1");
+    assert.equal(seen.runs, 1);
+    await client.close();
+    await listening.close();
+  });
+
+  test("of prompts and resources as well", async () => {
+    const app = new Server("asks");
+    let runs = 0;
+    app.prompt("greet", {}, async (_, ctx) => `Greet ${await ctx.elicit("Whom?", string)}, ${++runs}.`);
+    app.resource("asks://{place}", {}, async ({ place }, ctx) => `${place}: ${await ctx.elicit("Whom?", string)}, ${++runs}`);
+    const client = await Client.connect(app, { onElicit: () => "Ada" });
+    assert.equal((await client.getPrompt("greet")).messages[0].text, "Greet Ada, 1.");
+    assert.equal((await client.readResource("asks://here")).text, "here: Ada, 2");
+    await client.close();
+  });
+
+  test("counting neither against its timeout nor against the tool's concurrency", async () => {
+    const app = new Server("waits");
+    app.tool("waits", { timeoutMs: 150, concurrency: 1 }, async (_, ctx) => String(await ctx.elicit("Sure?", boolean)));
+    await using([app], async (client) => {
+      const [one, two] = [await firstRound(client, "waits"), await firstRound(client, "waits")];
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      for (const round of [one, two]) assert.equal((await client.callToolRound("waits", {}, round)).text, "true");
+    });
+  });
+});
+
+describe("what is asked before the loop's turn ends goes out together", () => {
+  const app = new Server("asks");
+  app.tool("both", {}, async (_, ctx) => {
+    const second = async () => {
+      await null;
+      return ctx.elicit("B?", string);
+    };
+    return (await Promise.all([ctx.elicit("A?", string), second(), ctx.roots({ key: "places" })])).map((it) => JSON.stringify(it)).join(" ");
+  });
+  app.tool("ask", {}, async (_, ctx) => {
+    const [name, said] = await ctx.ask(ask.elicit("Name?", string, { key: "name" }), ask.sample("Say hi."));
+    return `${name} ${said.text}`;
+  });
+  app.tool("late", {}, async (_, ctx) => {
+    const first = ctx.elicit("A?", string);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return `${await ctx.elicit("B?", string)} ${await first}`;
+  });
+  app.tool("hasty", {}, async (_, ctx) => {
+    const [first, second] = [ctx.elicit("A?", string), ctx.elicit("B?", string)];
+    return `${await first} ${await second}`;
+  });
+
+  test("with Promise.all", () =>
+    using([app], async (client) => {
+      const round = await client.callToolRound("both", {});
+      assert.deepEqual(Object.keys(round.questions).sort(), ["elicit-1", "elicit-2", "places"]);
+      const answers = { "elicit-1": accept("a"), "elicit-2": accept("b"), places: { roots: [] } };
+      assert.equal((await client.callToolRound("both", {}, { state: round.state, answers })).text, '"a" "b" []');
+    }));
+
+  test("with ctx.ask; what is missing is asked again", () =>
+    using([app], async (client) => {
+      const round = await client.callToolRound("ask", {});
+      assert.deepEqual(Object.keys(round.questions).sort(), ["name", "sample-1"]);
+      const rest = await client.callToolRound("ask", {}, { state: round.state, answers: { name: accept("Ada") } });
+      assert.deepEqual(Object.keys(rest.questions), ["sample-1"]);
+      const said = { role: "assistant", content: { type: "text", text: "hi" }, model: "m" };
+      assert.equal((await client.callToolRound("ask", {}, { state: rest.state, answers: { "sample-1": said } })).text, "Ada hi");
+    }));
+
+  test("what is asked later waits for the next round", () =>
+    using([app], async (client) => {
+      const round = await client.callToolRound("late", {});
+      assert.deepEqual(Object.keys(round.questions), ["elicit-1"]);
+      const next = await client.callToolRound("late", {}, { state: round.state, answers: { "elicit-1": accept("a") } });
+      assert.deepEqual(Object.keys(next.questions), ["elicit-2"]);
+      assert.equal((await client.callToolRound("late", {}, { state: next.state, answers: { "elicit-2": accept("b") } })).text, "b a");
+    }));
+
+  test("a second no that nobody awaits does not end the process", () =>
+    using([app], async (client) => {
+      const { state } = await client.callToolRound("hasty", {});
+      const answers = { "elicit-1": { action: "decline" }, "elicit-2": { action: "decline" } };
+      await assert.rejects(client.callToolRound("hasty", {}, { state, answers }), /The user declined: A\?/);
+    }));
+});
+
+test("every outcome of tryElicit", async () => {
+  const app = new Server("tries");
+  app.tool("tries", {}, async (_, ctx) => JSON.stringify(await ctx.tryElicit("Sure?", boolean)));
+  app.tool("insists", {}, async (_, ctx) => {
+    const error = await ctx.elicit("Sure?", boolean).catch((thrown) => thrown);
+    return [error instanceof Declined, error instanceof Cancelled, ctx.signal.aborted].join(" ");
+  });
+  for (const [given, outcome, thrown] of [
+    [true, '{"action":"accept","value":true}'],
+    [declined, '{"action":"decline"}', "true false false"],
+    [cancelled, '{"action":"cancel"}', "false true false"],
+  ]) {
+    const client = await Client.connect(app, { onElicit: () => given });
+    assert.equal((await client.callTool("tries")).text, outcome);
+    if (thrown) assert.equal((await client.callTool("insists")).text, thrown);
+    await client.close();
+  }
+});
+
+describe("a handler that is gone is run again from its top", () => {
+  test("on another server that shares the keys; what was answered and done is not repeated", () => {
+    const requestStateKeys = ["secret", new Uint8Array([1, 2])];
+    const [first, second] = [deleting({ requestStateKeys }), deleting({ requestStateKeys: [new Uint8Array([1, 2]), "secret"] })];
+    return using([first.app, second.app], async (here, there) => {
+      const next = await there.callToolRound("deletes", {}, await firstRound(here));
+      assert.deepEqual(Object.keys(next.questions), ["elicit-2"]);
+      const last = await here.callToolRound("deletes", {}, { state: next.state, answers: { "elicit-2": accept("so") } });
+      assert.equal(last.text, "true so r1 run 2");
+      assert.deepEqual([first.seen.runs, second.seen.runs], [2, 1]);
+      assert.deepEqual([first.seen.charged, second.seen.charged], [1, 0]);
+    });
+  });
+
+  test("never on one that does not", () =>
+    using([deleting({ requestStateKeys: ["a"] }).app, deleting({ requestStateKeys: ["b"] }).app], async (here, there) => {
+      await assert.rejects(there.callToolRound("deletes", {}, await firstRound(here)), REFUSED);
+    }));
+
+  test("after a restart, with keys from the environment", async () => {
+    const source = `
+      import { Server } from "gudgeon";
+      const app = new Server("again");
+      app.tool("deletes", {}, async (_, ctx) => {
+        try {
+          const receipt = await ctx.step("charge", () => process.argv[1]);
+          return String(await ctx.elicit("Sure?", { type: "boolean" })) + " " + receipt + " " + process.argv[1];
+        } finally {
+          console.error("unwound " + process.argv[1]);
+        }
+      });
+      await app.run();`;
+    const start = (name) =>
+      Client.connect(
+        { command: process.execPath, args: ["--input-type=module", "-e", source, name], env: { GUDGEON_STATE_KEYS: "other, secret" }, cwd: new URL("../..", import.meta.url).pathname },
+        able,
+      );
+    const before = await start("before");
+    const round = await firstRound(before);
+    await before.close();
+    const after = await start("after");
+    assert.equal((await after.callToolRound("deletes", {}, round)).text, "true before after");
+    await after.close();
+  });
+
+  test("where it does not fit, that is where it asks again", async () => {
+    let message = "Sure?";
+    const app = new Server("changes", { parkLimit: 0 });
+    app.tool("deletes", {}, async (_, ctx) => String(await ctx.elicit(message, boolean)));
+    await using([app], async (client) => {
+      const round = await firstRound(client);
+      message = "Really?";
+      const again = await client.callToolRound("deletes", {}, round);
+      assert.equal(again.questions["elicit-1"].message, "Really?");
+    });
+  });
+
+  test("where nobody may wait", () => {
+    const { app, seen } = deleting({ parkLimit: 0 });
+    return using([app], async (client) => {
+      const next = await client.callToolRound("deletes", {}, await firstRound(client));
+      const last = await client.callToolRound("deletes", {}, { state: next.state, answers: { "elicit-2": accept("so") } });
+      assert.equal(last.text, "true so r1 run 3");
+      assert.equal(seen.charged, 1);
+      assert.deepEqual(seen.ended.map(({ error }) => error.name), ["AbortError", "AbortError"]);
+    });
+  });
+});
+
+describe("a handler that has to leave is stopped", () => {
+  test("by the oldest's turn, when too many wait", () => {
+    const { app, seen } = deleting({ parkLimit: 1 });
+    return using([app], async (client) => {
+      const oldest = await firstRound(client);
+      await firstRound(client);
+      await seen.unwound;
+      const [{ error, aborted }] = seen.ended;
+      assert.equal(error.name, "AbortError");
+      assert(!(error instanceof Cancelled) && !(error instanceof Declined));
+      assert(aborted);
+      const next = await client.callToolRound("deletes", {}, oldest);
+      assert.deepEqual([Object.keys(next.questions), seen.runs, seen.charged], [["elicit-2"], 3, 2]);
+    });
+  });
+
+  for (const [where, serve] of [
+    ["on a stream", async (app, use) => using([app], use)],
+    ["where the server listens", async (app, use) => {
+      const listening = await app.listen("http://127.0.0.1:0/mcp");
+      await using([listening.url], use).finally(() => listening.close());
+    }],
+    ["in a mount", (app, use) => closing(app, () => withMount("node:http", app, (url) => using([url], use)))],
+  ]) {
+    test(`when its time is over, ${where}`, () => {
+      const { app, seen } = deleting({ parkTtlMs: 60 });
+      return serve(app, async (client) => {
+        const round = await firstRound(client);
+        await seen.unwound;
+        assert.equal(seen.ended[0].error.name, "AbortError");
+        assert.deepEqual(Object.keys((await client.callToolRound("deletes", {}, round)).questions), ["elicit-2"]);
+        assert.equal(seen.runs, 2);
+      });
+    });
+  }
+
+  test("when the server stops, and its cleanup is waited for", async () => {
+    const app = new Server("cleans");
+    const cleaned = [];
+    app.tool("cleans", {}, async (_, ctx) => {
+      try {
+        return String(await ctx.elicit("Sure?", boolean));
+      } finally {
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        cleaned.push(await ctx.elicit("Still there?", boolean).catch((error) => error.name));
+      }
+    });
+    const listening = await app.listen("http://127.0.0.1:0/mcp");
+    await using([listening.url], async (client) => {
+      await firstRound(client, "cleans");
+      await listening.close();
+      assert.deepEqual(cleaned, ["AbortError"]);
+    });
+  });
+
+  test("and a state that has expired brings nothing back", () => {
+    const { app } = deleting({ stateTtlMs: 1_000 });
+    return using([app], async (client) => {
+      const round = await firstRound(client);
+      await new Promise((resolve) => setTimeout(resolve, 2_100));
+      await assert.rejects(client.callToolRound("deletes", {}, round), REFUSED);
+    });
+  });
+});
+
+describe('replay: "forbid"', () => {
+  const requestStateKeys = ["secret"];
+
+  test("goes on where the handler waits, once", () => {
+    const { app, seen } = deleting({ requestStateKeys }, { replay: "forbid" });
+    return using([app], async (client) => {
+      const first = await firstRound(client);
+      const second = await client.callToolRound("deletes", {}, first);
+      const last = { state: second.state, answers: { "elicit-2": accept("so") } };
+      assert.equal((await client.callToolRound("deletes", {}, last)).text, "true so r1 run 1");
+      for (const round of [first, last]) await assert.rejects(client.callToolRound("deletes", {}, round), REFUSED);
+      assert.equal(seen.runs, 1);
+    });
+  });
+
+  test("is refused elsewhere", () => {
+    const [first, second] = [deleting({ requestStateKeys }, { replay: "forbid" }), deleting({ requestStateKeys }, { replay: "forbid" })];
+    return using([first.app, second.app], async (here, there) => {
+      await assert.rejects(there.callToolRound("deletes", {}, await firstRound(here)), REFUSED);
+      assert.equal(second.seen.runs, 0);
+    });
+  });
+
+  test("asks nothing where it could not wait, and is not made to leave", () => {
+    const { app, seen } = deleting({ parkLimit: 1 }, { replay: "forbid" });
+    return using([app], async (client) => {
+      const round = await firstRound(client);
+      await assert.rejects(client.callToolRound("deletes", {}), /too many handlers wait for answers, and this tool must not run twice: try again later/);
+      assert.deepEqual(Object.keys((await client.callToolRound("deletes", {}, round)).questions), ["elicit-2"]);
+      assert.equal(seen.runs, 2);
+    });
+  });
+});
+
+test("a second retry with the same state joins the first while that runs", async () => {
+  const app = new Server("joins");
+  const [begun, goes] = [later(), later()];
+  let runs = 0;
+  app.tool("joins", {}, async (_, ctx) => {
+    runs++;
+    const sure = await ctx.elicit("Sure?", boolean);
+    begun.resolve();
+    await goes;
+    return `${sure} ${runs}`;
+  });
+  await using([app], async (client) => {
+    const round = await firstRound(client, "joins");
+    const one = client.callToolRound("joins", {}, round);
+    await begun;
+    const two = client.callToolRound("joins", {}, round);
+    await client.listTools();
+    goes.resolve();
+    assert.deepEqual([(await one).text, (await two).text], ["true 1", "true 1"]);
+  });
+});
+
+describe("ctx.step", () => {
+  const asking = (options, handler) => {
+    const app = new Server("steps", options);
+    app.tool("steps", {}, async (_, ctx) => {
+      const before = await handler(ctx);
+      await ctx.elicit("Sure?", boolean);
+      return JSON.stringify(before ?? "nothing");
+    });
+    return app;
+  };
+  const twice = async (client) => (await client.callToolRound("steps", {}, await firstRound(client, "steps"))).text;
+
+  for (const [how, options] of [["goes on", {}], ["is run again", { parkLimit: 0 }]]) {
+    test(`gives what JSON makes of the value, where the handler ${how}`, async () => {
+      let done = 0;
+      const app = asking(options, async (ctx) => [
+        await ctx.step("object", () => ({ at: new Date(0), none: undefined, n: ++done })),
+        await ctx.step("null", async () => null),
+        typeof (await ctx.step("nothing", () => void done++)),
+      ]);
+      await using([app], async (client) => {
+        assert.equal(await twice(client), '[{"at":"1970-01-01T00:00:00.000Z","n":1},null,"undefined"]');
+        assert.equal(done, 2);
+      });
+    });
+  }
+
+  test("a key stands for its first value in a run", async () => {
+    const app = asking({}, async (ctx) => {
+      const both = [ctx.step("a", async () => ({ n: 1 })), ctx.step("a", () => ({ n: 2 }))];
+      const [first, second] = await Promise.all(both);
+      first.n = 5;
+      return [first.n, second.n, (await ctx.step("a", () => ({ n: 3 }))).n];
+    });
+    await using([app], async (client) => assert.equal(await twice(client), "[5,1,1]"));
+  });
+
+  test("what JSON can't say, and what failed, was not done", async () => {
+    const app = asking({}, async (ctx) => {
+      const bad = await ctx.step("big", () => 1n).catch((error) => error.message);
+      const failed = await ctx.step("big", () => { throw new Error("no money"); }).catch((error) => error.message);
+      return [bad, failed, await ctx.step("big", () => "paid")];
+    });
+    await using([app], async (client) => {
+      const text = await twice(client);
+      assert.deepEqual(JSON.parse(text), ['the result of step "big" is a BigInt, which JSON can\'t say: write Number(…) or String(…)', "no money", "paid"]);
+    });
+  });
+
+  test("wants a key and a function", async () => {
+    const app = asking({}, async (ctx) => [
+      await ctx.step("", () => 1).catch((error) => error.message),
+      await ctx.step("x", 5).catch((error) => error.message),
+    ]);
+    await using([app], async (client) => {
+      const [key, fn] = JSON.parse(await twice(client));
+      assert.match(key, /the key must be a text that is not empty, as in ctx\.step\("charge"/);
+      assert.match(fn, /ctx\.step\("x", fn\): fn must be a function/);
+    });
+  });
+
+  test("works where nothing is ever run again", async () => {
+    const app = new Server("steps");
+    app.tool("steps", {}, async (_, ctx) => (await ctx.step("a", () => [1])).length + (await ctx.step("a", () => [])).length);
+    const client = await Client.connect(app, { revision: "2025-11-25" });
+    assert.equal((await client.callTool("steps")).text, "2");
+    await client.close();
+  });
+});
+
+describe("what can't be meant is refused", () => {
+  test("options of the server", () => {
+    for (const [options, message] of [
+      [{ parkLimit: -1 }, 'new Server("x"): parkLimit must be an integer, or 0 for none, not -1'],
+      [{ parkLimit: 1.5 }, 'new Server("x"): parkLimit must be an integer, or 0 for none, not 1.5'],
+      [{ parkTtlMs: 0 }, 'new Server("x"): parkTtlMs must be a number of milliseconds above 0, not 0'],
+      [{ stateTtlMs: "5m" }, 'new Server("x"): stateTtlMs must be a number of milliseconds above 0, not "5m"'],
+      [{ maxRequestState: 0 }, 'new Server("x"): maxRequestState must be a number of bytes, an integer from 1, not 0'],
+      [{ requestStateKeys: "secret" }, 'new Server("x"): requestStateKeys must be a list of texts or bytes: the first seals, every one opens'],
+      [{ requestStateKeys: ["secret", 5] }, 'new Server("x"): requestStateKeys must be a list of texts or bytes: the first seals, every one opens'],
+      [{ requestStateKeys: [""] }, 'new Server("x"): a key of requestState is empty: take at least 32 random bytes, the same on every server that shares the work'],
+    ]) {
+      assert.throws(() => new Server("x", options), { name: "TypeError", message });
+    }
+    new Server("x", { parkTtlMs: Number.MAX_VALUE, stateTtlMs: Number.MAX_VALUE, requestStateKeys: [] });
+  });
+
+  test("options of a tool", () => {
+    assert.throws(() => new Server("x").tool("t", { replay: "never" }, () => ""), {
+      name: "TypeError",
+      message: 'tool "t": replay must be "allow" or "forbid", not "never"',
+    });
+  });
+
+  test("asking after the answer", async () => {
+    const heard = later();
+    const app = new Server("x");
+    app.tool("leaves", {}, (_, ctx) => {
+      setImmediate(() => ctx.elicit("Sure?", boolean).catch((error) => heard.resolve(`${error.name}: ${error.message}`)));
+      return "left";
+    });
+    await using([app], async (client) => {
+      assert.equal((await client.callTool("leaves")).text, "left");
+      assert.match(await heard, /NotSupported: the handler has ended: it can ask its client only until it gives its answer/);
+    });
+  });
+
+  test("two questions under one key", async () => {
+    const app = new Server("x");
+    app.tool("same", {}, async (_, ctx) => {
+      const both = [ask.elicit("A?", string, { key: "k" }), ask.elicit("B?", string, { key: "k" })];
+      return ctx.ask(...both).catch((error) => error.message);
+    });
+    await using([app], async (client) => {
+      const round = await client.callToolRound("same", {});
+      const said = round.questions ? await client.callToolRound("same", {}, { state: round.state, answers: { k: accept("a") } }) : round;
+      assert.match(said.text, /two questions have the key "k": give each a key of its own/);
+    });
+  });
+
+  test("what a client never declared", async () => {
+    const client = await Client.connect(deleting().app);
+    await assert.rejects(client.callTool("deletes"), (error) => error instanceof ProtocolError && error.code === -32021);
+    await client.close();
+  });
+});
+
+function withParams(body, more) {
+  const message = JSON.parse(body);
+  Object.assign(message.params, more);
+  message.params._meta["io.modelcontextprotocol/clientCapabilities"] = { elicitation: {} };
+  return JSON.stringify(message);
+}
+
+async function closing(app, use) {
+  try {
+    await use();
+  } finally {
+    await app.close();
+  }
+}
