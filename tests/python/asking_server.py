@@ -122,6 +122,13 @@ def make(**options: Any) -> Server[Any]:
         return str(sure)
 
     @app.tool
+    async def impatient(ctx: Context) -> str:
+        asking = asyncio.create_task(one(ctx))
+        await release.wait()
+        asking.cancel()
+        return "went on"
+
+    @app.tool
     async def let_go() -> None:
         release.set()
 

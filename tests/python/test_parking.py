@@ -1,112 +1,37 @@
-"""Handlers that ask in the modern era wait for the request that brings the answers, or run again from their top."""
+"""Handlers that ask in the modern era wait for the request that brings the answers, and leave in good order."""
 
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import pytest
 
 from asking_server import make
-from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext
+from gudgeon import Client, Command, Context, Depends, Server, SyncClient, SyncContext
 from gudgeon.errors import Cancelled, Declined, NotSupported, ProtocolError, ToolError
 from gudgeon.types import Accepted, ElicitRequest, InputRequired
-
-PROGRAM = str(Path(__file__).with_name("asking_server.py"))
-WAYS = ["memory", "stdio", "http"]
-BOTH = ["order", "order_sync"]
-SAID = {"Name?": "Ada", "Colour?": "red", "Sure?": True, "Age?": 36, "Likes?": False, "Place?": "London"}
-KEYS = {"request_state_keys": ["a secret of both"]}
-
-
-def said(request: ElicitRequest) -> Any:
-    return SAID[request.message]
-
-
-@contextmanager
-def served(way: str, *, env: Mapping[str, str] = {}, **options: Any) -> Iterator[SyncClient]:
-    """A client of a server of its own."""
-    able: dict[str, Any] = {"on_elicit": said}
-    if way == "stdio":
-        command = Command(sys.executable, PROGRAM, json.dumps(options), env={**os.environ, **env})
-        with SyncClient(command, **able) as client:
-            yield client
-    elif way == "memory":
-        with SyncClient(make(**options), **able) as client:
-            yield client
-    else:
-        with listening(make(**options)) as url, SyncClient(url, **able) as client:
-            yield client
-
-
-@contextmanager
-def listening(app: Server[Any]) -> Iterator[str]:
-    """Serves on a loop in a thread."""
-    import threading
-
-    loop, stop = asyncio.new_event_loop(), asyncio.Event()
-    found: list[str] = []
-    ready = threading.Event()
-
-    async def serve() -> None:
-        async with app.listen("http://127.0.0.1:0/mcp") as here:
-            found.append(here.url)
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert ready.wait(10)
-    try:
-        yield found[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
-        loop.close()
-
-
-def yes(value: Any) -> dict[str, Any]:
-    return {"action": "accept", "content": {"value": value}}
-
-
-def asked(answer: Any, *keys: str) -> str:
-    """The state of a round that asks under these keys."""
-    assert isinstance(answer, InputRequired) and list(answer.questions) == list(keys)
-    assert answer.state is not None
-    return answer.state
-
-
-def begin(client: SyncClient, name: str) -> str:
-    return asked(client.call_tool_round(name), "elicit-1")
-
-
-def go_on(client: SyncClient, name: str, state: str) -> str:
-    answers = {"elicit-1": yes("Ada")}
-    return asked(client.call_tool_round(name, answers=answers, state=state), "elicit-2")
-
-
-def finish(client: SyncClient, name: str, state: str) -> str:
-    return str(client.call_tool_round(name, answers={"elicit-2": yes("red")}, state=state).text)
-
-
-def events(client: SyncClient) -> list[str]:
-    happened: list[str] = client.call_tool("events").data
-    return happened
-
-
-def until(client: SyncClient, *wanted: str) -> None:
-    """Waits for what a server does in its own time."""
-    deadline = time.monotonic() + 10
-    while (happened := events(client)) != list(wanted):
-        assert time.monotonic() < deadline, happened
-        time.sleep(0.01)
-
+from rounds import (
+    BOTH,
+    PROGRAM,
+    SAID,
+    WAYS,
+    asked,
+    begin,
+    events,
+    finish,
+    go_on,
+    hosted,
+    listening,
+    on_a_loop,
+    said,
+    served,
+    until,
+    yes,
+)
 
 # ── parked ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -180,6 +105,36 @@ def test_two_questions_under_one_key_are_refused() -> None:
         assert client.call_tool("twice").text == 'two questions have the key "k": give each a key of its own'
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_handler_that_goes_on_without_the_answer_is_heard_with_the_next_request(way: str) -> None:
+    with served(way) as client:
+        state = begin(client, "impatient")
+        client.call_tool("let_go")
+        answers = {"elicit-1": yes("red")}
+        assert client.call_tool_round("impatient", answers=answers, state=state).text == "went on"
+
+
+def test_def_handlers_that_wait_in_a_session_leave_the_workers_to_others() -> None:
+    app = make(threads=1)
+    asking = 0
+    all_ask = asyncio.Event()
+
+    async def together(request: ElicitRequest) -> Any:
+        nonlocal asking
+        asking += 1
+        if asking == 8:
+            all_ask.set()
+        await asyncio.wait_for(all_ask.wait(), 10)
+        return SAID[request.message]
+
+    async def main() -> None:
+        async with Client(app, revision="2025-11-25", on_elicit=together) as client:
+            done = await asyncio.gather(*(client.call_tool("order_on_worker") for _ in range(8)))
+            assert [it.text for it in done] == ["Ada likes red"] * 8
+
+    asyncio.run(main())
+
+
 # ── the request that a handler runs for ──────────────────────────────────────────────────────────────
 
 
@@ -197,120 +152,14 @@ def test_what_is_known_of_the_request_follows_it(way: str) -> None:
         assert [it.message for it in told] == ["sure"]
 
 
-# ── replayed ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", BOTH)
-def test_another_server_that_shares_the_keys_runs_it_again_with_the_answers(way: str, name: str) -> None:
-    with served(way, **KEYS) as one, served(way, **KEYS) as two:
-        second = go_on(two, name, begin(one, name))
-        assert finish(one, name, second) == "Ada likes red"
-        assert events(one) == ["begun", "begun"] and events(two) == ["begun"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_after_a_restart_it_runs_again_with_the_answers(way: str) -> None:
-    with served(way, **KEYS) as client:
-        state = go_on(client, "order", begin(client, "order"))
-    with served(way, **KEYS) as client:
-        assert finish(client, "order", state) == "Ada likes red"
-        assert events(client) == ["begun"]
-
-
-def test_what_another_key_sealed_is_refused() -> None:
-    with (
-        served("memory", **KEYS) as one,
-        served("memory", request_state_keys=["other"]) as two,
-        served("memory") as own,
-    ):
-        state = begin(one, "order")
-        for client in (two, own):
-            with pytest.raises(ProtocolError, match="Invalid or expired requestState") as caught:
-                go_on(client, "order", state)
-            assert caught.value.code == -32602
-
-
-def test_keys_are_changed_while_states_are_under_way() -> None:
-    with served("memory", request_state_keys=["old"]) as before:
-        state = begin(before, "order")
-    with served("memory", request_state_keys=[b"new", b"old"]) as after:
-        state = go_on(after, "order", state)
-    with served("memory", request_state_keys=[b"new"]) as later:
-        assert finish(later, "order", state) == "Ada likes red"
-
-
-def test_keys_of_the_environment_count_where_the_program_names_none() -> None:
-    env = {"GUDGEON_STATE_KEYS": "new, old"}
-    with served("stdio", request_state_keys=["old"]) as one, served("stdio", env=env) as two:
-        state = go_on(two, "order", begin(one, "order"))
-        with pytest.raises(ProtocolError, match="requestState"):
-            finish(one, "order", state)
-        with served("stdio", env=env, request_state_keys=["old"]) as three:
-            with pytest.raises(ProtocolError, match="requestState"):
-                finish(three, "order", state)
-        assert finish(two, "order", state) == "Ada likes red"
-
-
-@pytest.mark.parametrize("env", [{}, {"GUDGEON_STATE_KEYS": "shared"}], ids=["own", "shared"])
-def test_workers_whose_keys_differ_are_warned_about(env: dict[str, str]) -> None:
-    source = "from asking_server import make; make().run('http://127.0.0.1:0/mcp', workers=2)"
-    env = {**os.environ, **env, "PYTHONPATH": str(Path(__file__).parent)}
-    with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=env) as program:
-        assert program.stderr is not None
-        said = ""
-        for line in program.stderr:
-            said += line
-            if line.startswith("http://"):
-                break
-        program.terminate()
-        program.stderr.read()
-    assert ("seals requestState with a key of its own" in said) == ("GUDGEON_STATE_KEYS" not in env)
-
-
-def test_a_state_that_is_too_old_is_refused() -> None:
-    with served("memory", state_ttl=1, **KEYS) as client:
-        state = begin(client, "order")
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                go_on(client, "order", state)
-            except ProtocolError as error:
-                assert "Invalid or expired requestState" in str(error)
-                return
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-
-def test_a_journal_that_is_too_long_is_asked_again() -> None:
-    long = yes("x" * 5_000)
-    with served("memory", max_request_state=2_000, **KEYS) as one, served("memory", **KEYS) as two:
-        state = asked(one.call_tool_round("order", answers={"elicit-1": long}), "elicit-2")
-        assert len(state) <= 2_000
-        assert finish(one, "order", state).endswith("likes red")
-        state = asked(one.call_tool_round("order", answers={"elicit-1": long}), "elicit-2")
-        again = two.call_tool_round("order", answers={"elicit-2": yes("red")}, state=state)
-        assert list(again.questions) == ["elicit-1"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["order_once", "order_sync_once"])
-def test_what_must_not_run_twice_is_refused_where_its_handler_is_gone(way: str, name: str) -> None:
-    with served(way, **KEYS) as one, served(way, **KEYS) as two:
-        first = begin(one, name)
-        with pytest.raises(ProtocolError, match="Invalid or expired requestState"):
-            go_on(two, name, first)
-        second = go_on(one, name, first)
-        assert finish(one, name, second) == "Ada likes red"
-        with pytest.raises(ProtocolError, match="Invalid or expired requestState"):
-            finish(one, name, second)
-        assert events(one) == ["begun"] and events(two) == []
-
-
-def test_what_must_not_run_twice_fails_before_it_asks_where_it_could_not_wait() -> None:
-    with served("memory", park_limit=0) as client:
-        with pytest.raises(ToolError, match="too many handlers wait for answers"):
-            client.call_tool_round("order_once")
+@pytest.mark.parametrize("serve", [listening, hosted])
+def test_headers_are_those_of_the_request(serve: Any) -> None:
+    with on_a_loop(serve, make()) as url:
+        with SyncClient(url, on_elicit=said, headers={"X-Mark": "one"}) as client:
+            state = begin(client, "facts")
+        with SyncClient(url, on_elicit=said, headers={"X-Mark": "two"}) as client:
+            seen = client.call_tool_round("facts", answers={"elicit-1": yes(True)}, state=state).data
+        assert [seen[2], seen[5]] == ["one", "two"]
 
 
 # ── evicted ──────────────────────────────────────────────────────────────────────────────────────────
@@ -377,6 +226,142 @@ def test_handlers_that_wait_leave_the_workers_to_others() -> None:
         assert events(client) == ["begun"] * 8
 
 
+def test_what_a_handler_depends_on_is_cleaned_up_when_it_leaves() -> None:
+    app: Server[Any] = Server("asks", park_limit=0)
+    happened: list[str] = []
+
+    def shelf() -> Iterator[str]:
+        happened.append("opened")
+        try:
+            yield "shelf"
+        except BaseException as error:
+            happened.append(type(error).__name__)
+            raise
+        happened.append("closed")
+
+    @app.tool
+    def lend(ctx: SyncContext, shelf: Annotated[str, Depends(shelf)]) -> str:
+        return f"{shelf} {ctx.elicit('Name?', str)}"
+
+    @app.tool
+    async def lend_later(ctx: Context, shelf: Annotated[str, Depends(shelf)]) -> str:
+        return f"{shelf} {await ctx.elicit('Name?', str)}"
+
+    with SyncClient(app, on_elicit=said) as client:
+        assert client.call_tool("lend").text == "shelf Ada"
+        assert client.call_tool("lend_later").text == "shelf Ada"
+    assert sorted(happened) == sorted(["opened"] * 4 + ["closed"] * 2 + ["Abandoned", "CancelledError"])
+
+
+@pytest.mark.parametrize("way", ["memory", "http", "asgi"])
+def test_who_waits_when_the_server_ends_leaves_in_good_order(way: str) -> None:
+    app: Server[Any] = Server("asks")
+    left: list[str] = []
+
+    @app.tool
+    async def waits(ctx: Context) -> None:
+        try:
+            await ctx.elicit("Sure?", bool)
+        except BaseException as error:
+            left.append(type(error).__name__)
+            raise
+
+    @app.tool
+    def waits_sync(ctx: SyncContext) -> None:
+        try:
+            ctx.elicit("Sure?", bool)
+        except BaseException as error:
+            left.append(type(error).__name__)
+            raise
+
+    with served(way, app) as client:
+        for name in ("waits", "waits_sync"):
+            begin(client, name)
+        assert left == []
+    deadline = time.monotonic() + 10
+    while sorted(left) != ["Abandoned", "CancelledError"]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("way", ["memory", "http"])
+def test_who_asks_on_its_way_out_is_not_kept(way: str) -> None:
+    app: Server[Any] = Server("asks", park_limit=0)
+    left: list[str] = []
+
+    @app.tool
+    async def stubborn(ctx: Context) -> None:
+        try:
+            await ctx.elicit("Sure?", bool)
+        finally:
+            try:
+                await ctx.elicit("Really?", bool)
+            except BaseException as error:
+                left.append(type(error).__name__)
+
+    @app.tool
+    def stubborn_sync(ctx: SyncContext) -> None:
+        try:
+            ctx.elicit("Sure?", bool)
+        finally:
+            try:
+                ctx.elicit("Really?", bool)
+            except BaseException as error:
+                left.append(type(error).__name__)
+
+    with served(way, app) as client:
+        for name in ("stubborn", "stubborn_sync"):
+            begin(client, name)
+        deadline = time.monotonic() + 10
+        while sorted(left) != ["Abandoned", "CancelledError"]:
+            assert time.monotonic() < deadline, left
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_handlers_of_a_loop_that_is_gone_run_again_on_the_next(name: str) -> None:
+    app = make()
+    asgi = app.asgi()
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    }
+
+    async def post(**params: Any) -> Any:
+        request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
+        headers = {
+            "host": "127.0.0.1:8000",
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": "tools/call",
+            "mcp-name": params["name"],
+        }
+        pairs = [(key.encode(), value.encode()) for key, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": pairs}
+        said: list[dict[str, Any]] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": json.dumps(request).encode(), "more_body": False}
+
+        async def send(message: dict[str, Any]) -> None:
+            said.append(message)
+
+        await asgi({**scope, "server": ("127.0.0.1", 8000)}, receive, send)
+        return json.loads(b"".join(it.get("body", b"") for it in said))["result"]
+
+    first = asyncio.run(post(name=name))
+    answers = {"elicit-1": yes("Ada")}
+    second = asyncio.run(post(name=name, inputResponses=answers, requestState=first["requestState"]))
+    assert list(second["inputRequests"]) == ["elicit-2"]
+    answers = {"elicit-2": yes("red")}
+    done = asyncio.run(post(name=name, inputResponses=answers, requestState=second["requestState"]))
+    assert done["content"][0]["text"] == "Ada likes red"
+    happened = asyncio.run(post(name="events"))["structuredContent"]
+    assert happened.count("begun") == 3
+
+
 # ── behind middleware ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -392,74 +377,6 @@ def test_a_def_handler_behind_middleware_waits_and_leaves_like_any_other() -> No
         until(client, *["begun"] * 3, "left by Abandoned", "begun", "left by Abandoned")
         for state in states:
             assert finish(client, "order_sync", go_on(client, "order_sync", state)) == "Ada likes red"
-
-
-# ── steps ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", ["book", "book_sync"])
-def test_a_step_is_not_done_again(way: str, name: str) -> None:
-    with served(way, park_limit=0) as client:
-        first = asked(client.call_tool_round(name, {"number": 7}), "elicit-1")
-        done = client.call_tool_round(name, {"number": 7}, answers={"elicit-1": yes(True)}, state=first)
-        assert done.text == "Ticket(number=7, seats=('a', 'b')) True True"
-        assert events(client) == ["issued"]
-        assert client.call_tool(name, {"number": 8}).text == "Ticket(number=8, seats=('a', 'b')) True True"
-
-
-def test_a_step_goes_through_json_on_the_first_run_too() -> None:
-    app: Server[Any] = Server("steps")
-    ran: list[str] = []
-
-    def anything() -> Any:
-        ran.append("anything")
-        return {"pair": (1, 2)}
-
-    def unsayable() -> Any:
-        ran.append("unsayable")
-        return object()
-
-    async def fails() -> int:
-        ran.append("fails")
-        if ran.count("fails") == 1:
-            raise ToolError("once")
-        await asyncio.sleep(0)
-        return 1
-
-    @app.tool
-    async def steps(ctx: Context) -> list[Any]:
-        out: list[Any] = [await ctx.step("a", anything), await ctx.step("a", anything)]
-        for wrong in (lambda: ctx.step("b", unsayable), lambda: ctx.step("", anything), lambda: ctx.step("c", fails)):
-            try:
-                await wrong()
-            except (TypeError, ToolError) as error:
-                out.append(str(error))
-        # A step that failed was not done; of two at once the second has what the first gave.
-        return [*out, *await asyncio.gather(ctx.step("c", fails), ctx.step("c", fails))]
-
-    @app.tool
-    def steps_sync(ctx: SyncContext) -> list[Any]:
-        out: list[Any] = [ctx.step("a", anything), ctx.step("a", anything)]
-        for key, fn in (("b", unsayable), ("", anything), ("c", fails)):
-            try:
-                ctx.step(key, fn)
-            except TypeError as error:
-                out.append(str(error))
-        return out
-
-    with SyncClient(app) as client:
-        first, second, unsaid, keyless, failed, *rest = client.call_tool("steps").data
-        assert first == second == {"pair": [1, 2]}
-        assert "step 'b' can't be remembered: a object can't be said in JSON" in unsaid
-        assert keyless == "a step begins with its key, a text that names it, not ''"
-        assert failed == "once" and rest == [1, 1]
-        assert ran == ["anything", "unsayable", "fails", "fails"]
-        ran.clear()
-        first, second, unsaid, keyless, is_async = client.call_tool("steps_sync").data
-        assert first == second == {"pair": [1, 2]} and "step 'b'" in unsaid and "a step begins" in keyless
-        assert is_async == "step 'c' takes a plain function in a def handler: make the handler async def"
-        assert ran == ["anything", "unsayable"]
 
 
 # ── retries ──────────────────────────────────────────────────────────────────────────────────────────
@@ -498,41 +415,3 @@ def test_prompts_and_resources_ask_in_every_era(revision: str, options: dict[str
         with pytest.raises(ProtocolError, match="The user declined: Name?") as caught:
             client.get_prompt("greet")
         assert caught.value.code == -32603
-
-
-# ── options ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "options, error, message",
-    [
-        ({"park_limit": -1}, ValueError, "park_limit= is a whole number, or 0 for none, not -1"),
-        ({"park_threads": True}, ValueError, "park_threads= is a whole number, or 0 for none, not True"),
-        ({"park_ttl": 0}, ValueError, "park_ttl= is a number of seconds above 0, not 0"),
-        ({"state_ttl": float("inf")}, ValueError, "state_ttl= is a number of seconds above 0, not inf"),
-        ({"max_request_state": 0}, ValueError, "max_request_state= is a whole number above 0, not 0"),
-        ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or texts"),
-        ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or texts"),
-        (
-            {"request_state_keys": ["a", b""]},
-            ValueError,
-            "a key of requestState is empty: take at least 32 random bytes",
-        ),
-    ],
-    ids=lambda it: next(iter(it)) if isinstance(it, dict) else "",
-)
-def test_an_option_that_cannot_be_meant_says_the_mend(
-    options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        Server("asks", **options)
-
-
-def test_times_without_end_are_as_good_as_a_century() -> None:
-    with served("memory", park_ttl=1e300, state_ttl=1e300) as client:
-        assert client.call_tool("order").text == "Ada likes red"
-
-
-def test_replay_is_allow_or_forbid() -> None:
-    with pytest.raises(ValueError, match="replay= is one of 'allow', 'forbid', not 'never'"):
-        Server("asks").tool(lambda: None, name="a", replay="never")

@@ -1,0 +1,128 @@
+"""Rounds of questions by hand, against a server of `asking_server` that is reached in one way or another."""
+
+import asyncio
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from asking_server import make
+from gudgeon import Command, Server, SyncClient
+from gudgeon.types import ElicitRequest, InputRequired
+
+PROGRAM = str(Path(__file__).with_name("asking_server.py"))
+WAYS = ["memory", "stdio", "http", "asgi"]
+BOTH = ["order", "order_sync"]
+SAID = {"Name?": "Ada", "Colour?": "red", "Sure?": True, "Age?": 36, "Likes?": False, "Place?": "London"}
+KEYS = {"request_state_keys": ["a secret of both"]}
+
+
+def said(request: ElicitRequest) -> Any:
+    return SAID[request.message]
+
+
+@contextmanager
+def served(
+    way: str, app: Server[Any] | None = None, *, env: Mapping[str, str] = {}, **options: Any
+) -> Iterator[SyncClient]:
+    """A client of a server of its own."""
+    app = app or make(**options)
+    if way == "stdio":
+        at: Any = Command(sys.executable, PROGRAM, json.dumps(options), env={**os.environ, **env})
+    elif way == "memory":
+        at = app
+    else:
+        with on_a_loop(listening if way == "http" else hosted, app) as url:
+            with SyncClient(url, on_elicit=said) as client:
+                yield client
+        return
+    with SyncClient(at, on_elicit=said) as client:
+        yield client
+
+
+@asynccontextmanager
+async def listening(app: Server[Any]) -> AsyncIterator[str]:
+    async with app.listen("http://127.0.0.1:0/mcp") as here:
+        yield here.url
+
+
+@asynccontextmanager
+async def hosted(app: Server[Any]) -> AsyncIterator[str]:
+    server = uvicorn.Server(uvicorn.Config(app.asgi(), port=0, log_level="warning", timeout_graceful_shutdown=1))
+    task = asyncio.ensure_future(server.serve())
+    while not server.started:
+        assert not task.done()
+        await asyncio.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task
+
+
+@contextmanager
+def on_a_loop(serve: Callable[[Server[Any]], AbstractAsyncContextManager[str]], app: Server[Any]) -> Iterator[str]:
+    """Serves on a loop in a thread; gives the URL."""
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    found: list[str] = []
+    ready = threading.Event()
+
+    async def run() -> None:
+        async with serve(app) as url:
+            found.append(url)
+            ready.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+        loop.close()
+
+
+def yes(value: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": {"value": value}}
+
+
+def asked(answer: Any, *keys: str) -> str:
+    """The state of a round that asks under these keys."""
+    assert isinstance(answer, InputRequired) and list(answer.questions) == list(keys)
+    assert answer.state is not None
+    return answer.state
+
+
+def begin(client: SyncClient, name: str) -> str:
+    return asked(client.call_tool_round(name), "elicit-1")
+
+
+def go_on(client: SyncClient, name: str, state: str) -> str:
+    answers = {"elicit-1": yes("Ada")}
+    return asked(client.call_tool_round(name, answers=answers, state=state), "elicit-2")
+
+
+def finish(client: SyncClient, name: str, state: str) -> str:
+    return str(client.call_tool_round(name, answers={"elicit-2": yes("red")}, state=state).text)
+
+
+def events(client: SyncClient) -> list[str]:
+    happened: list[str] = client.call_tool("events").data
+    return happened
+
+
+def until(client: SyncClient, *wanted: str) -> None:
+    """Waits for what a server does in its own time."""
+    deadline = time.monotonic() + 10
+    while (happened := events(client)) != list(wanted):
+        assert time.monotonic() < deadline, happened
+        time.sleep(0.01)

@@ -1,0 +1,236 @@
+"""Handlers that are gone when the answers to their questions come: run again from their top, which steps make safe."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gudgeon import Context, Server, SyncClient, SyncContext
+from gudgeon.errors import ProtocolError, ToolError
+from rounds import BOTH, KEYS, WAYS, asked, begin, events, finish, go_on, served, yes
+
+# ── replayed ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", BOTH)
+def test_another_server_that_shares_the_keys_runs_it_again_with_the_answers(way: str, name: str) -> None:
+    with served(way, **KEYS) as one, served(way, **KEYS) as two:
+        second = go_on(two, name, begin(one, name))
+        assert finish(one, name, second) == "Ada likes red"
+        assert events(one) == ["begun", "begun"] and events(two) == ["begun"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_after_a_restart_it_runs_again_with_the_answers(way: str) -> None:
+    with served(way, **KEYS) as client:
+        state = go_on(client, "order", begin(client, "order"))
+    with served(way, **KEYS) as client:
+        assert finish(client, "order", state) == "Ada likes red"
+        assert events(client) == ["begun"]
+
+
+def test_what_another_key_sealed_is_refused() -> None:
+    with (
+        served("memory", **KEYS) as one,
+        served("memory", request_state_keys=["other"]) as two,
+        served("memory") as own,
+    ):
+        state = begin(one, "order")
+        for client in (two, own):
+            with pytest.raises(ProtocolError, match="Invalid or expired requestState") as caught:
+                go_on(client, "order", state)
+            assert caught.value.code == -32602
+
+
+def test_keys_are_changed_while_states_are_under_way() -> None:
+    with served("memory", request_state_keys=["old"]) as before:
+        state = begin(before, "order")
+    with served("memory", request_state_keys=[b"new", b"old"]) as after:
+        state = go_on(after, "order", state)
+    with served("memory", request_state_keys=[b"new"]) as later:
+        assert finish(later, "order", state) == "Ada likes red"
+
+
+def test_keys_of_the_environment_count_where_the_program_names_none() -> None:
+    env = {"GUDGEON_STATE_KEYS": "new, old"}
+    with served("stdio", request_state_keys=["old"]) as one, served("stdio", env=env) as two:
+        state = go_on(two, "order", begin(one, "order"))
+        with pytest.raises(ProtocolError, match="requestState"):
+            finish(one, "order", state)
+        with served("stdio", env=env, request_state_keys=["old"]) as three:
+            with pytest.raises(ProtocolError, match="requestState"):
+                finish(three, "order", state)
+        assert finish(two, "order", state) == "Ada likes red"
+
+
+@pytest.mark.parametrize("env", [{}, {"GUDGEON_STATE_KEYS": "shared"}], ids=["own", "shared"])
+def test_workers_whose_keys_differ_are_warned_about(env: dict[str, str]) -> None:
+    source = "from asking_server import make; make().run('http://127.0.0.1:0/mcp', workers=2)"
+    env = {**os.environ, **env, "PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=env) as program:
+        assert program.stderr is not None
+        said = ""
+        for line in program.stderr:
+            said += line
+            if line.startswith("http://"):
+                break
+        program.terminate()
+        program.stderr.read()
+    assert ("seals requestState with a key of its own" in said) == ("GUDGEON_STATE_KEYS" not in env)
+
+
+def test_a_state_that_is_too_old_is_refused() -> None:
+    with served("memory", state_ttl=1, **KEYS) as client:
+        state = begin(client, "order")
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                go_on(client, "order", state)
+            except ProtocolError as error:
+                assert "Invalid or expired requestState" in str(error)
+                return
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_a_journal_that_is_too_long_is_asked_again() -> None:
+    long = yes("x" * 5_000)
+    with served("memory", max_request_state=2_000, **KEYS) as one, served("memory", **KEYS) as two:
+        state = asked(one.call_tool_round("order", answers={"elicit-1": long}), "elicit-2")
+        assert len(state) <= 2_000
+        assert finish(one, "order", state).endswith("likes red")
+        state = asked(one.call_tool_round("order", answers={"elicit-1": long}), "elicit-2")
+        again = two.call_tool_round("order", answers={"elicit-2": yes("red")}, state=state)
+        assert list(again.questions) == ["elicit-1"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["order_once", "order_sync_once"])
+def test_what_must_not_run_twice_is_refused_where_its_handler_is_gone(way: str, name: str) -> None:
+    with served(way, **KEYS) as one, served(way, **KEYS) as two:
+        first = begin(one, name)
+        with pytest.raises(ProtocolError, match="Invalid or expired requestState"):
+            go_on(two, name, first)
+        second = go_on(one, name, first)
+        assert finish(one, name, second) == "Ada likes red"
+        with pytest.raises(ProtocolError, match="Invalid or expired requestState"):
+            finish(one, name, second)
+        assert events(one) == ["begun"] and events(two) == []
+
+
+def test_what_must_not_run_twice_fails_before_it_asks_where_it_could_not_wait() -> None:
+    with served("memory", park_limit=0) as client:
+        with pytest.raises(ToolError, match="too many handlers wait for answers"):
+            client.call_tool_round("order_once")
+
+
+# ── steps ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["book", "book_sync"])
+def test_a_step_is_not_done_again(way: str, name: str) -> None:
+    with served(way, park_limit=0) as client:
+        first = asked(client.call_tool_round(name, {"number": 7}), "elicit-1")
+        done = client.call_tool_round(name, {"number": 7}, answers={"elicit-1": yes(True)}, state=first)
+        assert done.text == "Ticket(number=7, seats=('a', 'b')) True True"
+        assert events(client) == ["issued"]
+        assert client.call_tool(name, {"number": 8}).text == "Ticket(number=8, seats=('a', 'b')) True True"
+
+
+def test_a_step_goes_through_json_on_the_first_run_too() -> None:
+    app: Server[Any] = Server("steps")
+    ran: list[str] = []
+
+    def anything() -> Any:
+        ran.append("anything")
+        return {"pair": (1, 2)}
+
+    def unsayable() -> Any:
+        ran.append("unsayable")
+        return object()
+
+    async def fails() -> int:
+        ran.append("fails")
+        if ran.count("fails") == 1:
+            raise ToolError("once")
+        await asyncio.sleep(0)
+        return 1
+
+    @app.tool
+    async def steps(ctx: Context) -> list[Any]:
+        out: list[Any] = [await ctx.step("a", anything), await ctx.step("a", anything)]
+        for wrong in (lambda: ctx.step("b", unsayable), lambda: ctx.step("", anything), lambda: ctx.step("c", fails)):
+            try:
+                await wrong()
+            except (TypeError, ToolError) as error:
+                out.append(str(error))
+        # A step that failed was not done; of two at once the second has what the first gave.
+        return [*out, *await asyncio.gather(ctx.step("c", fails), ctx.step("c", fails))]
+
+    @app.tool
+    def steps_sync(ctx: SyncContext) -> list[Any]:
+        out: list[Any] = [ctx.step("a", anything), ctx.step("a", anything)]
+        for key, fn in (("b", unsayable), ("", anything), ("c", fails)):
+            try:
+                ctx.step(key, fn)
+            except TypeError as error:
+                out.append(str(error))
+        return out
+
+    with SyncClient(app) as client:
+        first, second, unsaid, keyless, failed, *rest = client.call_tool("steps").data
+        assert first == second == {"pair": [1, 2]}
+        assert "step 'b' can't be remembered: a object can't be said in JSON" in unsaid
+        assert keyless == "a step begins with its key, a text that names it, not ''"
+        assert failed == "once" and rest == [1, 1]
+        assert ran == ["anything", "unsayable", "fails", "fails"]
+        ran.clear()
+        first, second, unsaid, keyless, is_async = client.call_tool("steps_sync").data
+        assert first == second == {"pair": [1, 2]} and "step 'b'" in unsaid and "a step begins" in keyless
+        assert is_async == "step 'c' takes a plain function in a def handler: make the handler async def"
+        assert ran == ["anything", "unsayable"]
+
+
+# ── options ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"park_limit": -1}, ValueError, "park_limit= is a whole number, or 0 for none, not -1"),
+        ({"park_threads": True}, ValueError, "park_threads= is a whole number, or 0 for none, not True"),
+        ({"park_ttl": 0}, ValueError, "park_ttl= is a number of seconds above 0, not 0"),
+        ({"state_ttl": float("inf")}, ValueError, "state_ttl= is a number of seconds above 0, not inf"),
+        ({"max_request_state": 0}, ValueError, "max_request_state= is a whole number above 0, not 0"),
+        ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or texts"),
+        ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or texts"),
+        (
+            {"request_state_keys": ["a", b""]},
+            ValueError,
+            "a key of requestState is empty: take at least 32 random bytes",
+        ),
+    ],
+    ids=lambda it: next(iter(it)) if isinstance(it, dict) else "",
+)
+def test_an_option_that_cannot_be_meant_says_the_mend(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Server("asks", **options)
+
+
+def test_times_without_end_are_as_good_as_a_century() -> None:
+    with served("memory", park_ttl=1e300, state_ttl=1e300) as client:
+        assert client.call_tool("order").text == "Ada likes red"
+
+
+def test_replay_is_allow_or_forbid() -> None:
+    with pytest.raises(ValueError, match="replay= is one of 'allow', 'forbid', not 'never'"):
+        Server("asks").tool(lambda: None, name="a", replay="never")
