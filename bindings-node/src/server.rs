@@ -167,9 +167,10 @@ impl NativeServer {
         replays: Option<bool>,
     ) -> napi::Result<NativeShell> {
         let rehearsal = state_key.map(|key| {
-            let state_key = <[u8; 32]>::try_from(&*key)
+            let key = <[u8; 32]>::try_from(&*key)
                 .map_err(|_| misuse(Error::misuse("a state key of a test has 32 bytes")))?;
-            Ok::<_, napi::Error>(Rehearsal { replays: replays.unwrap_or(false), state_key })
+            let replays = replays.unwrap_or(false);
+            Ok::<_, napi::Error>(Rehearsal { replays, state_key: Some(key) })
         });
         stream::open_memory(&self.offered, self.max_message, wake, rehearsal.transpose()?)
     }

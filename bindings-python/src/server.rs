@@ -239,7 +239,8 @@ impl NativeServer {
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
         let offers = Arc::clone(&self.lock().offers);
-        let rehearsal = rehearsal.map(|(replays, state_key)| Rehearsal { replays, state_key });
+        let rehearsal =
+            rehearsal.map(|(replays, key)| Rehearsal { replays, state_key: Some(key) });
         let source = Source::frames(offers, rehearsal, (input, output.into()), self.limits.line);
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);

@@ -87,8 +87,7 @@ impl<'a> Rehearsal<'a> {
     pub fn into_builder(self) -> ClientBuilder {
         let (ours, theirs) = memory::pair();
         let (input, output) = theirs.into_halves();
-        let rehearsal =
-            service::Rehearsal { replays: self.replays, ..service::Rehearsal::default() };
+        let rehearsal = service::Rehearsal { replays: self.replays, state_key: None };
         let serving = self.server.rehearse(rehearsal, input, output);
         let mut builder = Client::builder(Target::Served(ours, Box::pin(serving)));
         if let Some(era) = self.era {

@@ -10,8 +10,9 @@ use crate::{
 pub struct Rehearsal {
     /// No handler is parked: each is run from its top when its answers come, as after a restart.
     pub replays: bool,
-    /// States are sealed with this where the server has no keys: another service with the same opens them.
-    pub state_key: [u8; 32],
+    /// States are sealed with this where the server has no keys: another service with the same opens them. `None`: with a
+    /// key of the service's own.
+    pub state_key: Option<[u8; 32]>,
 }
 
 impl Rehearsal {

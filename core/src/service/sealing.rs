@@ -33,7 +33,7 @@ pub(super) struct Sealing {
 impl Sealing {
     /// Without keys of the user's, states are good for this process only.
     pub(super) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
-        let seed = start.rehearsal.map_or(start.seed, |it| it.state_key);
+        let seed = start.rehearsal.and_then(|it| it.state_key).unwrap_or(start.seed);
         let own = derive(&seed, "state key", 0);
         let keys = match keys {
             [] => KeyRing::new([own]),
