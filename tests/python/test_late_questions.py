@@ -1,0 +1,87 @@
+"""Questions with no request of the client's behind them: from handlers of notifications, and after a call has ended."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gudgeon import Client, Context, Server, SyncContext, ask
+from gudgeon.errors import NotSupported
+
+PATIENCE = 20
+LEGACY = "2025-11-25"
+
+
+@contextlib.asynccontextmanager
+async def reached(app: Server, over: str, **options: Any) -> AsyncIterator[Client]:
+    if over == "memory":
+        async with Client(app, **options) as client:
+            yield client
+    else:
+        at = "tcp://127.0.0.1:0" if over == "tcp" else "http://127.0.0.1:0/mcp"
+        async with app.listen(at) as here, Client(over + here.url[here.url.index(":") :], **options) as client:
+            yield client
+
+
+@pytest.mark.parametrize("over", ["memory", "http", "ws", "tcp"])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_the_roots_are_asked_for_when_they_change(over: str, is_async: bool) -> None:
+    app = Server("s")
+    heard: asyncio.Queue[list[str]] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    if is_async:
+
+        @app.on_roots_changed
+        async def changed(ctx: Context) -> None:
+            roots = [root.uri for root in await ctx.roots()]
+            loop.call_soon_threadsafe(heard.put_nowait, roots)
+
+    else:
+
+        @app.on_roots_changed
+        def changed_sync(ctx: SyncContext) -> None:
+            roots = [root.uri for root in ctx.roots()]
+            loop.call_soon_threadsafe(heard.put_nowait, roots)
+
+    async with reached(app, over, revision=LEGACY, roots=["file:///a"]) as client:
+        for roots in (["file:///b"], ["file:///b", "file:///c"]):
+            client.set_roots(roots)
+            async with asyncio.timeout(PATIENCE):
+                assert await heard.get() == roots
+
+
+@pytest.mark.parametrize("over", ["memory", "http", "ws", "tcp"])
+@pytest.mark.parametrize("revision", [LEGACY, "2026-07-28"])
+async def test_who_outlives_its_call_is_told_so_at_once(over: str, revision: str) -> None:
+    app = Server("s")
+    told: asyncio.Queue[BaseException | None] = asyncio.Queue()
+    may_ask = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    @app.tool
+    async def leave_behind(ctx: Context) -> str:
+        async def later() -> None:
+            while not may_ask.is_set():
+                await asyncio.sleep(0.001)
+            error: BaseException | None = None
+            try:
+                await ctx.ask(ask.elicit("Anybody?", bool))
+            except BaseException as caught:
+                error = caught
+            loop.call_soon_threadsafe(told.put_nowait, error)
+
+        tasks.add(asyncio.create_task(later()))
+        return "left"
+
+    def on_elicit(request: object) -> bool:
+        raise AssertionError("nobody is to be asked")
+
+    async with reached(app, over, revision=revision, on_elicit=on_elicit) as client:
+        assert (await client.call_tool("leave_behind")).text == "left"
+        may_ask.set()
+        async with asyncio.timeout(PATIENCE):
+            error = await told.get()
+        assert isinstance(error, NotSupported), repr(error)
