@@ -115,12 +115,15 @@ def test_more_than_tools_does_what_it_says(tmp_path: Path) -> None:
     path.write_text(f"{server}\napp.run()\n", encoding="utf-8")
     logged: list[object] = []
     progress: list[object] = []
-    with SyncClient(path, on_log=lambda it: logged.append(it.data)) as client:
+    wanted = iter([False, True])
+    with SyncClient(path, on_log=lambda it: logged.append(it.data), on_elicit=lambda _: next(wanted)) as client:
         assert client.read_resource("shelf://books/7").text == '{"id":7,"title":"Dune"}'
         assert client.get_prompt("review", {"title": "Emma"}).messages[0].text == "Review Emma."
         assert client.complete("review", "title", "D").values == ("Dune",)
-        with pytest.raises(errors.ToolError, match=r"^Deep indexing is switched off\.$"):
+        with pytest.raises(errors.ToolError, match=r"^Deep indexing is not wanted\.$"):
             client.call_tool("reindex", {"deep": True})
+        assert client.call_tool("reindex", {"deep": True}).text == "done"
+        logged.clear()
         client.set_log_level("info")
         result = client.call_tool("reindex", {"deep": False}, on_progress=lambda it: progress.append(it.message))
         assert result.text == "done"

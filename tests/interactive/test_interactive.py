@@ -1,0 +1,110 @@
+"""One interactive tool, three questions in a loop and a side effect, has one outcome whoever asks whom, and where."""
+
+import pytest
+from balancer import Balancer
+from peers import set_up
+from replicas import SERVERS, Process, meet
+
+OURS = ["ours python", "ours python sync", "ours node", "ours rust"]
+MODERN = [*OURS, "official mcp 2", "official ts 2"]
+LEGACY = [*MODERN, "official mcp 1", "official ts 1"]
+
+ORDER = {"check": "order", "do": "call", "name": "order"}
+OUTCOME = "Ada: 2 books under 7"
+
+pytestmark = pytest.mark.parametrize("server", SERVERS)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def official():
+    """The official clients, set up once."""
+    set_up()
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return tmp_path / "ledger"
+
+
+def check(client, era, target, folder, ledger, before=()):
+    """The tool's outcome is the one; its side effect happened once."""
+    got = meet(client, era, target, [*before, ORDER], folder)
+    assert not got["order"].get("is_error", True) and got["order"]["text"] == OUTCOME, got
+    assert ledger.read_text() == "reserved\n"
+
+
+@pytest.mark.parametrize("client", LEGACY)
+def test_legacy(server, client, tmp_path, ledger):
+    """Elicitation: real requests on the stream of the call."""
+    with Process(server, ledger) as process:
+        check(client, "legacy", [process.url], tmp_path, ledger)
+
+
+@pytest.mark.parametrize("client", OURS)
+def test_the_first_revision_with_elicitation(server, client, tmp_path, ledger):
+    with Process(server, ledger) as process:
+        check(client, "2025-06-18", [process.url], tmp_path, ledger)
+
+
+@pytest.mark.parametrize("client", OURS)
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26"])
+def test_before_elicitation_models_and_roots_can_be_asked(server, client, revision, tmp_path, ledger):
+    steps = [
+        ORDER,
+        {"check": "model", "do": "call", "name": "capital"},
+        {"check": "roots", "do": "call", "name": "where"},
+    ]
+    with Process(server, ledger) as process:
+        got = meet(client, revision, [process.url], steps, tmp_path)
+    assert got["order"]["is_error"] and "elicitation" in got["order"]["text"], got
+    assert (got["model"]["text"], got["roots"]["text"]) == ("Paris", "file:///interop")
+
+
+@pytest.mark.parametrize("client", MODERN)
+def test_parked(server, client, tmp_path, ledger):
+    """2026-07-28, Multi Round-Trip Requests: the handler waits for the request with the answers."""
+    with Process(server, ledger) as process:
+        check(client, "auto", [process.url], tmp_path, ledger)
+
+
+@pytest.mark.parametrize("client", MODERN)
+def test_replayed_on_another_process(server, client, tmp_path, ledger):
+    """Every request with answers comes to the process that did not ask."""
+    with Process(server, ledger) as one, Process(server, ledger) as other:
+        ports = [one.port, other.port]
+        turns = []
+
+        def choose(body):
+            if b'"requestState"' in body:
+                ports.reverse()
+                turns.append(ports[0])
+            return ports[0]
+
+        with Balancer(choose) as balancer:
+            check(client, "auto", [balancer.url], tmp_path, ledger)
+    assert len(turns) == 3 and len(set(turns)) == 2
+
+
+@pytest.mark.parametrize("client", MODERN)
+def test_replayed_after_a_restart(server, client, tmp_path, ledger):
+    """The process that asked is killed before the answers come."""
+    restarts = []
+    with Process(server, ledger) as process:
+
+        def choose(body):
+            if b'"requestState"' in body:
+                process.restart()
+                restarts.append(body)
+            return process.port
+
+        with Balancer(choose) as balancer:
+            check(client, "auto", [balancer.url], tmp_path, ledger)
+    assert len(restarts) == 3
+
+
+@pytest.mark.parametrize("client", MODERN)
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+def test_over_stdio(server, client, era, tmp_path, ledger):
+    # Official clients hand few variables on to the servers that they start.
+    env = ["/usr/bin/env", f"INTEROP_LEDGER={ledger}"]
+    check(client, era, [*env, *SERVERS[server]], tmp_path, ledger)
