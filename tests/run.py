@@ -45,6 +45,7 @@ TESTS = [
     ("api typescript", [BIN / "python", ROOT / "tests/types/api_typescript.py", API], "skips"),
     ("interop judge", [BIN / "pytest", "-q", "tests/interop"], "pytest"),
     ("interop", [sys.executable, ROOT / "tests/interop/run.py"], "interop"),
+    ("interactive", [BIN / "pytest", "-q", "tests/interactive"], "pytest"),
     ("http", [BIN / "python", ROOT / "tests/http/run.py"], "pytest"),
     ("conformance judge", [BIN / "pytest", "-q", "tests/conformance"], "pytest"),
     ("conformance", [BIN / "python", ROOT / "tests/conformance/run.py"], "conformance"),
