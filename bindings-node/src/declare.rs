@@ -1,6 +1,6 @@
 //! Declarations in JSON, the newest revision's vocabulary and our own options, made into offers.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use gudgeon::{
     driver::state_keys,
@@ -15,8 +15,8 @@ use gudgeon::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// Entries on a page: many clients read the first page only.
-const PAGE_SIZE: usize = 1000;
+/// Entries on one page of a list, unless the user says otherwise.
+const PAGE_SIZE: usize = 100;
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,10 @@ struct Options {
     concurrency: Option<usize>,
     ttl_ms: Option<f64>,
     cache_scope: Option<String>,
+    cache_ms: Option<f64>,
+    /// Not everybody sees it: the judge tells who does.
+    #[serde(default)]
+    guarded: bool,
     replay: Option<String>,
 }
 
@@ -115,16 +119,18 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }
 
-/// Adds what is declared.
+/// Adds what is declared. Gives back what known hosts will not take of it.
 pub(crate) fn add(
     offers: &mut Offers,
     kind: Kind,
     declaration: &str,
     handler: Handler,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     let options: Options = parse("offer", declaration)?;
     let timeout = options.timeout_ms.and_then(duration);
     let tags = options.tags;
+    let keep = options.cache_ms.and_then(duration).filter(|it| !it.is_zero());
+    let visible = options.guarded.then(|| Arc::new(()) as Handler);
     let cache = CacheHint {
         ttl_ms: options
             .ttl_ms
@@ -137,23 +143,27 @@ pub(crate) fn add(
             let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
             (offer.tags, offer.timeout) = (tags, timeout);
             offer.concurrency = options.concurrency;
+            offer.visible = visible;
             offer.forbids_replay = options.replay.as_deref() == Some("forbid");
             offers.tools.add(offer, options.enabled)
         }
         Kind::Resource => {
             let resource = parse::<Resource>("resource", declaration)?;
             let mut offer = ResourceOffer::new(resource, handler)?;
+            (offer.keep, offer.visible) = (keep, visible);
             (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
             offers.resources.add(offer, options.enabled)
         }
         Kind::Template => {
             let template = parse::<ResourceTemplate>("resource template", declaration)?;
             let mut offer = TemplateOffer::new(template, handler)?;
+            (offer.keep, offer.visible) = (keep, visible);
             (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
             offers.templates.add(offer, options.enabled)
         }
         Kind::Prompt => {
             let mut offer = PromptOffer::new(parse::<Prompt>("prompt", declaration)?, handler)?;
+            offer.visible = visible;
             (offer.tags, offer.timeout) = (tags, timeout);
             offers.prompts.add(offer, options.enabled)
         }

@@ -2,13 +2,18 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, Weak},
+    sync::{
+        Arc, Mutex, OnceLock, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Instant,
 };
 
 use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Outbox, Work},
+    error::Error,
+    protocol::Principal,
     service::{ExchangeId, Part, Refused},
 };
 use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
@@ -16,6 +21,7 @@ use napi::bindgen_prelude::{Buffer, Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{
+    error::misuse,
     http_options,
     offered::Offered,
     shared::{Mover, Shared, Wake, lock, milliseconds_until},
@@ -61,7 +67,7 @@ impl NativeMounted {
     }
 
     /// Takes a request, whole; the pieces of its answer bear the number that it is given here. In `headers` each line is
-    /// a name or a value. Returns what `gone` wants to know.
+    /// a name or a value; `principal` is JSON. Returns what `gone` wants to know.
     #[napi(catch_unwind)]
     pub fn request(
         &self,
@@ -70,16 +76,24 @@ impl NativeMounted {
         target: String,
         headers: String,
         body: Uint8ArraySlice<'_>,
-    ) -> f64 {
-        let outbox = HostOutbox { request: number, waiting: Arc::clone(&self.waiting) };
+        principal: Option<String>,
+    ) -> napi::Result<f64> {
+        let (waiting, unread) = (Arc::clone(&self.waiting), Arc::default());
+        let outbox = HostOutbox { request: number, waiting, unread };
         let mut head = head(&method, &target, &headers);
         head.headers.insert(REQUEST, integer(number).into());
+        if let Some(principal) = principal {
+            let principal: Principal = serde_json::from_str(&principal).map_err(|it| {
+                misuse(Error::misuse(format!("the principal can't be meant: {it}")))
+            })?;
+            head.extensions.insert(Arc::new(principal));
+        }
         let body = Bytes::copy_from_slice(&body);
         let (exchange, work) = self.server.request(head, body, Box::new(outbox));
         self.shared.push(work);
         #[allow(clippy::cast_precision_loss, reason = "nobody counts so far")]
         let exchange = exchange.0 as f64;
-        exchange
+        Ok(exchange)
     }
 
     /// The answer to a request whose body is longer than is taken.
@@ -95,11 +109,21 @@ impl NativeMounted {
         self.shared.push(self.server.gone(ExchangeId(integer(exchange))));
     }
 
+    /// So much of this answer is unread that a subscription ends.
+    #[napi(catch_unwind)]
+    pub fn behind(&self, exchange: f64) {
+        self.shared.push(self.server.behind(ExchangeId(integer(exchange))));
+    }
+
     /// Pieces of answers, in order.
     #[napi(catch_unwind)]
     pub fn take_parts(&self) -> Vec<NativePart> {
-        let parts = std::mem::take(&mut *lock(&self.waiting.parts));
-        parts.into_iter().map(|(request, part)| piece(request, part)).collect()
+        let mut parts = lock(&self.waiting.parts);
+        for waiting in &*parts {
+            waiting.unread.store(0, Ordering::Relaxed);
+        }
+        let parts = std::mem::take(&mut *parts);
+        parts.into_iter().map(|it| piece(it.request, it.part)).collect()
     }
 
     /// In how many milliseconds `tick` is to be called, when that is sooner than was said before.
@@ -132,7 +156,7 @@ impl NativeMounted {
 /// What waits for the host's event loop.
 #[derive(Debug, Default)]
 struct Waiting {
-    parts: Mutex<Vec<(f64, Part)>>,
+    parts: Mutex<Vec<WaitingPart>>,
     alarm: Mutex<Option<Instant>>,
     shared: OnceLock<Weak<Shared>>,
 }
@@ -145,15 +169,35 @@ impl Waiting {
     }
 }
 
+#[derive(Debug)]
+struct WaitingPart {
+    request: f64,
+    part: Part,
+    /// Bytes of all that waits of this answer.
+    unread: Arc<AtomicUsize>,
+}
+
 struct HostOutbox {
     request: f64,
     waiting: Arc<Waiting>,
+    unread: Arc<AtomicUsize>,
 }
 
 impl Outbox for HostOutbox {
+    fn unread(&self) -> usize {
+        self.unread.load(Ordering::Relaxed)
+    }
+
     fn deliver(&mut self, part: Part) {
+        let bytes = match &part {
+            Part::Head { body, .. } => body.len(),
+            Part::Bytes(bytes) => bytes.len(),
+            Part::End => 0,
+        };
         let mut parts = lock(&self.waiting.parts);
-        parts.push((self.request, part));
+        self.unread.fetch_add(bytes, Ordering::Relaxed);
+        let unread = Arc::clone(&self.unread);
+        parts.push(WaitingPart { request: self.request, part, unread });
         let is_first = parts.len() == 1;
         drop(parts);
         if is_first {

@@ -102,14 +102,16 @@ impl Offered {
         self.lock().served.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Changes what is offered, and tells everybody which list is another now.
+    /// Changes what is offered, and tells everybody which list is another now, unless it made no difference.
     pub(crate) fn change(
         &self,
         list: Option<ListKind>,
-        change: impl FnOnce(&mut Offers) -> Result<(), Error>,
+        change: impl FnOnce(&mut Offers) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let mut state = self.lock();
-        change(Arc::make_mut(&mut state.offers))?;
+        if !change(Arc::make_mut(&mut state.offers))? {
+            return Ok(());
+        }
         for served in state.served.iter().filter_map(Weak::upgrade) {
             served.set_offers(Arc::clone(&state.offers), list);
         }
@@ -119,13 +121,13 @@ impl Offered {
     pub(crate) fn remove(&self, kind: Kind, key: &str) -> Result<(), Error> {
         self.change(
             Some(kind.list()),
-            |offers| with_registry!(write!(offers), kind, registry => registry.remove(key)),
+            |offers| with_registry!(write!(offers), kind, registry => registry.remove(key).map(|()| true)),
         )
     }
 
     pub(crate) fn update(&self, kind: Kind, key: &str, changes: &Changes) -> Result<(), Error> {
         self.change(Some(kind.list()), |offers| {
-            with_registry!(write!(offers), kind, registry => registry.update(key, changes))
+            with_registry!(write!(offers), kind, registry => registry.update(key, changes).map(|()| true))
         })
     }
 

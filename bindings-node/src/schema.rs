@@ -1,6 +1,9 @@
 //! A JSON Schema for values that the core does not check by itself.
 
-use gudgeon::{error::Error, schema::Schema};
+use gudgeon::{
+    error::Error,
+    schema::{self, Schema},
+};
 use napi_derive::napi;
 
 use crate::error::misuse;
@@ -24,5 +27,20 @@ impl NativeSchema {
             Ok(value) => self.0.check(&value).err().map(|it| it.to_string()),
             Err(error) => Some(error.to_string()),
         }
+    }
+
+    /// Why no form can ask by this schema, and the mend; null when one can.
+    #[napi(catch_unwind)]
+    pub fn form_problem(schema: String) -> Option<String> {
+        gudgeon::session::asking::check_form(&schema).err()
+    }
+
+    /// A schema as every host reads it: references written out, `null` kept simple. Fails where it needs itself.
+    #[napi(catch_unwind)]
+    pub fn portable(schema: String) -> napi::Result<String> {
+        let unusable = |it: String| misuse(Error::misuse(it));
+        let schema = serde_json::from_str(&schema).map_err(|it| unusable(it.to_string()))?;
+        let written = schema::portable(&schema).map_err(|it| unusable(it.to_string()))?;
+        Ok(serde_json::Value::Object(written).to_string())
     }
 }

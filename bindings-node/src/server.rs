@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gudgeon::{
     driver::{Backend, Work},
     error::Error,
-    protocol::{Inputs, Request, json},
-    router::{self, Changes, Dispatch, Finish, Offers},
+    protocol::json,
+    router::{Changes, Finish, Middleware, Offers, Sight, find_resource},
     service::Rehearsal,
     transport::stdio,
 };
@@ -48,14 +48,29 @@ impl NativeServer {
         })
     }
 
-    /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`.
+    /// Whether other processes can open what this one seals: it was given keys.
     #[napi(catch_unwind)]
-    pub fn add(&self, kind: String, declaration: String, handler: u32) -> napi::Result<()> {
+    pub fn has_state_keys(&self) -> bool {
+        !self.offered.offers().server.request_state_keys.is_empty()
+    }
+
+    /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Gives back what known hosts will not take of it.
+    #[napi(catch_unwind)]
+    pub fn add(
+        &self,
+        kind: String,
+        declaration: String,
+        handler: u32,
+    ) -> napi::Result<Vec<String>> {
         let kind = Kind::parse(&kind).map_err(misuse)?;
         let handler = self.dropped.handler(handler);
-        self.offered
-            .change(Some(kind.list()), |offers| declare::add(offers, kind, &declaration, handler))
-            .map_err(misuse)
+        let mut warnings = Vec::new();
+        let add = |offers: &mut Offers| {
+            warnings = declare::add(offers, kind, &declaration, handler)?;
+            Ok(true)
+        };
+        self.offered.change(Some(kind.list()), add).map_err(misuse)?;
+        Ok(warnings)
     }
 
     #[napi(catch_unwind)]
@@ -67,20 +82,45 @@ impl NativeServer {
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         self.offered
-            .change(None, |offers| offers.add_completion(&target, &argument, handler))
+            .change(None, |offers| offers.add_completion(&target, &argument, handler).map(|()| true))
             .map_err(misuse)
     }
 
     #[napi(catch_unwind)]
     pub fn add_method(&self, name: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        self.offered.change(None, |offers| offers.add_method(&name, handler)).map_err(misuse)
+        let add = |offers: &mut Offers| offers.add_method(&name, handler).map(|()| true);
+        self.offered.change(None, add).map_err(misuse)
     }
 
     #[napi(catch_unwind)]
     pub fn add_notification(&self, name: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        self.offered.change(None, |offers| offers.add_notification(&name, handler)).map_err(misuse)
+        let add = |offers: &mut Offers| offers.add_notification(&name, handler).map(|()| true);
+        self.offered.change(None, add).map_err(misuse)
+    }
+
+    /// From now on requests with these methods (`*`: all) that no handler answers are given to this one first.
+    #[napi(catch_unwind)]
+    pub fn set_middleware(&self, handler: u32, methods: Vec<String>) -> napi::Result<()> {
+        let middleware = Middleware::new(self.dropped.handler(handler), methods, false);
+        let set = |offers: &mut Offers| {
+            offers.set_middleware(Some(middleware));
+            Ok(true)
+        };
+        self.offered.change(None, set).map_err(misuse)
+    }
+
+    /// From now on this handler tells who sees what: it is given `{"principal", "offers"}` and answers with a list of
+    /// booleans, one for each kind and key in `offers`.
+    #[napi(catch_unwind)]
+    pub fn set_judge(&self, handler: u32) -> napi::Result<()> {
+        let handler = self.dropped.handler(handler);
+        let set = |offers: &mut Offers| {
+            offers.set_judge(handler);
+            Ok(true)
+        };
+        self.offered.change(None, set).map_err(misuse)
     }
 
     /// What clients see of one offer, enabled or not, as JSON.
@@ -131,10 +171,7 @@ impl NativeServer {
     /// Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does.
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
-        let request = Request::ReadResource { uri, variables: None, inputs: Inputs::default() };
-        let Dispatch::Run(job) = router::dispatch(&self.offered.offers(), request, None) else {
-            return None;
-        };
+        let job = find_resource(&self.offered.offers(), uri, &Sight::everything()).ok()?;
         let Finish::Resource { mime_type, .. } = job.finish else { return None };
         let handler = handler::id_of(&job.handler)?;
         let mime_type = json::to_raw(&mime_type);

@@ -5,11 +5,13 @@ import { NotSupported, ResourceNotFound } from "./errors.js";
 import { toJson } from "./json.js";
 import { Lifespan } from "./lifespan.js";
 import { Mounted } from "./mounted.js";
+import { passingPlan } from "./passing.js";
 import { checked, native, type NativeServer } from "./native.js";
 import { mountPlan, type Plan, type Steps } from "./plan.js";
 import type { ResourceResult } from "./results.js";
 import { roundOptions } from "./round-options.js";
 import type { Middleware, ServerMembers, ServerOptions } from "./types.js";
+import { judgePlan, type Visible } from "./visible.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
 
@@ -21,6 +23,7 @@ interface Registration {
   readonly declaration: Record<string, unknown>;
   readonly plan: Plan;
   readonly seen: Pick<Steps, "method" | "params">;
+  readonly visible?: Visible | undefined;
 }
 
 interface Link {
@@ -44,6 +47,7 @@ export class ServerCore {
   readonly plans: (Plan | undefined)[] = [];
   readonly #registrations: Registration[] = [];
   readonly #links: Link[] = [];
+  #hasJudge = false;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
 
   constructor(
@@ -70,7 +74,11 @@ export class ServerCore {
 
   use(handler: Middleware, on: string | readonly string[] | undefined): void {
     if (typeof handler !== "function") throw new TypeError("middleware(handler): the handler must be a function (request, next)");
-    this.#middleware.push({ handler, on: on === undefined ? undefined : new Set(typeof on === "string" ? [on] : on) });
+    const methods = on === undefined ? ["*"] : typeof on === "string" ? [on] : on;
+    this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
+    // What the core answers by itself; handlers are wrapped by their plans.
+    const passing = this.plans.push(passingPlan(this)) - 1;
+    this.native.setMiddleware(passing, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
   }
 
   /** Passes the request through the middleware, the first registered outermost. */
@@ -83,9 +91,18 @@ export class ServerCore {
   }
 
   register(registration: Registration): void {
-    const { place, kind, key, declaration, plan } = registration;
+    this.#checkFree(registration);
+    this.#register(registration);
+  }
+
+  #register(registration: Registration): void {
+    const { place, kind, key, declaration, plan, visible } = registration;
+    if (visible && !this.#hasJudge) {
+      this.native.setJudge(this.plans.push(judgePlan(this, (of, name) => this.#visible(of, name))) - 1);
+      this.#hasJudge = true;
+    }
     const id = this.plans.length;
-    checked(place, () => {
+    const warnings = checked(place, () => {
       switch (kind) {
         case "completion":
           return this.native.addCompletion(key, String(declaration["argument"]), id);
@@ -99,14 +116,33 @@ export class ServerCore {
     });
     this.plans[id] = plan;
     this.#registrations.push(registration);
-    for (const link of this.#links) link.into.register(linked(registration, link));
+    for (const warning of warnings ?? []) process.emitWarning(warning);
+    for (const link of this.#links) link.into.#register(linked(registration, link));
+  }
+
+  /** Refuses a name that is taken here, or in a server that this one is mounted into. */
+  #checkFree({ place, kind, key, declaration }: Pick<Registration, "place" | "kind" | "key" | "declaration">): void {
+    const argument = declaration["argument"];
+    const taken = this.#registrations.some(
+      (one) => one.kind === kind && one.key === key && one.declaration["argument"] === argument,
+    );
+    if (taken) {
+      const name = JSON.stringify(key) + (argument === undefined ? "" : ` ${JSON.stringify(argument)}`);
+      throw new TypeError(
+        `${place}: a ${kind} named ${name} is already registered with ${JSON.stringify(this.server.name)}: ` +
+          "give this one another name, or remove that one first",
+      );
+    }
+    for (const { into, prefix } of this.#links) into.#checkFree({ place, kind, key: keyIn(kind, key, prefix), declaration });
   }
 
   /** Offers all of this server's, now and later, in another one. */
   mountInto(into: ServerCore, prefix: string): void {
-    if (reaches(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
+    if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
     const link = { prefix, into };
-    for (const registration of this.#registrations) into.register(linked(registration, link));
+    const offered = this.#registrations.map((registration) => linked(registration, link));
+    for (const registration of offered) into.#checkFree(registration);
+    for (const registration of offered) into.#register(registration);
     this.#links.push(link);
   }
 
@@ -115,17 +151,25 @@ export class ServerCore {
 
   async enter(): Promise<void> {
     await this.lifespan.enter();
+    const entered: ServerCore[] = [];
     try {
-      for (const one of this.mounted) await one.enter();
+      for (const one of this.mounted) {
+        await one.enter();
+        entered.unshift(one);
+      }
     } catch (error) {
-      await this.lifespan.leave();
+      await this.#leave(entered);
       throw error;
     }
   }
 
   async leave(): Promise<void> {
+    await this.#leave([...this.mounted].reverse());
+  }
+
+  async #leave(mounted: readonly ServerCore[]): Promise<void> {
     try {
-      for (const one of [...this.mounted].reverse()) await one.leave();
+      for (const one of mounted) await one.leave();
     } finally {
       await this.lifespan.leave();
     }
@@ -143,21 +187,25 @@ export class ServerCore {
   }
 
   notifyUpdated(uri: string): void {
-    this.native.updated(uri);
-    for (const { into } of this.#links) into.notifyUpdated(uri);
+    for (const core of this.#above()) core.native.updated(uri);
   }
 
   notifyUrlDone(id: string): void {
-    this.native.pageDone(id);
-    for (const { into } of this.#links) into.notifyUrlDone(id);
+    for (const core of this.#above()) core.native.pageDone(id);
   }
 
   change(kind: Kind, keys: readonly string[], change: Change): void {
+    // Servers above have things of their own under the same tags: they are told names.
+    const tags = change.how === "enable" || change.how === "disable" ? change.tags : [];
+    this.#change(kind, tags.length > 0 ? [...keys, ...this.#tagged(kind, tags)] : keys, change);
+  }
+
+  #change(kind: Kind, keys: readonly string[], change: Change): void {
     const place = `${kind} ${keys.map((key) => JSON.stringify(key)).join(", ")}`;
     for (const id of this.native.takeDropped()) delete this.plans[id];
     checked(place, () => {
       if (change.how === "enable" || change.how === "disable") {
-        this.native.setEnabled(kind, [...keys], [...change.tags], change.how === "enable");
+        this.native.setEnabled(kind, [...keys], [], change.how === "enable");
         return;
       }
       for (const key of keys) {
@@ -165,7 +213,20 @@ export class ServerCore {
         else this.#remove(kind, key);
       }
     });
-    for (const { into, prefix } of this.#links) into.change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
+    for (const { into, prefix } of this.#links) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
+  }
+
+  /** The keys here of what carries one of the tags. */
+  #tagged(kind: Kind, tags: readonly string[]): string[] {
+    const carries = (own: unknown): boolean => Array.isArray(own) && own.some((tag) => tags.includes(tag as string));
+    return this.#registrations.filter((one) => one.kind === kind && carries(one.declaration["tags"])).map(({ key }) => key);
+  }
+
+  /** This server and those that it is mounted into, each once. */
+  #above(found: Set<ServerCore> = new Set()): Set<ServerCore> {
+    found.add(this);
+    for (const { into } of this.#links) if (!found.has(into)) into.#above(found);
+    return found;
   }
 
   /** Reads a resource of this server's on behalf of a handler. */
@@ -177,10 +238,14 @@ export class ServerCore {
     return resourceResult(uri, mimeType ?? null, await plan.invoke(input, ctx));
   }
 
+  #visible(kind: string, key: string): Visible | undefined {
+    return this.#registrations.find((one) => one.kind === kind && one.key === key)?.visible;
+  }
+
   #remove(kind: Kind, key: string): void {
     this.native.remove(kind, key);
-    const at = this.#registrations.findIndex((one) => one.kind === kind && one.key === key);
-    if (at >= 0) this.#registrations.splice(at, 1);
+    const goes = (one: Registration): boolean => one.key === key && (one.kind === kind || (one.kind === "completion" && isCompleted(kind)));
+    this.#registrations.splice(0, this.#registrations.length, ...this.#registrations.filter((one) => !goes(one)));
   }
 }
 
@@ -199,15 +264,16 @@ export function coreOf(server: unknown, place: string): ServerCore {
 
 /** Tools and prompts get the prefix; URIs and vendors' names say where they belong by themselves. */
 function keyIn(kind: Registration["kind"], key: string, prefix: string): string {
-  return kind === "tool" || kind === "prompt" || (kind === "completion" && !key.includes("{")) ? `${prefix}_${key}` : key;
+  return kind === "tool" || kind === "prompt" || (kind === "completion" && !key.includes("://")) ? `${prefix}_${key}` : key;
 }
 
 function linked(registration: Registration, { prefix, into }: Link): Registration {
-  const { kind, key, declaration, plan, seen } = registration;
+  const { kind, key, declaration, plan, seen, visible } = registration;
   const place = `mount(${JSON.stringify(prefix)}): ${registration.place}`;
   const name = keyIn(kind, key, prefix);
   const isNamed = kind === "tool" || kind === "prompt";
-  const seenAs = isNamed ? { ...seen, params: (input: Record<string, unknown>) => ({ ...seen.params(input), name }) } : seen;
+  const renamed = isNamed ? { name } : kind === "completion" ? { ref: referenceTo(name) } : {};
+  const seenAs = { ...seen, params: (input: Record<string, unknown>) => ({ ...seen.params(input), ...renamed }) };
   return {
     place,
     kind,
@@ -215,9 +281,21 @@ function linked(registration: Registration, { prefix, into }: Link): Registratio
     declaration: isNamed ? { ...declaration, name } : declaration,
     plan: mountPlan(into, plan, seenAs),
     seen: seenAs,
+    visible,
   };
 }
 
-function reaches(from: ServerCore, to: ServerCore): boolean {
-  return from === to || to.mounted.some((one) => reaches(from, one));
+/** Whether completions belong to such things, and go with them. */
+function isCompleted(kind: Kind): boolean {
+  return kind === "prompt" || kind === "resourceTemplate";
+}
+
+/** What a completion completes, as clients say it. */
+export function referenceTo(target: string): Record<string, unknown> {
+  return target.includes("://") ? { type: "ref/resource", uri: target } : { type: "ref/prompt", name: target };
+}
+
+/** Whether a server is another one, or is mounted in it at any depth. */
+function contains(outer: ServerCore, inner: ServerCore): boolean {
+  return outer === inner || outer.mounted.some((one) => contains(one, inner));
 }

@@ -3,16 +3,20 @@ import type { ServerCore } from "./core.js";
 import { httpOptions } from "./http-options.js";
 import { checked, type NativeMounted, type NativePart } from "./native.js";
 import type { Principal } from "./types.js";
+import { principalToJson } from "./visible.js";
+import { warnWorker } from "./workers.js";
 
 /** Bytes that a client may leave unread before it is cut off. */
 export const MAX_UNREAD = 4 * 1024 * 1024;
+/** Bytes that it may leave unread before its subscription ends. */
+const MAX_BEHIND = 1024 * 1024;
 /** How long calls in flight have to finish when the server is closed. */
 const GRACE_MS = 10_000;
 /** Longer times than this are no time to a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Gets the pieces of one answer, in order. */
-export type Deliver = (part: NativePart) => void;
+/** Gets the pieces of one answer, in order; gives back how many bytes of it the client has not read. */
+export type Deliver = (part: NativePart) => number;
 
 /** The head of a request. */
 export interface Head {
@@ -25,6 +29,14 @@ export interface Head {
   readonly principal?: Principal | undefined;
 }
 
+/** A request whose answer is not complete. */
+interface Waiting {
+  readonly deliver: Deliver;
+  readonly principal: Principal | undefined;
+  exchange: number;
+  isBehind: boolean;
+}
+
 /** A server's endpoint, moved by the event loop: requests of a host go in, pieces of their answers come out. */
 export class Mounted {
   /** Resolves once the server's lifespan is entered. */
@@ -32,7 +44,7 @@ export class Mounted {
   readonly maxBody: number;
   readonly #native: NativeMounted;
   readonly #connection: Connection;
-  readonly #waiting = new Map<number, { deliver: Deliver; principal: Principal | undefined }>();
+  readonly #waiting = new Map<number, Waiting>();
   readonly #graceMs: number;
   #numbers = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -58,14 +70,18 @@ export class Mounted {
     this.ready = core.enter().then(() => this.#connection.start());
     // Each request awaits it; the first failure must not count as nobody's.
     this.ready.catch(() => {});
+    void warnWorker(core);
   }
 
   /** Takes a request, whole. Returns what is to be called when the client leaves before the end. */
   request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
     const number = ++this.#numbers;
-    this.#waiting.set(number, { deliver, principal });
+    const waiting: Waiting = { deliver, principal, exchange: 0, isBehind: false };
+    this.#waiting.set(number, waiting);
     this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
-    const exchange = this.#native.request(number, method, target, headers.join("\n"), body);
+    const who = principal && principalToJson(principal);
+    const exchange = this.#native.request(number, method, target, headers.join("\n"), body, who);
+    waiting.exchange = exchange;
     this.#connection.drain();
     return () => {
       if (!this.#forget(number)) return;
@@ -99,12 +115,19 @@ export class Mounted {
     for (const part of this.#native.takeParts()) {
       const waiting = this.#waiting.get(part.request);
       if (!part.more) this.#forget(part.request);
-      waiting?.deliver(part);
+      if (waiting) this.#deliver(waiting, part);
     }
     const alarm = this.#native.takeAlarm();
     if (alarm === null) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#tick(), Math.min(alarm, MAX_TIMER_MS)).unref();
+  }
+
+  #deliver(waiting: Waiting, part: NativePart): void {
+    const unread = waiting.deliver(part);
+    const isBehind = unread > MAX_BEHIND;
+    if (isBehind && !waiting.isBehind) this.#native.behind(waiting.exchange);
+    waiting.isBehind = isBehind;
   }
 
   #forget(number: number): boolean {

@@ -7,6 +7,7 @@ import { isQuestion } from "./questions.js";
 import type { OfferKind } from "./reply.js";
 import { ToolResult } from "./results.js";
 import type { Validate } from "./schema.js";
+import type { Subject } from "./tracing.js";
 import type { ErrorClass } from "./types.js";
 
 type Wire = Record<string, unknown>;
@@ -17,6 +18,8 @@ export interface Plan {
   /** Whose lifespan and name the handler sees. */
   readonly owner: ServerCore;
   readonly exposeErrors: readonly ErrorClass[];
+  /** What traces call a request that it answers; without it there are none. */
+  readonly subject?: (input: Wire) => Subject;
   /** Decodes, passes the middleware, calls. */
   invoke(input: Wire, ctx: CallContext): unknown;
 }
@@ -35,6 +38,7 @@ export function makePlan(owner: ServerCore, { kind, method, exposeErrors, params
     kind,
     owner,
     exposeErrors: [...(owner.options.exposeErrors ?? []), ...(exposeErrors ?? [])],
+    subject: subjectOf(kind, method, params),
     invoke: (input, ctx) =>
       owner.hasMiddleware ? owner.around(method, params(input), ctx, () => call(input, ctx)) : call(input, ctx),
   };
@@ -44,11 +48,16 @@ export function makePlan(owner: ServerCore, { kind, method, exposeErrors, params
 export function mountPlan(outer: ServerCore, inner: Plan, { method, params }: Pick<Steps, "method" | "params">): Plan {
   return {
     ...inner,
+    subject: subjectOf(inner.kind, method, params),
     invoke: (input, ctx) =>
       outer.hasMiddleware
         ? outer.around(method, params(input), ctx, () => inner.invoke(input, ctx))
         : inner.invoke(input, ctx),
   };
+}
+
+function subjectOf(kind: Plan["kind"], method: string, params: (input: Wire) => Wire): (input: Wire) => Subject {
+  return (input) => [method, kind === "tool" || kind === "prompt" ? String(params(input)["name"]) : undefined];
 }
 
 type Handler<A extends readonly unknown[]> = (...args: [...A, CallContext]) => unknown;
@@ -72,25 +81,6 @@ export function promptCall(handler: Handler<[unknown]>, schema: JsonObject, vali
   return (input, ctx) => {
     const given = decodeTexts(schema, input as Record<string, string>);
     return then(validate ? validate(given) : given, (args) => handler(args, ctx));
-  };
-}
-
-const CACHED = 1_000;
-
-/** Keeps what a resource gave for a while, by its variables. */
-export function cachedCall(call: Steps["call"], milliseconds: number): Steps["call"] {
-  const kept = new Map<string, { value: unknown; until: number }>();
-  return (input, ctx) => {
-    const key = JSON.stringify(input);
-    const found = kept.get(key);
-    if (found && found.until > performance.now()) return found.value;
-    return then(call(input, ctx), (value) => {
-      if (isAsking(value)) return value;
-      kept.delete(key);
-      kept.set(key, { value, until: performance.now() + milliseconds });
-      if (kept.size > CACHED) kept.delete(kept.keys().next().value as string);
-      return value;
-    });
   };
 }
 

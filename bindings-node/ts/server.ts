@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { brandClass } from "./brand.js";
 import { checkOptions, oneOf } from "./checks.js";
 import type { CallContext } from "./context.js";
-import { coreOf, ServerCore, setCore, type Kind } from "./core.js";
+import { coreOf, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
 import { ProtocolError } from "./errors.js";
 import { answerFetch } from "./fetch.js";
 import { httpOptions } from "./http-options.js";
@@ -12,7 +12,7 @@ import { then } from "./maybe.js";
 import { checked, native } from "./native.js";
 import { answerNode, failNode } from "./node-http.js";
 import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
-import { cachedCall, makePlan, promptCall, toolCall, type Steps } from "./plan.js";
+import { makePlan, promptCall, toolCall, type Steps } from "./plan.js";
 import { promptArguments } from "./prompt-arguments.js";
 import { RegistryView } from "./registry.js";
 import { compileInput, compileSchema, type CompiledSchema } from "./schema.js";
@@ -23,6 +23,7 @@ import type {
   ServerOptions, Tool, ToolOptions, Transport, Variables,
 } from "./types.js";
 import type { PromptResult } from "./results.js";
+import type { Visible } from "./visible.js";
 
 type Wire = Record<string, unknown>;
 type Handle = (...args: unknown[]) => unknown;
@@ -95,6 +96,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined };
     const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
     return this.#register("tool", place, name, {
+      visible: options.visible,
       declaration: {
         ...common(options),
         name,
@@ -147,14 +149,16 @@ export class Server<L = undefined> implements ServerMembers<L> {
     const { name = uri, mimeType, annotations, size, ttlMs, cacheScope, cacheMs } = options;
     const call = handler as Handle;
     return this.#register(isTemplate ? "resourceTemplate" : "resource", place, uri, {
+      visible: options.visible,
       declaration: {
         ...common(options), [isTemplate ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
+        cacheMs,
       },
       steps: {
         kind: "resource",
         method: "resources/read",
         params: (variables) => (isTemplate ? { uri, variables } : { uri }),
-        call: cacheMs === undefined ? call : cachedCall(call, cacheMs),
+        call,
       },
     });
   }
@@ -195,6 +199,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     const place = placeOf("prompt", name, options, handler);
     const args = options.args ? compileInput(options.args, `${place}, args`, this.#core.options.schemaProfile) : undefined;
     return this.#register("prompt", place, name, {
+      visible: options.visible,
       declaration: { ...common(options), name, arguments: args ? promptArguments(args.json, `${place}, args`) : [] },
       steps: {
         kind: "prompt",
@@ -231,19 +236,23 @@ export class Server<L = undefined> implements ServerMembers<L> {
       steps: {
         kind: "completion",
         method: "completion/complete",
-        params: ({ value, arguments: given }) => ({ ref: target, argument: { name: argument, value }, context: { arguments: given } }),
+        params: ({ value, arguments: given }) => ({
+          ref: referenceTo(target), argument: { name: argument, value }, context: { arguments: given },
+        }),
         call: ({ value, arguments: given }, ctx) => complete(value, given, ctx),
       },
     });
   }
 
   /**
-   * Answers a vendor's own method.
+   * Answers a vendor's own method, or one of the specification's, such as `"tools/list"`, in the place of what is built
+   * in: then it gives the whole result, in the vocabulary of 2026-07-28; clients of older revisions are told it in theirs.
    *
    * @param name - Such as `"acme/thing"`.
    * @param options - `params`: the schema that they are checked against.
    * @param handler - Gives the result, anything that JSON can say.
-   * @throws TypeError when the name is taken. In a call, params that don't fit are -32602.
+   * @throws TypeError when the name is taken, or what only the server itself can keep (`"initialize"`,
+   *   `"subscriptions/listen"`). In a call, params that don't fit are -32602.
    */
   method<const P extends Schema>(
     name: string,
@@ -284,10 +293,13 @@ export class Server<L = undefined> implements ServerMembers<L> {
   }
 
   /**
-   * Runs a function around handlers; `await next()` goes on to the handler.
+   * Runs a function around requests; `await next()` goes on to the answer: what the handler returned, or, where the
+   * server answers by itself, the result: of a list a `Page`, else what JSON says. What it gives becomes the result. The
+   * first registered is the outermost; where a server is mounted, those of the servers around it come first, and each
+   * sees the names that things have in its own server.
    *
    * @param handler - `(request, next) => result`; `middleware.timing()` and its kin are ready-made.
-   * @param options - `on`: methods such as `"tools/call"`. Default: all.
+   * @param options - `on`: methods such as `"tools/call"`, `"tools/list"` or `"initialize"`. Default: all.
    */
   middleware(handler: Middleware<L>, options: { on?: string | readonly string[] | undefined } = {}): this {
     this.#core.use(handler as Middleware, options.on);
@@ -297,11 +309,14 @@ export class Server<L = undefined> implements ServerMembers<L> {
   /**
    * Offers all of another server's here: `add` becomes `prefix_add`, URIs stay.
    *
-   * @throws TypeError when the prefix is empty, or the server would contain itself.
+   * @param prefix - What its names begin with here: letters, digits, `_`, `-` and `.`.
+   * @throws TypeError when the prefix has other characters, a name is taken, or the server would contain itself.
    */
   mount(prefix: string, other: AnyServer): this {
     const place = `mount(${JSON.stringify(prefix)})`;
-    if (typeof prefix !== "string" || prefix === "") throw new TypeError(`${place}: the prefix must be a text that is not empty`);
+    if (typeof prefix !== "string" || !/^[A-Za-z0-9_.-]+$/.test(prefix)) {
+      throw new TypeError(`${place}: a prefix is one or more letters, digits, '_', '-' or '.'`);
+    }
     const core = coreOf(other, place);
     core.mountInto(this.#core, prefix);
     this.#core.mounted.push(core);
@@ -430,9 +445,9 @@ export class Server<L = undefined> implements ServerMembers<L> {
     kind: Kind | "completion" | "method" | "notification",
     place: string,
     key: string,
-    { declaration, steps }: { declaration: Wire; steps: Steps },
+    { declaration, steps, visible }: { declaration: Wire; steps: Steps; visible?: Visible | undefined },
   ): this {
-    this.#core.register({ place, kind, key, declaration, plan: makePlan(this.#core, steps), seen: steps });
+    this.#core.register({ place, kind, key, declaration, plan: makePlan(this.#core, steps), seen: steps, visible });
     return this;
   }
 
@@ -453,12 +468,11 @@ brandClass("Server", Server);
 
 interface CommonOptions {
   title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;
-  visible?: ((principal: Principal | undefined) => boolean) | undefined; enabled?: boolean | undefined;
+  visible?: Visible | undefined; enabled?: boolean | undefined;
 }
 
-/** Over stdio nobody has a principal, so who may see an offer is known when it is registered. */
 function common({ title, description, icons, meta, tags, timeoutMs, visible, enabled = true }: CommonOptions): Wire {
-  return { title, description, icons, _meta: meta, tags, timeoutMs, enabled: enabled && (visible?.(undefined) ?? true) };
+  return { title, description, icons, _meta: meta, tags, timeoutMs, enabled, guarded: visible !== undefined };
 }
 
 function placeOf(kind: string, name: unknown, options: unknown, handler: unknown): string {

@@ -111,7 +111,10 @@ interface Options {
   /** Milliseconds that a call may run; then it is cancelled and answered with an error. Default: no limit. */
   timeoutMs?: number | undefined;
   scopes?: readonly string[] | undefined;
-  /** By who asks, never by connection. */
+  /**
+   * Who sees it and may call it, asked each time, so that it may look at what is configured as well; the principal is
+   * whom the host let in (`app.fetch(request, { principal })`), never whoever a connection belongs to. Default: everybody.
+   */
   visible?: ((principal: Principal | undefined) => boolean) | undefined;
   /** Default: true. */
   enabled?: boolean | undefined;
@@ -144,8 +147,9 @@ export interface ResourceOptions extends Options {
   ttlMs?: number | undefined;
   cacheScope?: "public" | "private" | undefined;
   /**
-   * Milliseconds that the server itself keeps a result, per URI and principal. Default: it calls the handler each
-   * time.
+   * Milliseconds that the server itself keeps a result, per URI and principal, until `notifyUpdated` or a change of the
+   * resources. Reads at the same time share one call; what a user answered is never kept, and nothing is where
+   * middleware runs around `resources/read`. Default: it calls the handler each time.
    */
   cacheMs?: number | undefined;
 }
