@@ -30,6 +30,6 @@ pub use client::Client;
 pub use protocol::{Completion, Revision};
 #[cfg(feature = "runtime")]
 pub use server::{
-    Audio, CompletionInput, Context, Cors, HttpOptions, HttpService, Image, Json, List, Listening,
-    Prompt, Registry, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
+    Audio, CompletionInput, Context, Cors, File, HttpOptions, HttpService, Image, Json, List,
+    Listening, Prompt, Registry, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
 };

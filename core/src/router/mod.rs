@@ -28,6 +28,7 @@ pub use self::{
 };
 use crate::{
     error::Error,
+    schema::SchemaProfile,
     protocol::{
         CacheHint, Dialect, Implementation, ListCapability, Method,
         ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
@@ -43,6 +44,8 @@ pub struct Offers {
     pub resources: Registry<ResourceOffer>,
     pub templates: Registry<TemplateOffer>,
     pub prompts: Registry<PromptOffer>,
+    /// How schemas of tools are written.
+    pub schemas: SchemaProfile,
     judge: Option<Handler>,
     methods: Arc<HashMap<String, Handler>>,
     notifications: Arc<HashMap<String, Handler>>,
@@ -105,6 +108,7 @@ impl Offers {
             resources: Registry::new("resource"),
             templates: Registry::new("resource template"),
             prompts: Registry::new("prompt"),
+            schemas: SchemaProfile::default(),
             judge: None,
             methods: Arc::default(),
             notifications: Arc::default(),

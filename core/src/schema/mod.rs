@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use arguments::Checked;
 use graph::Graph;
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
-pub use portable::portable;
+pub use portable::{SchemaProfile, portable};
 pub use violation::Violation;
 
 /// A compiled schema beside its text.

@@ -45,6 +45,16 @@ const MAX_PARTS: usize = 20_000;
 /// Schemas within one another, once written out: this bounds the stack.
 const MAX_DEPTH: usize = 256;
 
+/// How schemas are shown to clients.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SchemaProfile {
+    /// As every host reads them: without `$ref`.
+    #[default]
+    Portable,
+    /// As they are.
+    Full,
+}
+
 /// Writes out every reference into the schema itself. What points elsewhere stays, for [`super::Schema::compile`] to refuse.
 ///
 /// Fails where the schema needs itself, or grows beyond use.

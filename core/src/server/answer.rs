@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Audio, Context, Image, Json, ToolError,
+    Audio, Context, File, Image, Json, ToolError,
     error::to_json,
     kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
     schema,
@@ -27,7 +27,7 @@ use crate::{
 /// The value inside a handler's `Result`.
 ///
 /// - A tool: anything that is [`Serialize`] and [`JsonSchema`] becomes structured content with an output schema
-///   (`String`s are text as well); [`Image`], [`Audio`], [`EmbeddedResource`], a link ([`Resource`]), [`ContentBlock`],
+///   (`String`s are text as well); [`Image`], [`Audio`], [`File`], [`EmbeddedResource`], a link ([`Resource`]), [`ContentBlock`],
 ///   `Vec<ContentBlock>` and [`CallToolResult`] become content without one; `()` is no content at all.
 /// - A resource: text, bytes (`Vec<u8>`), [`Json`], [`ResourceContents`] or [`ReadResourceResult`].
 /// - A prompt: text (the user's), [`PromptMessage`], a list of them, or [`GetPromptResult`].
@@ -90,7 +90,7 @@ macro_rules! plain {
 
 plain!(ToolKind: (), String, &'static str, bool, char, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64);
 plain!(ToolKind: Value, {T} Json<T>, {T} Vec<T>, {T} Option<T>, {T} BTreeMap<String, T>, {T} HashMap<String, T>);
-plain!(ToolKind: Image, Audio, ImageContent, AudioContent, EmbeddedResource, Resource, ContentBlock, CallToolResult);
+plain!(ToolKind: Image, Audio, File, ImageContent, AudioContent, EmbeddedResource, Resource, ContentBlock, CallToolResult);
 plain!(ResourceKind: (), String, &'static str, Vec<u8>, Value, {T} Json<T>);
 plain!(ResourceKind: ResourceContents, Vec<ResourceContents>, ReadResourceResult);
 plain!(PromptKind: String, &'static str, PromptMessage, Vec<PromptMessage>, GetPromptResult);
@@ -153,7 +153,7 @@ macro_rules! content {
     )*};
 }
 
-content!(Image, Audio, ImageContent, AudioContent, EmbeddedResource, Resource);
+content!(Image, Audio, File, ImageContent, AudioContent, EmbeddedResource, Resource);
 
 /// `Vec` is not ours, so that its content could not be told from other lists by a trait.
 fn is_content<T: 'static>() -> bool {

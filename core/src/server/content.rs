@@ -1,11 +1,14 @@
 //! What tools return beside plain values: pictures, sounds, and JSON by its own name.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _, io, path::Path, string::FromUtf8Error};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::protocol::{AudioContent, ContentBlock, EmbeddedResource, ImageContent, Resource};
+use crate::protocol::{
+    AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, ImageContent, Resource,
+    ResourceContents, TextResourceContents,
+};
 
 /// Bytes of a picture (Tools, "Image Content").
 ///
@@ -24,6 +27,24 @@ pub struct Image {
 pub struct Audio {
     bytes: Vec<u8>,
     mime_type: String,
+}
+
+/// A file on disk as an embedded resource: text where it is UTF-8 and of a textual type, else bytes (Tools, "Embedded
+/// Resources").
+///
+/// ```
+/// # use gudgeon::{File, Server, ToolError};
+/// async fn notes() -> Result<File, ToolError> {
+///     Ok(File::read("notes.md")?)
+/// }
+///
+/// let server = Server::new("shelf").tool("notes", notes);
+/// ```
+#[derive(Clone, Debug)]
+pub struct File {
+    uri: String,
+    mime_type: Option<String>,
+    bytes: Vec<u8>,
 }
 
 /// A value that is returned as JSON, where a handler can't fail and so returns no `Result`.
@@ -66,6 +87,57 @@ impl Audio {
     /// A WAV.
     pub fn wav(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "audio/wav")
+    }
+}
+
+impl File {
+    /// Reads it. Its suffix tells the media type, [`File::mime_type`] another.
+    pub fn read(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path)?;
+        let mime_type = path.extension().and_then(|it| it.to_str()).and_then(media_type);
+        let uri = file_uri(&std::path::absolute(path)?);
+        Ok(Self { uri, mime_type: mime_type.map(ToOwned::to_owned), bytes })
+    }
+
+    /// In place of what its suffix tells.
+    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
+}
+
+impl From<File> for EmbeddedResource {
+    fn from(File { uri, mime_type, bytes }: File) -> Self {
+        let is_textual = mime_type.as_deref().is_none_or(|it| {
+            let structured = ["json", "xml", "yaml", "javascript", "toml"];
+            it.starts_with("text/") || structured.iter().any(|end| it.ends_with(end))
+        });
+        let text = match is_textual {
+            true => String::from_utf8(bytes).map_err(FromUtf8Error::into_bytes),
+            false => Err(bytes),
+        };
+        let resource = match text {
+            Ok(text) => ResourceContents::Text(TextResourceContents {
+                uri,
+                mime_type: mime_type.or_else(|| Some("text/plain".into())),
+                text,
+                meta: None,
+            }),
+            Err(bytes) => ResourceContents::Blob(BlobResourceContents {
+                uri,
+                mime_type: mime_type.or_else(|| Some("application/octet-stream".into())),
+                blob: STANDARD.encode(bytes),
+                meta: None,
+            }),
+        };
+        Self { resource, annotations: None, meta: None }
+    }
+}
+
+impl From<File> for ContentBlock {
+    fn from(file: File) -> Self {
+        Self::Resource(file.into())
     }
 }
 
@@ -126,5 +198,96 @@ impl From<String> for ContentBlock {
 impl From<&str> for ContentBlock {
     fn from(text: &str) -> Self {
         Self::text(text)
+    }
+}
+
+fn media_type(suffix: &str) -> Option<&'static str> {
+    Some(match suffix.to_ascii_lowercase().as_str() {
+        "txt" | "log" | "text" => "text/plain",
+        "md" | "markdown" => "text/markdown",
+        "csv" => "text/csv",
+        "html" | "htm" => "text/html",
+        "css" => "text/css",
+        "js" | "mjs" => "text/javascript",
+        "py" => "text/x-python",
+        "rs" => "text/x-rust",
+        "json" => "application/json",
+        "xml" => "application/xml",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "wav" => "audio/wav",
+        "mp3" => "audio/mpeg",
+        "pdf" => "application/pdf",
+        "zip" => "application/zip",
+        _ => return None,
+    })
+}
+
+fn file_uri(path: &Path) -> String {
+    let path = path.to_string_lossy().replace('\\', "/");
+    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "file:///" });
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' | b':' => {
+                uri.push(char::from(byte));
+            }
+            // Writing to a String never fails.
+            other => drop(write!(uri, "%{other:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use super::*;
+
+    fn embedded(name: &str, bytes: &[u8]) -> serde_json::Value {
+        let folder = std::env::temp_dir().join(format!("gudgeon content {}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        let block = ContentBlock::from(File::read(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        serde_json::to_value(block).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_text_where_it_is_textual_and_bytes_elsewhere() {
+        let text = embedded("a note.md", "# Tr\u{e4}ume".as_bytes());
+        assert_eq!(text["type"], "resource");
+        assert_eq!(text["resource"]["mimeType"], "text/markdown");
+        assert_eq!(text["resource"]["text"], "# Tr\u{e4}ume");
+        let uri = text["resource"]["uri"].as_str().unwrap();
+        assert!(uri.starts_with("file:///") && uri.ends_with("/a%20note.md"), "{uri}");
+        let bytes = embedded("pixel.PNG", &[0x89, b'P']);
+        assert_eq!(
+            (&bytes["resource"]["mimeType"], &bytes["resource"]["blob"]),
+            (&"image/png".into(), &"iVA=".into())
+        );
+        let plain = embedded("README", b"text");
+        assert_eq!(
+            (&plain["resource"]["mimeType"], &plain["resource"]["text"]),
+            (&"text/plain".into(), &"text".into())
+        );
+        let binary = embedded("core", &[0xff, 0xfe]);
+        assert_eq!(binary["resource"]["mimeType"], "application/octet-stream");
+        let broken = embedded("broken.txt", &[0xff]);
+        assert_eq!(
+            (&broken["resource"]["mimeType"], &broken["resource"]["blob"]),
+            (&"text/plain".into(), &"/w==".into())
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_says_so() {
+        assert_eq!(File::read("no such file").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

@@ -22,6 +22,7 @@ use super::{
     connection::Connection,
     error::log_data,
     run::Runner,
+    session::Session,
 };
 use crate::{
     driver::Work,
@@ -118,6 +119,34 @@ impl Context {
     /// The older description of the protocol that the request is in, where it is no revision.
     pub fn dialect(&self) -> Option<Dialect> {
         self.context().dialect
+    }
+
+    /// What handlers keep for the length of the session, over stdio as long as the process. Fails in revision 2026-07-28,
+    /// which has none: hand the client a handle that it gives back as an argument, or keep a store of your own by
+    /// [`Context::principal`].
+    ///
+    /// ```
+    /// # use gudgeon::{Context, Server, ToolError};
+    /// async fn visits(ctx: Context) -> Result<u32, ToolError> {
+    ///     let session = ctx.session()?;
+    ///     let visits = session.get::<u32>("visits")?.unwrap_or(0) + 1;
+    ///     session.set("visits", visits)?;
+    ///     Ok(visits)
+    /// }
+    ///
+    /// let server = Server::new("shelf").tool("visits", visits);
+    /// ```
+    pub fn session(&self) -> Result<Session, ToolError> {
+        let context = self.context();
+        if !context.has_session() {
+            return Err(ToolError::new(format!(
+                "revision {} has no sessions: give the client a handle that it passes as an argument, or keep the data in a \
+                 store of your own, by ctx.principal()",
+                context.spoken()
+            )));
+        }
+        let runner = self.call.runner.upgrade();
+        Ok(runner.map(|it| it.sessions().of(&context.client)).unwrap_or_default())
     }
 
     /// The id of the session; `None` where there is none, as in revision 2026-07-28 and over stdio.
@@ -363,14 +392,11 @@ impl Context {
     {
         let known = self.asking().steps.get(key).cloned();
         let known = known.or_else(|| self.context().answers.step(key));
-        let value = match known {
-            Some(value) => value,
-            None => {
-                let value = serde_json::value::to_raw_value(&step.await?)?;
-                self.call.connection.step(self.call.id, key, value.clone());
-                self.asking().steps.insert(key.to_owned(), value.clone());
-                value
-            }
+        let value = if let Some(value) = known { value } else {
+            let value = serde_json::value::to_raw_value(&step.await?)?;
+            self.call.connection.step(self.call.id, key, value.clone());
+            self.asking().steps.insert(key.to_owned(), value.clone());
+            value
         };
         Ok(serde_json::from_str(value.get())?)
     }

@@ -31,7 +31,7 @@ const KEPT: [&str; 16] = [
 
 /// The form's schema, or why no form can ask for this type.
 pub(super) fn of<T: JsonSchema>() -> Result<Value, String> {
-    let whole = schema::of_arguments::<T>();
+    let whole = schema::written_out(schema::of_arguments::<T>());
     let problem = |at: &str| {
         let name = T::schema_name();
         format!(
@@ -54,7 +54,7 @@ pub(super) fn of<T: JsonSchema>() -> Result<Value, String> {
 
 /// What was filled in, in its type.
 pub(super) fn read<T: DeserializeOwned + JsonSchema>(content: &Value) -> Result<T, String> {
-    let whole = schema::of_arguments::<T>();
+    let whole = schema::written_out(schema::of_arguments::<T>());
     let value = match properties(&whole) {
         None => content.get(VALUE).cloned().unwrap_or(Value::Null),
         Some(_) => match content {

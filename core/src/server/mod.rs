@@ -17,6 +17,7 @@ mod resource;
 mod run;
 mod schema;
 mod serve;
+mod session;
 mod tool;
 mod visible;
 mod workers;
@@ -29,7 +30,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use self::{
     answer::{Answer, Output},
-    content::{Audio, Image, Json},
+    content::{Audio, File, Image, Json},
     context::Context,
     error::{ResourceNotFound, ToolError},
     handler::{Arguments, CompletionInput, Handler, form},
@@ -37,6 +38,7 @@ pub use self::{
     prompt::Prompt,
     registry::{List, Offering, Registry},
     resource::Resource,
+    session::Session,
     tool::Tool,
 };
 use self::{
@@ -52,7 +54,7 @@ use crate::{
     framing::DEFAULT_LINE_LIMIT,
     protocol::{Dialect, Icon, Implementation, Raw, Revision, json::to_raw},
     router::{Offers, RoundLimits, ServerFacts},
-    schema::Schema,
+    schema::{Schema, SchemaProfile},
     service::Rehearsal,
     transport::listen::{self, Address},
 };
@@ -229,6 +231,35 @@ impl Server {
     /// longer, are run again from their top when the answers come. Default: 1,000, and 5 min.
     pub fn park(self, limit: usize, ttl: Duration) -> Self {
         self.facts(|it| (it.rounds.park_limit, it.rounds.park_ttl) = (limit, ttl))
+    }
+
+    /// How schemas are shown to clients: [`SchemaProfile::Portable`], the default, writes them without `$ref`, which many
+    /// hosts misread, and has none for types that contain themselves; [`SchemaProfile::Full`] leaves them as they are. To be
+    /// called before the first tool is added.
+    ///
+    /// ```
+    /// # use gudgeon::{Server, schema::SchemaProfile};
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// struct Tree {
+    ///     name: String,
+    ///     children: Vec<Tree>,
+    /// }
+    ///
+    /// let server = Server::new("garden")
+    ///     .schema_profile(SchemaProfile::Full)
+    ///     .tool("plant", |tree: Tree| async move { tree.name });
+    /// ```
+    ///
+    /// # Panics
+    /// When there are tools already.
+    #[track_caller]
+    pub fn schema_profile(self, profile: SchemaProfile) -> Self {
+        let is_first = self.hub.edit(|offers| {
+            offers.schemas = profile;
+            offers.tools.is_empty()
+        });
+        assert!(is_first, "schema_profile({profile:?}) comes too late for the tools that are there: call it before");
+        self
     }
 
     /// Whether callers see what is otherwise only logged: the text of a panic or of a hidden error. Default: no.

@@ -53,7 +53,7 @@ impl Prompt {
     /// The fields of the arguments' type are the prompt's arguments, their doc comments the descriptions. Clients send
     /// texts; fields of other types are read from them.
     pub fn new<H: Handler<PromptKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
-        let decoder = H::arguments();
+        let decoder = H::arguments().map(schema::written_out);
         let arguments = decoder.as_ref().map(schema::properties).unwrap_or_default();
         let arguments = arguments.into_iter().map(|(name, description, required)| PromptArgument {
             description,

@@ -93,7 +93,7 @@ impl Resource {
             meta: None,
             size: None,
             handler: handler.erase(),
-            arguments: H::arguments(),
+            arguments: H::arguments().map(schema::written_out),
             tags: Vec::new(),
             timeout: None,
             keep: None,

@@ -19,6 +19,7 @@ use super::{
     connection::Connection,
     handler::{BoxFuture, Erased, Outcome},
     middleware,
+    session::Sessions,
     visible::Judge,
     workers::Workers,
 };
@@ -33,6 +34,7 @@ pub(super) struct Runner {
     connection: Arc<dyn Connection>,
     runtime: Handle,
     workers: Workers,
+    sessions: Sessions,
     under_way: Mutex<HashMap<CallId, Context>>,
     /// The deadline that the timer waits for.
     next_deadline: Mutex<Option<Instant>>,
@@ -47,11 +49,17 @@ impl Runner {
             connection,
             runtime: Handle::current(),
             workers: Workers::default(),
+            sessions: Sessions::default(),
             under_way: Mutex::default(),
             next_deadline: Mutex::default(),
             rescheduled: Notify::new(),
             answered: Notify::new(),
         })
+    }
+
+    /// What handlers keep for the length of a session.
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.sessions
     }
 
     pub(super) fn runtime(&self) -> &Handle {

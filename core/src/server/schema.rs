@@ -1,17 +1,47 @@
-//! JSON Schemas of Rust types, such that every client can read them: nothing referred to but what recurs, no dialect, no
-//! names of Rust types.
+//! JSON Schemas of Rust types, such that every client can read them: no dialect, no formats of Rust's own, and no
+//! references but where the server's profile leaves them.
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
 
+use crate::{
+    error::Error,
+    protocol::{Raw, json::to_raw},
+    schema::{SchemaProfile, portable},
+};
+
 /// Of what is read.
 pub(super) fn of_arguments<T: JsonSchema>() -> Value {
-    portable::<T>(settings())
+    generated::<T>(settings())
 }
 
 /// Of what is written.
 pub(super) fn of_output<T: JsonSchema>() -> Value {
-    portable::<T>(settings().for_serialize())
+    generated::<T>(settings().for_serialize())
+}
+
+/// Without references, unless a type contains itself.
+pub(super) fn written_out(schema: Value) -> Value {
+    match schema.as_object().map(portable) {
+        Some(Ok(written)) => Value::Object(written),
+        _ => schema,
+    }
+}
+
+/// As the profile has it.
+pub(super) fn shown(schema: Raw, profile: SchemaProfile, place: &str) -> Result<Raw, Error> {
+    if profile == SchemaProfile::Full {
+        return Ok(schema);
+    }
+    // What is no object is refused, or left alone, where it is compiled.
+    let Ok(whole) = serde_json::from_str(schema.get()) else { return Ok(schema) };
+    match portable(&whole) {
+        Ok(written) => Ok(to_raw(&written)),
+        Err(error) => Err(Error::misuse(format!(
+            "{place} can't be shown: {error}. Hosts read no such schemas: bound the depth, leave the inner type open, or make \
+             the server with schema_profile(SchemaProfile::Full)"
+        ))),
+    }
 }
 
 /// Of a handler that takes no arguments.
@@ -36,12 +66,12 @@ pub(super) fn properties(schema: &Value) -> Vec<(String, Option<String>, bool)> 
 
 fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with(|it| {
-        it.inline_subschemas = true;
+        it.inline_subschemas = false;
         it.meta_schema = None;
     })
 }
 
-fn portable<T: JsonSchema>(settings: SchemaSettings) -> Value {
+fn generated<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let settings = settings.with_transform(RecursiveTransform(drop_rust_formats));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     if schema.get("title").is_some_and(|it| *it == *T::schema_name()) {

@@ -204,6 +204,12 @@ impl Offering for Tool {
         if hints.iter().any(|it| it.is_some()) {
             self.listed.annotations = Some(self.annotations);
         }
+        let place = |which: &str| format!("the {which} schema of tool {:?}", self.listed.name);
+        let input = schema::shown(self.listed.input_schema, offers.schemas, &place("input"))?;
+        let output = self.listed.output_schema.take();
+        let output = output.map(|it| schema::shown(it, offers.schemas, &place("output")));
+        self.listed.output_schema = output.transpose()?;
+        self.listed.input_schema = input;
         let mut offer = ToolOffer::new(self.listed, Arc::new(self.handler))?;
         offer.tags = self.tags;
         offer.timeout = self.timeout;

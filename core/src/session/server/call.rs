@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use crate::{
-    protocol::{Dialect, Id, Principal, Raw, Request, Revision},
+    protocol::{Dialect, Id, Method, Principal, Raw, Request, Revision},
     session::{CallId, asking::Answers},
     wire::Wire,
 };
@@ -45,6 +45,11 @@ impl CallContext {
     /// How the call is spelled.
     pub fn wire(&self) -> &'static Wire {
         Wire::spelled(self.revision, self.dialect)
+    }
+
+    /// Whether it belongs to a session, which its client's identity then lives as long as.
+    pub fn has_session(&self) -> bool {
+        self.wire().client_requests.contains(&Method::Initialize)
     }
 
     /// What the call is spoken in: a revision's date, or a dialect's name.

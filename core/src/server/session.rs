@@ -1,0 +1,94 @@
+//! What handlers keep for the length of a session.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::ToolError;
+use crate::session::server::ClientIdentity;
+
+/// How many are kept at least before those of ended sessions are looked for.
+const SWEEP_AT: usize = 64;
+
+/// Values that live as long as a session of the handshake era: [`Context::session`](super::Context::session) gives it.
+/// Clones are the same. Values are kept as JSON.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    values: Arc<Mutex<HashMap<String, Value>>>,
+}
+
+impl Session {
+    /// The value of this name; `None`: there is none. Fails where it is of another type.
+    pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ToolError> {
+        let found = lock(&self.values).get(name).cloned();
+        Ok(found.map(serde_json::from_value).transpose()?)
+    }
+
+    /// Keeps a value under a name, in place of the one before. Fails where JSON can't say it.
+    pub fn set(&self, name: impl Into<String>, value: impl Serialize) -> Result<(), ToolError> {
+        let value = serde_json::to_value(value)?;
+        lock(&self.values).insert(name.into(), value);
+        Ok(())
+    }
+
+    /// Takes a value away; whether there was one.
+    pub fn remove(&self, name: &str) -> bool {
+        lock(&self.values).remove(name).is_some()
+    }
+}
+
+/// Of every session. One is known by its client's identity, which lives exactly as long.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// By the identity's address: as long as a weak reference is held nobody else gets it.
+    kept: HashMap<usize, (Weak<ClientIdentity>, Session)>,
+    sweep_at: usize,
+}
+
+impl Sessions {
+    pub(super) fn of(&self, client: &Arc<ClientIdentity>) -> Session {
+        let key = Arc::as_ptr(client).addr();
+        let mut table = lock(&self.0);
+        if let Some((_, session)) = table.kept.get(&key) {
+            return session.clone();
+        }
+        if table.kept.len() >= table.sweep_at.max(SWEEP_AT) {
+            table.kept.retain(|_, (client, _)| client.strong_count() > 0);
+            table.sweep_at = 2 * table.kept.len();
+        }
+        let session = Session::default();
+        table.kept.insert(key, (Arc::downgrade(client), session.clone()));
+        session
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+    use super::*;
+
+    #[test]
+    fn what_ended_sessions_kept_goes() {
+        let sessions = Sessions::default();
+        let lives = Arc::new(ClientIdentity::default());
+        sessions.of(&lives).set("a", 1).unwrap();
+        for _ in 0..1_000 {
+            let ends = Arc::new(ClientIdentity::default());
+            assert_eq!(sessions.of(&ends).get::<i32>("a").unwrap(), None);
+        }
+        assert_eq!(sessions.of(&lives).get("a").unwrap(), Some(1));
+        assert!(lock(&sessions.0).kept.len() <= SWEEP_AT);
+    }
+}
