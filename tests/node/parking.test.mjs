@@ -371,6 +371,28 @@ describe("a handler that has to leave is stopped", () => {
     });
   });
 
+  test("when the client of a stream is gone", () =>
+    withServer(
+      `
+      const app = new Server("cleans");
+      app.tool("cleans", {}, async (_, ctx) => {
+        try {
+          return String(await ctx.elicit("Sure?", { type: "boolean" }));
+        } finally {
+          await new Promise((resolve) => setTimeout(resolve, 30));
+          console.error("cleaned");
+        }
+      });
+      await app.run();`,
+      async (child) => {
+        const _meta = { ...MODERN, "io.modelcontextprotocol/clientCapabilities": { elicitation: {} } };
+        child.send({ id: 1, method: "tools/call", params: { name: "cleans", arguments: {}, _meta } });
+        assert.equal((await child.reply(1)).result.resultType, "input_required");
+        assert.equal((await child.end()).code, 0);
+        assert.match(child.stderr, /cleaned/);
+      },
+    ));
+
   test("and a state that has expired brings nothing back", () => {
     const { app } = deleting({ stateTtlMs: 1_000 });
     return using([app], async (client) => {

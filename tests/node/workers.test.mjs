@@ -1,0 +1,23 @@
+/** Workers of a cluster share a port: what one seals must be opened by all. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+function serve(options, env = {}) {
+  return spawnSync(process.execPath, [fileURLToPath(new URL("cluster.mjs", import.meta.url))], {
+    encoding: "utf8", timeout: 20_000, env: { ...process.env, OPTIONS: JSON.stringify(options), ...env },
+  });
+}
+
+test("a worker with a key of its own says so", () => {
+  const { status, stderr } = serve({});
+  assert.equal(status, 0, stderr);
+  assert.match(stderr, /^warning: every worker seals requestState with a key of its own.*: give requestStateKeys, or set GUDGEON_STATE_KEYS$/m);
+});
+
+test("with keys that all have, nothing has to be said", () => {
+  for (const { status, stderr } of [serve({ requestStateKeys: ["secret"] }), serve({}, { GUDGEON_STATE_KEYS: "secret" })]) {
+    assert.deepEqual([status, stderr], [0, ""]);
+  }
+});
