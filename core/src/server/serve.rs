@@ -77,13 +77,15 @@ pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
             let _ = ended.send(());
         }
     };
+    // Before anybody is answered, who could be the one to send a signal.
+    let told_to_end = told_to_end().map_err(|it| failed("signals can't be heard", it))?;
     std::thread::Builder::new()
         .name("gudgeon-reader".into())
         .spawn(reader)
         .map_err(|it| failed("the thread that reads standard input can't be started", it))?;
     tokio::select! {
         _ = end_of_input => (),
-        signal = told_to_end() => signal.map_err(|it| failed("signals can't be heard", it))?,
+        () = told_to_end => (),
     }
     runner.perform(stream.shut_down());
     runner.settle();
@@ -106,11 +108,13 @@ pub(super) async fn listening(listening: Listening) -> Result<(), Error> {
     if let Some(warning) = listening.warning() {
         report(warning);
     }
-    told_to_end().await.map_err(unheard)?;
+    told_to_end().map_err(unheard)?.await;
+    let again = told_to_end().map_err(unheard)?;
     tokio::select! {
-        () = listening.shut_down() => Ok(()),
-        told = told_to_end() => told.map_err(unheard),
+        () = listening.shut_down() => (),
+        () = again => (),
     }
+    Ok(())
 }
 
 /// The reader's thread: frames in, quick handlers run in place, one write a batch.
@@ -232,19 +236,26 @@ impl Drop for Stop {
     }
 }
 
+/// From now on a signal to end is heard, and does not end the process: whoever awaits this learns of it.
 #[cfg(unix)]
-async fn told_to_end() -> std::io::Result<()> {
+fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => (),
-        _ = interrupt.recv() => (),
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => (),
+            _ = interrupt.recv() => (),
+        }
+    })
 }
 
 #[cfg(not(unix))]
-async fn told_to_end() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
+fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        // Where it can't be heard, only the end of the input ends the server.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
 }
