@@ -15,6 +15,7 @@ use gudgeon::{
     protocol::{
         ContentBlock, EmbeddedResource, PromptMessage, ResourceContents, Role, TextResourceContents,
     },
+    schema::SchemaProfile,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,6 +37,8 @@ async fn main() -> Result<(), Error> {
     let options = Options::read(std::env::args().skip(1))?;
     let server = Server::new("conformance")
         .version("1.0.0")
+        // Keeps the schema of json_schema_2020_12_tool as it is.
+        .schema_profile(SchemaProfile::Full)
         .page_size(options.page_size)
         .dialects(options.dialects.clone());
     let server = content(server);
