@@ -8,8 +8,8 @@ import { warnWorker } from "./workers.js";
 
 /** Bytes that a client may leave unread before it is cut off. */
 export const MAX_UNREAD = 4 * 1024 * 1024;
-/** Bytes that it may leave unread before its subscription ends. */
-const MAX_BEHIND = 1024 * 1024;
+/** Bytes that it may leave unread before its subscription ends, with room left to be told so. */
+const MAX_BEHIND = 2 * 1024 * 1024;
 /** How long calls in flight have to finish when the server is closed. */
 const GRACE_MS = 10_000;
 /** Longer times than this are no time to a timer. */
@@ -124,8 +124,9 @@ export class Mounted {
   }
 
   #deliver(waiting: Waiting, part: NativePart): void {
-    const unread = waiting.deliver(part);
-    const isBehind = unread > MAX_BEHIND;
+    // One piece, as the acknowledgment of a long filter, may be longer than all that may wait.
+    const before = waiting.deliver(part) - (part.body?.byteLength ?? 0);
+    const isBehind = before > MAX_BEHIND;
     if (isBehind && !waiting.isBehind) this.#native.behind(waiting.exchange);
     waiting.isBehind = isBehind;
   }

@@ -92,12 +92,13 @@ impl ServerSession {
             return;
         }
         if is_behind || !self.logs.take(now) {
-            match (policy, self.pending.get_mut(call)) {
-                (LogPolicy::Request(_), Some((_, inbound))) => inbound.unsaid.add(log.level),
-                _ => {
-                    self.logs.unsaid.add(log.level);
-                    self.logs.due.get_or_insert(now + GATHER);
-                }
+            if let (LogPolicy::Request(_), Some((_, inbound))) =
+                (policy, self.pending.get_mut(call))
+            {
+                inbound.unsaid.add(log.level);
+            } else {
+                self.logs.unsaid.add(log.level);
+                self.logs.due.get_or_insert(now + GATHER);
             }
             return;
         }
