@@ -146,7 +146,6 @@ impl NativeServer {
 
     /// From now on requests with these methods (`*`: all) that no handler answers are given to this async function
     /// first: `invoke(raw, call)` → a coroutine of the reply; None leaves the answer as it is.
-    #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn set_middleware(
         &self,
         py: Python<'_>,
