@@ -279,7 +279,7 @@ test("run ends with exit code 0 on SIGTERM and SIGINT, and answers what is in fl
       child.process.kill(signal);
       assert.ok((await Promise.all(calls)).every((it) => it.content[0].text === "waited"));
       assert.deepEqual(await child.exited, { code: 0, signal: null });
-      assert.equal(child.stderr, "listens\nall began\nleft\nended\n");
+      assert.equal(child.stderr, `t serves (Ctrl-C ends it)\n${url}\nlistens\nall began\nleft\nended\n`);
     }, { args: [String(port)] });
   }
 });

@@ -104,7 +104,7 @@ test("a handler that never ends is told to after the grace, and holds nothing up
     const { code, took } = await child.end();
     assert.equal(code, 0);
     assert.ok(took < 2_500, `it took ${took} ms`);
-    assert.match(child.stderr, /aborted Cancelled/);
+    assert.match(child.stderr, /aborted AbortError/);
     assert.ok(!child.frames.some((it) => it.id === 1));
   });
 });
