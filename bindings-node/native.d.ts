@@ -18,6 +18,13 @@ export declare class NativeClient {
   request(number: number, what: string, params: string, options?: string | undefined | null): void
   /** Nobody waits for this request any more. */
   cancel(number: number): void
+  /** Subscribes to what the filter names, as on the wire; from then on the number names the subscription. */
+  subscribe(number: number, filter: string, mayHaveMissed: boolean): void
+  /** The reply to this number comes when there is a change to take, or the end. */
+  awaitChange(number: number, subscription: number): void
+  /** A change as `{"change": …}`, the end as `{}` or `{"error": …}`; null where there is nothing yet. */
+  takeChange(subscription: number): string | null
+  unsubscribe(subscription: number): void
   /** `params` is a JSON object. */
   notify(method: string, params: string): void
   /** The answer to a question: its result as JSON, or else what went wrong. */
@@ -48,13 +55,15 @@ export declare class NativeMounted {
   maxBody(): number
   /**
    * Takes a request, whole; the pieces of its answer bear the number that it is given here. In `headers` each line is
-   * a name or a value. Returns what `gone` wants to know.
+   * a name or a value; `principal` is JSON. Returns what `gone` wants to know.
    */
-  request(number: number, method: string, target: string, headers: string, body: Uint8Array): number
+  request(number: number, method: string, target: string, headers: string, body: Uint8Array, principal?: string | undefined | null): number
   /** The answer to a request whose body is longer than is taken. */
   refuse(method: string, target: string, headers: string): NativePart
   /** Whoever waited for this answer has left. */
   gone(exchange: number): void
+  /** So much of this answer is unread that a subscription ends. */
+  behind(exchange: number): void
   /** Pieces of answers, in order. */
   takeParts(): Array<NativePart>
   /** In how many milliseconds `tick` is to be called, when that is sooner than was said before. */
@@ -67,15 +76,28 @@ export declare class NativeSchema {
   constructor(schema: string)
   /** What is wrong with a value given as JSON; null when nothing is. */
   violation(value: string): string | null
+  /** Why no form can ask by this schema, and the mend; null when one can. */
+  static formProblem(schema: string): string | null
+  /** A schema as every host reads it: references written out, `null` kept simple. Fails where it needs itself. */
+  static portable(schema: string): string
 }
 
 export declare class NativeServer {
   constructor(declaration: string)
-  /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. */
-  add(kind: string, declaration: string, handler: number): void
+  /** Whether other processes can open what this one seals: it was given keys. */
+  hasStateKeys(): boolean
+  /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Gives back what known hosts will not take of it. */
+  add(kind: string, declaration: string, handler: number): Array<string>
   addCompletion(target: string, argument: string, handler: number): void
   addMethod(name: string, handler: number): void
   addNotification(name: string, handler: number): void
+  /** From now on requests with these methods (`*`: all) that no handler answers are given to this one first. */
+  setMiddleware(handler: number, methods: Array<string>): void
+  /**
+   * From now on this handler tells who sees what: it is given `{"principal", "offers"}` and answers with a list of
+   * booleans, one for each kind and key in `offers`.
+   */
+  setJudge(handler: number): void
   /** What clients see of one offer, enabled or not, as JSON. */
   find(kind: string, key: string): string | null
   /** The same of all, in order, as a JSON array. */
@@ -124,7 +146,7 @@ export declare class NativeShell {
   answer(slot: number, key: string, method: string, params: string): string | null
   /**
    * Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
-   * Whether there is a call that somebody waits for.
+   * Whether its handler has not ended.
    */
   ask(slot: number, number: number, key: string, method: string, params: string): boolean
   /** Handlers have asked all that they want to ask in this turn of the event loop. */

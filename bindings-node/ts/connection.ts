@@ -11,6 +11,7 @@ import { questionsIn } from "./questions.js";
 import { type OfferKind, ReplyKind, toReply } from "./reply.js";
 import { ResourceResult } from "./results.js";
 import { isPromise } from "./schema.js";
+import { inSpan, tracing } from "./tracing.js";
 import type { Principal, Revision } from "./types.js";
 
 /** A text this long, or with line breaks, goes beside the lines. */
@@ -160,7 +161,11 @@ export class Connection {
     }
     const ctx = new CallContext(this, plan, slot, id ?? "", revision);
     try {
-      const value = runInContext(ctx, plan.invoke, input);
+      const traces = tracing();
+      const value =
+        traces && plan.subject
+          ? inSpan(traces, plan.subject(input), ctx, () => runInContext(ctx, plan.invoke, input))
+          : runInContext(ctx, plan.invoke, input);
       if (isPromise(value)) {
         this.#running.set(slot, ctx);
         value.then(

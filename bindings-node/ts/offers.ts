@@ -41,6 +41,14 @@ export function toolFromWire(raw: Wire): Tool {
   } as Tool;
 }
 
+export function resourceToWire({ meta, ...resource }: Resource | ResourceTemplate): Wire {
+  return { ...resource, ...(meta && { _meta: meta }) };
+}
+
+export function promptToWire({ meta, ...prompt }: Prompt): Wire {
+  return { ...prompt, ...(meta && { _meta: meta }) };
+}
+
 export function resourceFromWire(raw: Wire): Resource {
   return ours(raw) as unknown as Resource;
 }

@@ -9,7 +9,8 @@ import {
   toolResultToWire,
 } from "./results.js";
 
-export type OfferKind = "tool" | "resource" | "prompt" | "completion" | "method";
+/** `prepared` is the whole result of a request that the core has an answer to. */
+export type OfferKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared";
 
 /** How the core is to read a reply's payload. */
 export const ReplyKind = { nothing: 0, blob: 1, parts: 2, result: 3, text: 4, json: 5 } as const;
@@ -29,7 +30,9 @@ export function toReply(kind: OfferKind, value: unknown): Reply {
     case "completion":
       return completionReply(value);
     case "method":
-      return value === undefined ? NOTHING : [ReplyKind.json, toJson(value)];
+      return methodReply(value);
+    case "prepared":
+      return value === undefined ? NOTHING : [ReplyKind.result, toJson(value)];
   }
 }
 
@@ -95,6 +98,15 @@ function completionReply(value: unknown): Reply {
     return [ReplyKind.result, toJson({ completion: { values, total, hasMore } })];
   }
   throw new TypeError(`the result is ${nameOf(value)}: a completion gives a list of strings, or { values, total, hasMore }`);
+}
+
+/** A method of the specification's may be answered with the class of its result. */
+function methodReply(value: unknown): Reply {
+  if (value === undefined) return NOTHING;
+  if (value instanceof ToolResult) return [ReplyKind.result, toJson(toolResultToWire(value))];
+  if (value instanceof ResourceResult) return [ReplyKind.result, toJson(resourceResultToWire(value))];
+  if (value instanceof PromptResult) return [ReplyKind.result, toJson(promptResultToWire(value))];
+  return [ReplyKind.json, toJson(value)];
 }
 
 function parts(items: readonly unknown[]): Reply {

@@ -102,8 +102,8 @@ test("mistakes at registration are told at once, with the place and the mend", (
     [() => app.tools.update("a", { name: "c" }), /can't be changed/],
     [() => new Server(""), /name/],
     [() => new Server("t", { revisions: ["2020-01-01"] }), /2025-11-25/],
-    [() => middleware.rateLimit(0), /perSecond/],
-    [() => middleware.rateLimit(1, { by: "moon" }), /client, principal/],
+    [() => middleware.rateLimit(0), /requests a second above 0/],
+    [() => middleware.rateLimit(1, { by: "moon" }), /'principal', 'client' or 'server'/],
     [() => currentContext(), /inside a handler/],
   ];
   for (const [act, message] of cases) assert.throws(act, message, String(message));

@@ -1,0 +1,238 @@
+/** Middleware around handlers and around what the core answers, the ready-made ones, and methods in the core's place. */
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+
+import { ask, middleware, ProtocolError, ResourceNotFound, Server, ToolError, ToolResult } from "gudgeon";
+import { connect, eras } from "gudgeon/testing";
+
+const title = { type: "object", properties: { title: { type: "string" } }, required: ["title"] };
+
+function shelf() {
+  const app = new Server("shelf");
+  app.tool("open", { description: "Opens a book.", input: title }, ({ title }) => `open ${title}`);
+  return app;
+}
+
+async function using(app, options, use) {
+  const client = await connect(app, options);
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+function noting(app, on) {
+  const noted = [];
+  app.middleware(async ({ method, params }, next) => {
+    const result = await next();
+    noted.push([method, params, result]);
+    return result;
+  }, { on });
+  return noted;
+}
+
+for (const era of eras) {
+  test(`every request passes: ${era}`, async () => {
+    const app = shelf();
+    app.prompt("review", { args: title }, ({ title }) => `Review ${title}`);
+    app.complete("review", "title", () => ["Dune"]);
+    app.resource("shelf://about", {}, () => "about");
+    const seen = noting(app);
+    await using(app, { era }, async (client) => {
+      await client.listTools();
+      await client.callTool("open", { title: "Dune" });
+      await client.getPrompt("review", { title: "Dune" });
+      await client.readResource("shelf://about");
+      await client.complete("review", "title", "D");
+      await client.ping();
+    });
+    const of = (method) => seen.find(([name]) => name === method) ?? [];
+    assert.ok(of(era === "2026-07-28" ? "server/discover" : "initialize").length > 0);
+    assert.equal(of("tools/list")[2].items[0].description, "Opens a book.");
+    assert.deepEqual(of("tools/call").slice(1), [{ name: "open", arguments: { title: "Dune" } }, "open Dune"]);
+    assert.equal(of("prompts/get")[2], "Review Dune");
+    assert.equal(of("resources/read")[2], "about");
+    const [, params, completion] = of("completion/complete");
+    assert.deepEqual(params.ref, { type: "ref/prompt", name: "review" });
+    assert.deepEqual(params.argument, { name: "title", value: "D" });
+    assert.deepEqual(completion, ["Dune"]);
+    assert.equal(of("ping").length > 0, era !== "2026-07-28");
+  });
+}
+
+test("lists are changed and told in the client's revision", async () => {
+  const app = shelf();
+  app.middleware(async (_, next) => {
+    const page = await next();
+    const shut = { name: "shut", title: "Shut", inputSchema: { type: "object" }, annotations: { readOnly: true } };
+    return { ...page, items: [shut, ...page.items] };
+  }, { on: "tools/list" });
+  for (const [era, title] of [["2024-11-05", undefined], ["2026-07-28", "Shut"]]) {
+    const tools = await using(app, { era }, (client) => client.listTools());
+    assert.deepEqual(tools.map(({ name }) => name), ["shut", "open"]);
+    assert.equal(tools[0].title, title);
+    if (title) assert.deepEqual(tools[0].annotations, { readOnly: true });
+  }
+});
+
+test("results that are changed in place are sent changed", async () => {
+  const app = shelf();
+  app.middleware(async ({ method }, next) => {
+    const result = await next();
+    if (method === "initialize" || method === "server/discover") result.instructions = "Changed.";
+    return result;
+  });
+  for (const era of eras) assert.equal(await using(app, { era }, (client) => client.instructions), "Changed.");
+});
+
+test("what the core refuses passes as its error", async () => {
+  const app = shelf();
+  app.resource("shelf://about", {}, () => "about");
+  const noted = [];
+  app.middleware(async ({ method, params }, next) => {
+    try {
+      return await next();
+    } catch (error) {
+      noted.push([method, error.code]);
+      if (params.name === "lost") return new ToolResult("found");
+      throw error;
+    }
+  });
+  await using(app, { era: "2025-11-25" }, async (client) => {
+    assert.equal((await client.callTool("lost")).text, "found");
+    await assert.rejects(client.callTool("none"), /Unknown tool: none/);
+    await assert.rejects(client.readResource("shelf://none"), (error) => error instanceof ResourceNotFound && error.code === -32002);
+  });
+  assert.deepEqual(noted, [["tools/call", -32602], ["tools/call", -32602], ["resources/read", -32602]]);
+});
+
+test("questions pass as handlers return them", async () => {
+  const app = new Server("t");
+  app.tool("remove", {}, (_, ctx) => {
+    const sure = ask.elicit("Sure?", { type: "boolean" });
+    const answer = ctx.answer(sure);
+    return answer === undefined ? sure : String(answer);
+  });
+  const noted = noting(app, "tools/call");
+  app.middleware(middleware.responseLimit(200));
+  for (const era of ["2025-06-18", "2026-07-28"]) {
+    await using(app, { era, answers: { "Sure?": true } }, async (client) => {
+      assert.equal((await client.callTool("remove")).text, "true");
+    });
+  }
+  assert.equal(noted.at(-1)[2], "true");
+});
+
+test("a method of the specification's is replaced", async () => {
+  const app = new Server("gateway");
+  const cursor = { type: "object", properties: { cursor: { type: "string" } } };
+  app.method("tools/list", { params: cursor }, ({ cursor = "first" }) => ({
+    tools: [{ name: cursor, title: "T", inputSchema: { type: "object" } }],
+  }));
+  app.method("tools/call", { params: { type: "object" } }, ({ name, arguments: args }) => new ToolResult(`${name} ${JSON.stringify(args)}`));
+  for (const era of eras) {
+    await using(app, { era }, async (client) => {
+      assert.ok("tools" in client.capabilities);
+      assert.deepEqual((await client.listTools()).map(({ name }) => name), ["first"]);
+      assert.equal((await client.listToolsPage("second")).items[0].name, "second");
+      assert.equal((await client.callTool("any", { a: 1 })).text, 'any {"a":1}');
+    });
+  }
+  for (const name of ["initialize", "subscriptions/listen", "sampling/createMessage"]) {
+    assert.throws(() => app.method(name, { params: cursor }, () => ({})), new RegExp(name));
+  }
+});
+
+// ── ready-made ──────────────────────────────────────────────────────────────────────────────────────
+
+async function told(run) {
+  const written = mock.method(console, "error", () => {});
+  try {
+    await run();
+    return written.mock.calls.map(({ arguments: [line] }) => String(line));
+  } finally {
+    written.mock.restore();
+  }
+}
+
+test("timing tells how long", async () => {
+  const app = shelf();
+  app.middleware(middleware.timing(), { on: ["tools/call", "tools/list"] });
+  const lines = await told(() =>
+    using(app, {}, async (client) => {
+      await client.listTools();
+      await client.callTool("open", { title: "x" });
+    }),
+  );
+  assert.ok(lines.some((line) => /^tools\/list took \d+\.\d ms$/.test(line)), lines.join());
+  assert.ok(lines.some((line) => /^tools\/call open took \d+\.\d ms$/.test(line)), lines.join());
+});
+
+test("logging tells what and how it ended", async () => {
+  const app = shelf();
+  app.tool("fails", {}, () => {
+    throw new ToolError("no");
+  });
+  app.middleware(middleware.logging({ params: true }), { on: "tools/call" });
+  const lines = await told(() =>
+    using(app, {}, async (client) => {
+      await client.callTool("open", { title: "x" });
+      await client.callTool("fails", {}, { throwOnError: false });
+    }),
+  );
+  assert.deepEqual(lines, [
+    'tools/call open {"name":"open","arguments":{"title":"x"}}',
+    "tools/call open is done",
+    'tools/call fails {"name":"fails","arguments":{}}',
+    "tools/call fails failed: ToolError: no",
+  ]);
+});
+
+test("rates are limited and the handshake is not counted", async () => {
+  for (const era of eras) {
+    const app = shelf();
+    app.middleware(middleware.rateLimit(0.01, { burst: 3 }));
+    await using(app, { era }, async (client) => {
+      for (let n = 0; n < 3; n++) await client.ping();
+      await client.listTools();
+      assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
+      await client.request("tools/list");
+      const refused = await client.callTool("open", { title: "x" }, { throwOnError: false });
+      assert.equal(refused.text, "too many requests: at most 0.01 a second, try again in 100.0 s");
+      await assert.rejects(client.request("tools/list"), (error) => error instanceof ProtocolError && error.code === -32000);
+    });
+  }
+});
+
+test("rates come back with time, and a principal counts by itself", async (t) => {
+  let now = 1_000;
+  t.mock.method(performance, "now", () => now);
+  const limit = middleware.rateLimit(2);
+  const request = (principal) => ({ method: "tools/list", params: {}, ctx: { principal, client: { name: "c" } } });
+  const go = (principal) => limit(request(principal), async () => "ok");
+  assert.equal(await go(), "ok");
+  await assert.rejects(go(), /at most 2 a second, try again in 0\.5 s/);
+  now += 500;
+  assert.equal(await go(), "ok");
+  assert.equal(await go({ subject: "ada" }), "ok");
+});
+
+test("responses are limited", async () => {
+  const app = shelf();
+  app.resource("shelf://{id}", {}, ({ id }) => id.repeat(100));
+  app.middleware(middleware.responseLimit(150));
+  await using(app, { era: "2025-11-25" }, async (client) => {
+    assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
+    const refused = await client.callTool("open", { title: "x".repeat(200) }, { throwOnError: false });
+    assert.match(refused.text, /^the result of tools\/call open has \d+ bytes, more than 150: ask for less$/);
+    await assert.rejects(client.readResource("shelf://xx"), (error) => error.code === -32000 && /resources\/read/.test(error.message));
+  });
+});
+
+test("numbers that can't be meant are refused", () => {
+  assert.throws(() => middleware.rateLimit(0), /above 0/);
+  assert.throws(() => middleware.rateLimit(1, { burst: 0 }), /at least 1/);
+  assert.throws(() => middleware.rateLimit(1, { by: "moon" }), /'principal', 'client' or 'server'/);
+  assert.throws(() => middleware.responseLimit(0), /above 0/);
+});

@@ -1,0 +1,104 @@
+/** OpenTelemetry: spans of handlers below the client's, the context in `_meta`, and nothing at all without an SDK. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { test } from "node:test";
+
+import { context, propagation, trace } from "@opentelemetry/api";
+import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
+import { Server, ToolError, ToolResult } from "gudgeon";
+import { connect, eras } from "gudgeon/testing";
+
+const exporter = new InMemorySpanExporter();
+const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+provider.register();
+const tracer = trace.getTracer("test");
+
+function traced() {
+  const app = new Server("traced");
+  app.tool("meta", {}, async (_, ctx) => {
+    await null;
+    trace.getActiveSpan()?.addEvent("inside");
+    const { traceparent, baggage, own } = ctx.meta;
+    return JSON.stringify({ traceparent, baggage, own, seen: propagation.getActiveBaggage()?.getEntry("user")?.value });
+  });
+  app.tool("fails", {}, () => {
+    throw new ToolError("no");
+  });
+  app.tool("says", {}, () => new ToolResult("no", { isError: true }));
+  app.prompt("greet", {}, () => "hi");
+  app.resource("t://about", {}, () => "x");
+  return app;
+}
+
+async function spansOf(app, era, use) {
+  exporter.reset();
+  const client = await connect(app, { era });
+  const baggage = propagation.createBaggage({ user: { value: "ada" } });
+  const span = tracer.startSpan("outer");
+  try {
+    const active = propagation.setBaggage(trace.setSpan(context.active(), span), baggage);
+    const result = await context.with(active, () => use(client));
+    return { outer: span.spanContext(), result, spans: [...exporter.getFinishedSpans()] };
+  } finally {
+    span.end();
+    await client.close();
+  }
+}
+
+for (const era of eras) {
+  test(`a handler's span lies below the client's: ${era}`, async () => {
+    const { outer, result, spans } = await spansOf(traced(), era, (client) => client.callTool("meta", {}, { meta: { own: 1 } }));
+    const [span] = spans;
+    assert.equal(spans.length, 1);
+    assert.equal(span.name, "tools/call meta");
+    assert.equal(span.spanContext().traceId, outer.traceId);
+    assert.equal(span.parentSpanContext.spanId, outer.spanId);
+    assert.equal(span.attributes["mcp.method.name"], "tools/call");
+    assert.equal(span.attributes["gen_ai.tool.name"], "meta");
+    assert.equal(span.attributes["mcp.protocol.version"], era);
+    assert.deepEqual(span.events.map(({ name }) => name), ["inside"]);
+    const said = JSON.parse(result.text);
+    assert.equal(said.traceparent, `00-${outer.traceId}-${outer.spanId}-01`);
+    assert.deepEqual([said.baggage, said.own, said.seen], ["user=ada", 1, "ada"]);
+  });
+}
+
+test("prompts, resources and failures have their spans", async () => {
+  const app = traced();
+  const { spans } = await spansOf(app, "2025-11-25", async (client) => {
+    await client.getPrompt("greet");
+    await client.readResource("t://about");
+    await client.callTool("fails", {}, { throwOnError: false });
+    await client.callTool("says", {}, { throwOnError: false });
+  });
+  assert.deepEqual(spans.map(({ name }) => name), ["prompts/get greet", "resources/read", "tools/call fails", "tools/call says"]);
+  assert.deepEqual(spans.map(({ attributes }) => attributes["error.type"]), [undefined, undefined, "ToolError", "tool_error"]);
+  assert.deepEqual(spans.map(({ status }) => status.code), [0, 0, 2, 2]);
+});
+
+test("a request without a context begins a trace of its own, and no span stamps nothing", async () => {
+  exporter.reset();
+  const client = await connect(traced(), {});
+  const said = JSON.parse((await client.callTool("meta")).text);
+  await client.close();
+  assert.equal(said.traceparent, undefined);
+  const [span] = exporter.getFinishedSpans();
+  assert.equal(span.parentSpanContext, undefined);
+});
+
+test("a program without OpenTelemetry never loads it", () => {
+  const program = `
+    import { createRequire } from "node:module";
+    import { Server } from "gudgeon";
+    import { connect } from "gudgeon/testing";
+    const app = new Server("t");
+    app.tool("meta", {}, (_, ctx) => String("traceparent" in ctx.meta));
+    const client = await connect(app, { era: "2025-11-25" });
+    const said = (await client.callTool("meta")).text;
+    await client.close();
+    const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => path.includes("opentelemetry"));
+    console.log(said, loaded.length);
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  assert.equal(stdout.trim(), "false 0", stderr);
+});
