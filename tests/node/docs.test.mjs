@@ -22,7 +22,7 @@ const examples = sources.flatMap(examplesIn);
 before(() => {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(root, join(folder, "node_modules/gudgeon"), "junction");
-  symlinkSync(join(root, "node_modules/hono"), join(folder, "node_modules/hono"), "junction");
+  for (const name of ["hono", "zod"]) symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name), "junction");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }\n');
   for (const { file, code } of examples) writeFileSync(join(folder, `${file}.ts`), code);
   writeFileSync(join(folder, "server.mjs"), readme("A server in TypeScript"));
