@@ -27,10 +27,10 @@ use serde_json::value::RawValue;
 use crate::{
     asking::Pending,
     convert,
-    handler::PyHandler,
+    handler::{PyHandler, Registered},
     lane::Key,
     link::Link,
-    stream::{Job, Stream},
+    stream::{Behind, Job, Stream},
 };
 
 /// The circumstances of one call.
@@ -126,6 +126,29 @@ impl Call {
     #[getter]
     fn state(&self, py: Python<'_>) -> Py<PyDict> {
         self.state.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
+    }
+
+    /// Runs the `def` handler of a registration, which middleware stands in front of, on a thread of the pool, in this
+    /// `contextvars.Context`; `resolve(reply, error)` is called there.
+    fn run_behind(
+        slf: &Bound<'_, Self>,
+        registered: &Registered,
+        context: Py<PyAny>,
+        raw: &[u8],
+        resolve: Py<PyAny>,
+    ) -> PyResult<()> {
+        let input =
+            String::from_utf8(raw.to_vec()).map_err(|it| PyValueError::new_err(it.to_string()))?;
+        let this = slf.get();
+        let behind = Behind { context, call: slf.clone().into_any().unbind(), resolve };
+        this.stream.start_behind(Job {
+            handler: Arc::clone(&registered.handler),
+            input,
+            link: Arc::clone(&this.link),
+            is_notification: false,
+            behind: Some(behind),
+        });
+        Ok(())
     }
 
     /// The keys of the questions that this call has named so far.

@@ -19,7 +19,7 @@ use crate::{
     call::Call,
     convert, hooks,
     source::{Frames, Source},
-    stream::{Job, Pool, Stream, lock},
+    stream::{Behind, Job, Pool, Stream, lock},
 };
 
 const CHUNK: usize = 64 * 1024;
@@ -258,7 +258,8 @@ impl Stream {
     }
 
     fn read_end(&self, frames: &Frames, decoder: &mut LineDecoder) -> Work {
-        let work = frames.server.end_of_input(decoder);
+        let mut work = frames.server.end_of_input(decoder);
+        work.extend(frames.server.shut_down());
         self.end();
         work
     }
@@ -325,6 +326,9 @@ impl Stream {
         // Cancelled while it waited in line: nobody wants it any more.
         if job.link.is_cancelled() {
             return;
+        }
+        if let Some(behind) = &job.behind {
+            return run_behind(py, job, behind);
         }
         let start = Instant::now();
         let result = self.enter(py, job);
@@ -411,6 +415,22 @@ impl Stream {
             pool.handed.push_back(job);
             self.call_worker(pool);
         }
+    }
+}
+
+/// Calls a `def` handler behind middleware, and tells who waits for it.
+fn run_behind(py: Python<'_>, job: &Job, behind: &Behind) {
+    let raw = PyBytes::new(py, job.input.as_bytes());
+    let start = Instant::now();
+    let run = pyo3::intern!(py, "run");
+    let result = behind.context.bind(py).call_method1(run, (job.handler.inner(), raw, &behind.call));
+    job.handler.took(start.elapsed());
+    let told = match result {
+        Ok(reply) => behind.resolve.call1(py, (reply, py.None())),
+        Err(error) => behind.resolve.call1(py, (py.None(), error.value(py))),
+    };
+    if let Err(error) = told {
+        error.write_unraisable(py, None);
     }
 }
 

@@ -112,6 +112,17 @@ pub(crate) struct Job {
     pub(crate) input: String,
     pub(crate) link: Arc<Link>,
     pub(crate) is_notification: bool,
+    pub(crate) behind: Option<Behind>,
+}
+
+/// Who waits on the event loop for a `def` handler behind middleware.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    /// The `contextvars.Context` to run it in.
+    pub(crate) context: Py<PyAny>,
+    pub(crate) call: Py<PyAny>,
+    /// `resolve(reply, error)`, called from any thread.
+    pub(crate) resolve: Py<PyAny>,
 }
 
 /// A call that was handed out.
@@ -171,7 +182,12 @@ impl Stream {
     pub(crate) fn wind_down(self: &Arc<Self>) {
         match &*lock(&self.listener) {
             Some(listener) => listener.end(self),
-            None => self.end(),
+            None => {
+                if let Source::Frames(frames) = &*self.server {
+                    self.distribute(frames.server.shut_down(), false);
+                }
+                self.end();
+            }
         }
     }
 
@@ -260,16 +276,33 @@ impl Stream {
                 let flight = Flight { link: Arc::clone(&link), is_async };
                 flights.insert(link.handler(), flight);
             }
-            let job = Job { handler, input, link, is_notification };
+            let job = Job { handler, input, link, is_notification, behind: None };
             if is_async {
                 self.lane.start(self, job);
-            } else if job.handler.wants_worker() {
-                pool.handed.push_back(job);
-                self.call_worker(&mut pool);
             } else {
-                pool.inline.push_back(job);
+                self.queue(&mut pool, job);
             }
         }
+        self.wake(&mut pool, wake);
+    }
+
+    /// Runs a `def` handler on a thread of the pool, for who waits on the event loop.
+    pub(crate) fn start_behind(self: &Arc<Self>, job: Job) {
+        let mut pool = self.pool();
+        self.queue(&mut pool, job);
+        self.wake(&mut pool, Wake::Now);
+    }
+
+    fn queue(self: &Arc<Self>, pool: &mut Pool, job: Job) {
+        if job.handler.wants_worker() {
+            pool.handed.push_back(job);
+            self.call_worker(pool);
+        } else {
+            pool.inline.push_back(job);
+        }
+    }
+
+    fn wake(&self, pool: &mut Pool, wake: Wake) {
         match (&*self.server, wake) {
             (_, Wake::Never) => (),
             (Source::Frames(_), _) => self.leader.wake(),
@@ -277,7 +310,7 @@ impl Stream {
             (Source::Peers { .. }, Wake::Soon) if !pool.monitor_sleeps => {
                 self.is_unannounced.store(true, Ordering::Release);
             }
-            (Source::Peers { .. }, _) => self.wake_sleeping_leader(&mut pool),
+            (Source::Peers { .. }, _) => self.wake_sleeping_leader(pool),
         }
     }
 
@@ -288,14 +321,12 @@ impl Stream {
         is_notification: bool,
         outcome: Result<Reply, Failure>,
     ) {
-        if is_notification {
-            if let Err(Failure::Exception { kind, message, traceback }) = outcome {
-                let text = format!(
-                    "the listener to a notification failed: {kind}: {message}\n{traceback}"
-                );
-                Python::attach(|py| hooks::report(py, &[text]));
-            }
-            return;
+        if is_notification
+            && let Err(Failure::Exception { kind, message, traceback }) = &outcome
+        {
+            let text =
+                format!("the listener to a notification failed: {kind}: {message}\n{traceback}");
+            Python::attach(|py| hooks::report(py, &[text]));
         }
         lock(&self.flights).remove(&call);
         self.waiting.forget(call);

@@ -1,7 +1,7 @@
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Read", "Registered", "Server", "Serving", "Slot", "expand", "shut_down", "shut_down_clients", "take_stdio", "variables"]
+__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Read", "Registered", "Server", "Serving", "Slot", "expand", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
@@ -499,6 +499,16 @@ class Slot:
 def expand(template: str, variables: bytes) -> str:
     """
     The URI that a template gives with these variables (a JSON object).
+    """
+
+def form_problem(schema: str) -> str | None:
+    """
+    Why no form can ask by this JSON Schema, and the mend; `None` when one can.
+    """
+
+def portable(schema: bytes) -> str:
+    """
+    A schema as every host reads it, as JSON: references written out, `null` kept simple.
     """
 
 def shut_down(timeout: SupportsFloat | SupportsIndex) -> bool:
