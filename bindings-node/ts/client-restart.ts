@@ -1,4 +1,4 @@
-import { type ClientWire, type Reply, type RequestOptions, tell } from "./client-wire.js";
+import { type ClientWire, type Listening, type Reply, type RequestOptions, tell } from "./client-wire.js";
 import { isObject } from "./content.js";
 import { ConnectionLost } from "./errors.js";
 import type { ClientOptions } from "./types.js";
@@ -34,27 +34,24 @@ export class RestartingWire {
     this.#deadlineMs = deadlineMs;
   }
 
-  get current(): ClientWire {
-    return this.#wire;
-  }
-
   get sessionId(): string | undefined {
     return this.#wire.sessionId;
   }
 
   async request(what: string, params: Wire, options: RequestOptions = {}): Promise<Reply> {
-    const end = performance.now() + this.#deadlineMs;
-    const attempts = READS.test(what) || (what === "callTool" && this.#safeTools.has(params["name"])) ? this.#attempts : 1;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.#revive(attempt);
-        const reply = await this.#wire.request(what, params, options);
-        this.#learn(what, params, reply);
-        return reply;
-      } catch (error) {
-        if (!(error instanceof ConnectionLost) || this.#isClosed || attempt >= attempts || performance.now() >= end) throw error;
-      }
-    }
+    const mayRepeat = READS.test(what) || (what === "callTool" && this.#safeTools.has(params["name"]));
+    const reply = await this.#repeat(mayRepeat ? this.#attempts : 1, () => this.#wire.request(what, params, options));
+    this.#learn(what, params, reply);
+    return reply;
+  }
+
+  async subscribe(filter: Wire, mayHaveMissed: boolean): Promise<Listening> {
+    return this.#repeat(this.#attempts, () => this.#wire.subscribe(filter, mayHaveMissed));
+  }
+
+  /** Whether what was lost comes back: not when this side closed it. */
+  get restarts(): boolean {
+    return !this.#isClosed;
   }
 
   async notify(method: string, params: Wire): Promise<void> {
@@ -70,6 +67,18 @@ export class RestartingWire {
   close(): Promise<void> {
     this.#isClosed = true;
     return this.#wire.close();
+  }
+
+  async #repeat<T>(attempts: number, ask: () => Promise<T>): Promise<T> {
+    const end = performance.now() + this.#deadlineMs;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#revive(attempt);
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof ConnectionLost) || this.#isClosed || attempt >= attempts || performance.now() >= end) throw error;
+      }
+    }
   }
 
   /** Starts the server anew where it is gone; who comes meanwhile waits. */

@@ -1,7 +1,10 @@
-import type { ClientWire } from "./client-wire.js";
-import { isObject } from "./content.js";
-import { NotSupported } from "./errors.js";
-import type { Change, Meta } from "./types.js";
+import { errorOf } from "./client-errors.js";
+import type { Listening, Taken } from "./client-wire.js";
+import { ConnectionLost } from "./errors.js";
+import type { Change } from "./types.js";
+
+/** How long a server that was started again must last to be started once more. */
+const MIN_LIFE_MS = 1_000;
 
 /** What a subscription hears of. */
 export interface Wanted {
@@ -11,32 +14,33 @@ export interface Wanted {
   prompts?: boolean | undefined;
 }
 
-const LISTS = ["tools", "resources", "prompts"] as const;
+/** Where subscriptions come from. */
+interface Wire {
+  readonly restarts: boolean;
+  subscribe(filter: Readonly<Record<string, unknown>>, mayHaveMissed: boolean): Promise<Listening>;
+}
 
-/** Changes that a server tells of. One that comes again before it was taken is one change: what waits is bounded. */
+/** Changes that a server tells of, one by one; the native half keeps what has come and was not taken. */
 export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposable {
-  readonly #wire: ClientWire;
-  readonly #uris: readonly string[];
-  readonly #lists: readonly string[];
-  readonly #waiting = new Map<string, Change>();
-  #opened: Promise<void> | undefined;
-  #wake: () => void = () => {};
+  readonly #wire: Wire;
+  readonly #filter: Readonly<Record<string, unknown>>;
+  #listening: Promise<Listening> | undefined;
   #isOver = false;
-  #error: Error | undefined;
+  #since = -Infinity;
 
   /** Begins with the first `next()`. */
-  constructor(
-    wire: ClientWire,
-    private readonly server: { readonly revision: string; readonly capabilities: Meta },
-    wanted: Wanted,
-  ) {
-    const { uris = [] } = wanted;
+  constructor(wire: Wire, wanted: Wanted) {
+    const { uris = [], tools, prompts, resources } = wanted;
     const wrong = uris.findIndex((uri) => typeof uri !== "string");
     if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a text`);
     this.#wire = wire;
-    this.#uris = [...new Set(uris)];
-    this.#lists = LISTS.filter((name) => wanted[name] === true);
-    if (this.#uris.length + this.#lists.length === 0) {
+    this.#filter = {
+      ...(tools === true && { toolsListChanged: true }),
+      ...(prompts === true && { promptsListChanged: true }),
+      ...(resources === true && { resourcesListChanged: true }),
+      ...(uris.length > 0 && { resourceSubscriptions: uris }),
+    };
+    if (Object.keys(this.#filter).length === 0) {
       throw new TypeError("subscribe() to something: { uris: […] }, { tools: true }, { resources: true } or { prompts: true }");
     }
   }
@@ -46,27 +50,39 @@ export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposa
   }
 
   async next(): Promise<IteratorResult<Change, undefined>> {
-    await (this.#opened ??= this.#open());
-    for (;;) {
-      for (const [key, value] of this.#waiting) {
-        this.#waiting.delete(key);
-        return { done: false, value };
+    while (!this.#isOver) {
+      const listening = await this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter, false)));
+      try {
+        const value = await this.#take(listening);
+        if (value !== undefined) return { done: false, value };
+        this.#isOver = true;
+      } catch (error) {
+        // A server that ends again at once would be started for ever.
+        const isQuick = performance.now() - this.#since < MIN_LIFE_MS;
+        if (!(error instanceof ConnectionLost) || !this.#wire.restarts || isQuick) return this.#settled(Promise.reject(error));
+        this.#listening = this.#wire.subscribe(this.#filter, true);
+        await this.#settled(this.#listening);
+        this.#since = performance.now();
       }
-      if (this.#error) throw this.#error;
-      if (this.#isOver) return { done: true, value: undefined };
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    return { done: true, value: undefined };
+  }
+
+  /** What fails is the last thing that is said. */
+  async #settled<T>(what: Promise<T>): Promise<T> {
+    try {
+      return await what;
+    } catch (error) {
+      this.#isOver = true;
+      throw error;
     }
   }
 
-  /** Takes it back, but for what others still want. */
+  /** Takes it back; whoever waits finds the end. */
   async return(): Promise<IteratorResult<Change, undefined>> {
-    if (this.#wire.subscriptions.delete(this)) {
-      this.end();
-      const others = [...this.#wire.subscriptions].flatMap((other) => other.#uris);
-      const left = this.#wire.isOpen ? this.#uris.filter((uri) => !others.includes(uri)) : [];
-      await Promise.all(left.map((uri) => this.#request("resources/unsubscribe", uri)));
-    }
     this.#isOver = true;
+    // One that could not begin has nothing to be taken back.
+    this.#listening?.then((it) => it.close(), () => undefined);
     return { done: true, value: undefined };
   }
 
@@ -74,44 +90,24 @@ export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposa
     await this.return();
   }
 
-  hear(change: Change): void {
-    const isUpdate = change.kind === "updated";
-    if (!(isUpdate ? this.#uris.includes(change.uri) : this.#lists.includes(change.kind))) return;
-    this.#waiting.set(isUpdate ? `updated ${change.uri}` : change.kind, change);
-    this.#wake();
+  /** The oldest change; undefined at the end. */
+  async #take(listening: Listening): Promise<Change | undefined> {
+    for (;;) {
+      const taken = listening.take() ?? (await this.#awaited(listening));
+      if (taken?.error) throw errorOf(taken.error);
+      if (taken) return taken.change;
+    }
   }
 
-  end(error?: Error): void {
-    this.#isOver = true;
-    this.#error = error;
-    this.#wake();
-  }
-
-  async #open(): Promise<void> {
-    const { revision, capabilities } = this.server;
-    if (revision === "2026-07-28") {
-      throw new NotSupported("subscriptions/listen of 2026-07-28 is not part of this version", {
-        hint: 'a client with { revision: "2025-11-25" } can subscribe, where the server speaks that, too',
-        phase: "subscribe",
-      });
-    }
-    for (const name of this.#lists) {
-      const declared = capabilities[name];
-      if (!isObject(declared) || declared["listChanged"] !== true) {
-        const message = `the server does not tell when its ${name} change: it did not declare ${name}.listChanged`;
-        throw new NotSupported(message, { phase: "subscribe" });
-      }
-    }
-    this.#wire.subscriptions.add(this);
+  async #awaited(listening: Listening): Promise<Taken | undefined> {
     try {
-      for (const uri of this.#uris) await this.#request("resources/subscribe", uri);
+      await listening.ready();
+      return listening.take();
     } catch (error) {
-      this.#wire.subscriptions.delete(this);
-      throw error;
+      // With the client, waiting ends; then the end is there to be taken.
+      const taken = listening.take();
+      if (taken === undefined) throw error;
+      return taken;
     }
-  }
-
-  async #request(method: string, uri: string): Promise<void> {
-    await this.#wire.request("request", { method, params: { uri } });
   }
 }

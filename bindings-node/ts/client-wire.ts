@@ -1,10 +1,10 @@
 import { errorOf, type Told } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
-import type { Subscription } from "./client-subscription.js";
 import { Cancelled, ConnectionLost, Declined } from "./errors.js";
 import { toJson } from "./json.js";
 import { checked, type NativeClient } from "./native.js";
-import type { ClientOptions, LogLevel, Meta, Progress } from "./types.js";
+import { stamped } from "./tracing.js";
+import type { Change, ClientOptions, LogLevel, Meta, Progress } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,6 @@ type Outcome = readonly [number: number, outcome: number, value: unknown, data?:
 type Unasked =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
-  | readonly ["updated", uri: string]
   | readonly ["urlDone", elicitation: string]
   | readonly ["notified", method: string, params: Wire]
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
@@ -43,6 +42,21 @@ export interface Reply {
   readonly isInputRequired: boolean;
 }
 
+/** What is to be taken from a subscription: a change, or else the end, and why. */
+export interface Taken {
+  readonly change?: Change;
+  readonly error?: Told;
+}
+
+/** A subscription in the native half, which keeps what has come. */
+export interface Listening {
+  /** Undefined where there is nothing yet. */
+  take(): Taken | undefined;
+  /** Resolves when there is something to take. */
+  ready(): Promise<unknown>;
+  close(): void;
+}
+
 /** What a server said of itself. */
 export interface Facts {
   readonly server: { readonly name: string; readonly version: string };
@@ -59,8 +73,6 @@ interface Waiting {
 
 /** The seam to the native client: requests go in by number, outcomes and events come out in batches. */
 export class ClientWire {
-  /** Who wants to hear of changes. */
-  readonly subscriptions = new Set<Subscription>();
   readonly #native: NativeClient;
   readonly #options: ClientOptions;
   readonly #waiting = new Map<number, Waiting>();
@@ -79,6 +91,9 @@ export class ClientWire {
   get isOpen(): boolean {
     return this.#reason === undefined;
   }
+
+  /** Whether what was lost comes back. */
+  readonly restarts = false;
 
   get sessionId(): string | undefined {
     return this.#native.sessionId() ?? undefined;
@@ -109,6 +124,29 @@ export class ClientWire {
     return signal ? this.#abortable(number, what, signal, reply) : reply;
   }
 
+  /** Subscribes to what the filter names, as on the wire. */
+  async subscribe(filter: Wire, mayHaveMissed: boolean): Promise<Listening> {
+    if (this.#reason !== undefined) throw this.#lost(this.#reason);
+    const json = toJson(filter, "subscribe()");
+    const number = await this.#outcome((it) => this.#native.subscribe(it, json, mayHaveMissed));
+    return {
+      take: () => {
+        const taken = this.#native.takeChange(number);
+        return taken === null ? undefined : (JSON.parse(taken) as Taken);
+      },
+      ready: () => this.#outcome((it) => this.#native.awaitChange(it, number)),
+      close: () => this.#native.unsubscribe(number),
+    };
+  }
+
+  /** Waits for what was started under a new number. */
+  async #outcome(start: (number: number) => void): Promise<number> {
+    const number = this.#next++;
+    checked("subscribe()", () => start(number));
+    await new Promise<Reply>((resolve, reject) => this.#waiting.set(number, { resolve, reject, onProgress: undefined }));
+    return number;
+  }
+
   async notify(method: string, params: Wire): Promise<void> {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     checked(`notify(${JSON.stringify(method)})`, () => this.#native.notify(method, toJson(params, "the params")));
@@ -135,7 +173,6 @@ export class ClientWire {
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of left) reject(this.#lost(this.#reason ?? ""));
-    for (const one of this.subscriptions) one.end(this.#lost(this.#reason ?? ""));
     this.#native.release();
   }
 
@@ -201,11 +238,7 @@ export class ClientWire {
         return tell("onLog", this.#options.onLog, { level, logger, data });
       }
       case "changed":
-        for (const one of this.subscriptions) one.hear({ kind: entry[1] });
         return tell("onListChanged", this.#options.onListChanged, entry[1]);
-      case "updated":
-        for (const one of this.subscriptions) one.hear({ kind: "updated", uri: entry[1] });
-        return;
       case "urlDone":
         return tell("onUrlDone", this.#options.onUrlDone, entry[1]);
       case "notified":
@@ -248,7 +281,8 @@ function progressOf({ progress, total, message }: Wire): Progress {
   return { progress: progress as number, total: total as number | undefined, message: message as string | undefined };
 }
 
-function optionsJson({ timeoutMs, throwOnError, meta }: RequestOptions, wantsProgress: boolean): string | null {
+function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions, wantsProgress: boolean): string | null {
+  const meta = stamped(given.meta);
   if (timeoutMs === undefined && throwOnError === undefined && meta === undefined && !wantsProgress) return null;
   return toJson({ timeoutMs: milliseconds("timeoutMs", timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
 }

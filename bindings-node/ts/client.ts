@@ -238,8 +238,34 @@ export class Client implements AsyncDisposable {
   /**
    * Changes as they are told, from the first step of the iteration on.
    *
-   * @throws NotSupported when the server does not tell of such changes. Spec: Server Features › Resources ›
-   *   Subscriptions.
+   * A change that comes again before it was taken is one change. A subscription that breaks is taken up again where that
+   * can be (2026-07-28; a command with `restart: true`): then everything counts as changed, for it may have been missed.
+   * The iteration ends when the server ends the subscription well, or the client is closed.
+   *
+   * @param what - `uris` of resources; `tools`, `resources`, `prompts`: whether to hear of changes of these lists
+   *   (default: false).
+   * @throws TypeError when nothing is asked for.
+   * @throws NotSupported when the server does not tell of all these changes.
+   * @throws CallTimeout when the server does not answer within the client's `timeoutMs`.
+   * @throws Cancelled when the server tears the subscription down; the text says why.
+   * @throws ConnectionLost when the connection is gone, or could not be taken up again.
+   *
+   * Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions (before).
+   *
+   * @example
+   * ```ts
+   * import { Client, Server } from "gudgeon";
+   *
+   * const app = new Server("shelf");
+   * app.resource("shelf://about", {}, () => "two books");
+   * const client = await Client.connect(app);
+   * setTimeout(() => app.notifyUpdated("shelf://about"), 100);
+   * for await (const change of client.subscribe({ uris: ["shelf://about"] })) {
+   *   console.log(change); // { kind: 'updated', uri: 'shelf://about' }
+   *   break;
+   * }
+   * await client.close();
+   * ```
    */
   subscribe(what: {
     uris?: readonly string[] | undefined;
@@ -247,7 +273,7 @@ export class Client implements AsyncDisposable {
     resources?: boolean | undefined;
     prompts?: boolean | undefined;
   }): AsyncIterableIterator<Change> & AsyncDisposable {
-    return new Subscription(this.#wire instanceof RestartingWire ? this.#wire.current : this.#wire, this, what);
+    return new Subscription(this.#wire, what);
   }
 
   /** From which level on the server's log is sent. Spec: Server Features › Utilities › Logging. */
@@ -312,6 +338,7 @@ function settingsOf(options: ClientOptions, place: string): string {
     maxRounds: count("maxRounds", maxRounds),
     validate,
     logs: options.onLog !== undefined,
+    hearsLists: options.onListChanged !== undefined,
     elicits: options.onElicit !== undefined,
     samples: options.onSample !== undefined,
     asksRoots: typeof roots === "function",

@@ -4,6 +4,7 @@ mod operation;
 mod questions;
 mod queue;
 mod settings;
+mod subscriptions;
 
 use std::{
     collections::HashMap,
@@ -16,16 +17,16 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Client, ClientBuilder, Reply, Target},
+    client::{Client, ClientBuilder, Reply, SubscriptionSettings, Target},
     error::{Error, ErrorKind},
-    protocol::json,
+    protocol::{SubscriptionFilter, json},
     transport::Link,
 };
 use napi_derive::napi;
 use serde_json::value::RawValue;
 use tokio::{runtime::Runtime, task::AbortHandle};
 
-use self::{questions::Questions, queue::Queue, settings::Settings};
+use self::{questions::Questions, queue::Queue, settings::Settings, subscriptions::Held};
 use crate::{
     error::{io as refused, misuse},
     shared::Wake,
@@ -48,6 +49,7 @@ struct Shared {
     questions: Arc<Questions>,
     client: Mutex<Option<Client>>,
     calls: Mutex<HashMap<u32, AbortHandle>>,
+    subscriptions: Held,
 }
 
 #[napi]
@@ -149,6 +151,49 @@ impl NativeClient {
         }
     }
 
+    /// Subscribes to what the filter names, as on the wire; from then on the number names the subscription.
+    #[napi(catch_unwind)]
+    pub fn subscribe(
+        &self,
+        number: u32,
+        filter: String,
+        may_have_missed: bool,
+    ) -> napi::Result<()> {
+        let filter: SubscriptionFilter = serde_json::from_str(&filter)
+            .map_err(|it| misuse(Error::misuse(format!("the filter can't be read: {it}"))))?;
+        let client = self.client()?;
+        let timeout = client.options().timeout;
+        let settings = SubscriptionSettings { timeout, may_have_missed, ..Default::default() };
+        let shared = Arc::clone(&self.shared);
+        self.shared.spawn(number, async move {
+            let subscription = client.subscribe_with(filter, settings).await?;
+            shared.subscriptions.keep(number, subscription);
+            Ok(nothing())
+        });
+        Ok(())
+    }
+
+    /// The reply to this number comes when there is a change to take, or the end.
+    #[napi(catch_unwind)]
+    pub fn await_change(&self, number: u32, subscription: u32) {
+        let ready = self.shared.subscriptions.ready(subscription);
+        self.shared.spawn(number, async move {
+            ready.await;
+            Ok(nothing())
+        });
+    }
+
+    /// A change as `{"change": …}`, the end as `{}` or `{"error": …}`; null where there is nothing yet.
+    #[napi(catch_unwind)]
+    pub fn take_change(&self, subscription: u32) -> Option<String> {
+        self.shared.subscriptions.take(subscription)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn unsubscribe(&self, subscription: u32) {
+        self.shared.subscriptions.leave(subscription);
+    }
+
     /// `params` is a JSON object.
     #[napi(catch_unwind)]
     pub fn notify(&self, method: String, params: String) -> napi::Result<()> {
@@ -239,6 +284,7 @@ impl NativeClient {
             questions,
             client: Mutex::default(),
             calls: Mutex::default(),
+            subscriptions: Held::default(),
         });
         connect(&shared, builder).map_err(no_runtime)?;
         Ok(Self { shared, peer })
@@ -256,6 +302,7 @@ impl Drop for NativeClient {
         self.shared.queue.release();
         lock(&self.shared.calls).drain().for_each(|(_, call)| call.abort());
         lock(&self.shared.client).take();
+        self.shared.subscriptions.leave_all();
     }
 }
 
@@ -290,6 +337,10 @@ fn hooked(
     if settings.logs {
         let logs = Arc::clone(queue);
         builder = builder.on_log(move |message| logs.log(&message));
+    }
+    if settings.hears_lists {
+        let lists = Arc::clone(queue);
+        builder = builder.on_list_changed(move |list| lists.changed(list));
     }
     if settings.elicits {
         builder = builder.on_elicit_raw(questions.answerer("elicit"));

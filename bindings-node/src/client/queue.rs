@@ -16,6 +16,7 @@ use gudgeon::{
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
+use super::subscriptions::list_name;
 use crate::shared::Wake;
 
 /// Text that is handed over at once; a batch holds one entry more than fits.
@@ -33,6 +34,14 @@ pub(super) struct Queue {
 struct Waiting {
     batches: VecDeque<String>,
     bytes: usize,
+    /// Lists that have changed; they go out with the next batch.
+    changed: Vec<ListKind>,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.changed.is_empty()
+    }
 }
 
 impl Queue {
@@ -43,10 +52,20 @@ impl Queue {
     /// The next batch as a JSON array.
     pub(super) fn take(&self) -> Option<String> {
         let mut waiting = lock(&self.waiting);
-        let mut batch = waiting.batches.pop_front()?;
+        if waiting.is_empty() {
+            return None;
+        }
+        let mut batch = waiting.batches.pop_front().unwrap_or_default();
         waiting.bytes -= batch.len();
+        let changed = std::mem::take(&mut waiting.changed);
         let has_more = !waiting.batches.is_empty();
         drop(waiting);
+        for list in changed {
+            batch.push_str(if batch.is_empty() { "[[" } else { ",[" });
+            batch.push_str("\"changed\",");
+            json::push_string(&mut batch, list_name(list));
+            batch.push(']');
+        }
         batch.push(']');
         if has_more {
             self.wake();
@@ -126,17 +145,8 @@ impl Queue {
 
     pub(super) fn event(&self, event: &Event) {
         match event {
-            // Told by the hook for logs alone.
-            Event::Log(_) => (),
-            Event::ListChanged(kind) => {
-                let kind = match kind {
-                    ListKind::Tools => "tools",
-                    ListKind::Resources => "resources",
-                    ListKind::Prompts => "prompts",
-                };
-                self.tell("changed", &[kind]);
-            }
-            Event::ResourceUpdated(uri) => self.tell("updated", &[uri]),
+            // Told by hooks of their own, and to subscriptions.
+            Event::Log(_) | Event::ListChanged(_) | Event::ResourceUpdated(_) => (),
             Event::UrlDone(elicitation) => self.tell("urlDone", &[elicitation]),
             Event::Notified { method, params } => self.push_unasked(|entry| {
                 entry.push_str("\"notified\",");
@@ -148,6 +158,19 @@ impl Queue {
                 entry.push_str("\"closed\",");
                 json::push_string(entry, reason);
             }),
+        }
+    }
+
+    /// A list that changes again before anybody looked has changed: once is enough, and none is dropped.
+    pub(super) fn changed(&self, list: ListKind) {
+        let mut waiting = lock(&self.waiting);
+        let was_empty = waiting.is_empty();
+        if !waiting.changed.contains(&list) {
+            waiting.changed.push(list);
+        }
+        drop(waiting);
+        if was_empty {
+            self.wake();
         }
     }
 
@@ -193,11 +216,11 @@ impl Queue {
     /// Wakes the event loop only when it had nothing to do, so that many entries cost one wake.
     fn push(&self, write: impl FnOnce(&mut String)) {
         let mut waiting = lock(&self.waiting);
-        let was_empty = waiting.batches.is_empty();
+        let was_empty = waiting.is_empty();
         if waiting.batches.back().is_none_or(|it| it.len() > BATCH) {
             waiting.batches.push_back(String::with_capacity(1024));
         }
-        let Waiting { batches, bytes } = &mut *waiting;
+        let Waiting { batches, bytes, .. } = &mut *waiting;
         if let Some(batch) = batches.back_mut() {
             let before = batch.len();
             batch.push(if batch.is_empty() { '[' } else { ',' });

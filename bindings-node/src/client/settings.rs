@@ -27,6 +27,8 @@ pub(super) struct Settings {
     #[serde(default)]
     pub(super) logs: bool,
     #[serde(default)]
+    pub(super) hears_lists: bool,
+    #[serde(default)]
     pub(super) elicits: bool,
     #[serde(default)]
     pub(super) samples: bool,

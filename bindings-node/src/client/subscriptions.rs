@@ -1,0 +1,78 @@
+//! What JavaScript is subscribed to: each by the number of its request, its changes taken one by one.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    task::Poll,
+};
+
+use gudgeon::{
+    client::{Change, ListKind, Subscription},
+    protocol::json::ObjectWriter,
+};
+
+use super::{lock, queue};
+
+#[derive(Debug, Default)]
+pub(super) struct Held(Mutex<HashMap<u32, Arc<Subscription>>>);
+
+impl Held {
+    pub(super) fn keep(&self, number: u32, subscription: Subscription) {
+        lock(&self.0).insert(number, Arc::new(subscription));
+    }
+
+    /// Leaves it; whoever waits for a change finds the end.
+    pub(super) fn leave(&self, number: u32) {
+        let left = lock(&self.0).remove(&number);
+        if let Some(subscription) = left {
+            subscription.close();
+        }
+    }
+
+    pub(super) fn leave_all(&self) {
+        let left = std::mem::take(&mut *lock(&self.0));
+        for subscription in left.into_values() {
+            subscription.close();
+        }
+    }
+
+    /// Waits until there is something to take.
+    pub(super) fn ready(&self, number: u32) -> impl Future<Output = ()> + Send + 'static {
+        let subscription = lock(&self.0).get(&number).cloned();
+        async move {
+            if let Some(subscription) = subscription {
+                subscription.ready().await;
+            }
+        }
+    }
+
+    /// A change as `{"change": …}`, the end as `{}` or `{"error": …}`, nothing yet as `None`.
+    pub(super) fn take(&self, number: u32) -> Option<String> {
+        let subscription = lock(&self.0).get(&number).cloned();
+        let mut taken = ObjectWriter::with_capacity(64);
+        match subscription.map(|it| it.try_next()) {
+            Some(Poll::Pending) => return None,
+            Some(Poll::Ready(Some(Ok(change)))) => {
+                let mut told = ObjectWriter::with_capacity(64);
+                match change {
+                    Change::List(list) => told.member("kind", list_name(list)),
+                    Change::Updated(uri) => told.member("kind", "updated").member("uri", &uri),
+                };
+                taken.raw("change", &told.finish());
+            }
+            Some(Poll::Ready(Some(Err(error)))) => {
+                taken.raw("error", &queue::describe(&error));
+            }
+            Some(Poll::Ready(None)) | None => (),
+        }
+        Some(taken.finish())
+    }
+}
+
+pub(super) fn list_name(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Tools => "tools",
+        ListKind::Resources => "resources",
+        ListKind::Prompts => "prompts",
+    }
+}
