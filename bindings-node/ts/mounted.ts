@@ -8,8 +8,10 @@ import { warnWorker } from "./workers.js";
 
 /** Bytes that a client may leave unread before it is cut off. */
 export const MAX_UNREAD = 4 * 1024 * 1024;
-/** Bytes that it may leave unread before its subscription ends, with room left to be told so. */
-const MAX_BEHIND = 2 * 1024 * 1024;
+/** Bytes that it may leave unread, beside the longest piece, before its subscription ends. */
+const MAX_BEHIND = 1024 * 1024;
+/** What a host adds to a piece at most: bytes. */
+const CHUNKING = 1024;
 /** How long calls in flight have to finish when the server is closed. */
 const GRACE_MS = 10_000;
 /** Longer times than this are no time to a timer. */
@@ -34,6 +36,8 @@ interface Waiting {
   readonly deliver: Deliver;
   readonly principal: Principal | undefined;
   exchange: number;
+  /** Bytes of the longest piece among those that are unread. */
+  longest: number;
   isBehind: boolean;
 }
 
@@ -76,7 +80,7 @@ export class Mounted {
   /** Takes a request, whole. Returns what is to be called when the client leaves before the end. */
   request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
     const number = ++this.#numbers;
-    const waiting: Waiting = { deliver, principal, exchange: 0, isBehind: false };
+    const waiting: Waiting = { deliver, principal, exchange: 0, longest: 0, isBehind: false };
     this.#waiting.set(number, waiting);
     this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
     const who = principal && principalToJson(principal);
@@ -124,9 +128,11 @@ export class Mounted {
   }
 
   #deliver(waiting: Waiting, part: NativePart): void {
+    const unread = waiting.deliver(part);
+    const size = part.body?.byteLength ?? 0;
     // One piece, as the acknowledgment of a long filter, may be longer than all that may wait.
-    const before = waiting.deliver(part) - (part.body?.byteLength ?? 0);
-    const isBehind = before > MAX_BEHIND;
+    waiting.longest = unread > size + CHUNKING ? Math.max(waiting.longest, size) : size;
+    const isBehind = unread - waiting.longest > MAX_BEHIND;
     if (isBehind && !waiting.isBehind) this.#native.behind(waiting.exchange);
     waiting.isBehind = isBehind;
   }
