@@ -304,6 +304,49 @@ describe("a handler that is gone is run again from its top", () => {
     });
   });
 
+  test("and does again what a state had no room for", () => {
+    const options = { requestStateKeys: ["secret"], maxRequestState: 600 };
+    const serve = () => {
+      const seen = { runs: 0, done: 0 };
+      const app = new Server("heavy", options);
+      app.tool("heavy", {}, async (_, ctx) => {
+        const run = ++seen.runs;
+        await ctx.step("load", () => (seen.done++, "x".repeat(2_000)));
+        return `${await ctx.elicit("A?", string)} ${await ctx.elicit("B?", string)} ${run}`;
+      });
+      return { app, seen };
+    };
+    const [first, second] = [serve(), serve()];
+    return using([first.app, second.app], async (here, there) => {
+      const round = await here.callToolRound("heavy", {});
+      assert(round.state.length <= 600);
+      const answers = { "elicit-1": accept("a") };
+      const elsewhere = await there.callToolRound("heavy", {}, { state: round.state, answers });
+      assert.deepEqual([Object.keys(elsewhere.questions), second.seen.done], [["elicit-2"], 1]);
+      const next = await here.callToolRound("heavy", {}, { state: round.state, answers });
+      const last = await here.callToolRound("heavy", {}, { state: next.state, answers: { "elicit-2": accept("b") } });
+      assert.deepEqual([last.text, first.seen], ["a b 1", { runs: 1, done: 1 }]);
+    });
+  });
+
+  test("when it returns a question after it has waited for one", async () => {
+    const app = new Server("both");
+    const seen = { runs: 0, done: 0 };
+    app.tool("both", {}, async (_, ctx) => {
+      seen.runs++;
+      const first = await ctx.elicit("A?", string);
+      await ctx.step("load", () => void seen.done++);
+      const question = ask.elicit("B?", string);
+      const second = ctx.answer(question);
+      return second === undefined ? question : `${first} ${second}`;
+    });
+    const texts = { "A?": "a", "B?": "b" };
+    const client = await Client.connect(app, { onElicit: ({ message }) => texts[message] });
+    assert.equal((await client.callTool("both")).text, "a b");
+    assert.deepEqual(seen, { runs: 2, done: 1 });
+    await client.close();
+  });
+
   test("where nobody may wait", () => {
     const { app, seen } = deleting({ parkLimit: 0 });
     return using([app], async (client) => {
