@@ -29,10 +29,10 @@ const HOLDING: [&str; 9] = [
 pub(super) fn tool(tool: &Tool) -> Vec<String> {
     let mut found = Found { tool: &tool.name, texts: Vec::new(), kinds: Vec::new() };
     if tool.name.contains('.') {
-        found.add("name", "its name has a \".\", which hosts refuse that know letters, digits, \"_\" and \"-\" only: use \"_\"".into());
+        found.add("name", "its name has a \".\", which hosts refuse that know letters, digits, \"_\" and \"-\" only: use \"_\"");
     }
     if tool.name.len() > MAX_NAME {
-        found.add("length", format!("its name is longer than the {MAX_NAME} characters that hosts hand to models: shorten it"));
+        found.add("length", &format!("its name is longer than the {MAX_NAME} characters that hosts hand to models: shorten it"));
     }
     // What can't be read was refused before.
     if let Ok(Value::Object(schema)) = serde_json::from_str(tool.input_schema.get()) {
@@ -49,7 +49,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn add(&mut self, kind: &'static str, problem: String) {
+    fn add(&mut self, kind: &'static str, problem: &str) {
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);
             self.texts.push(format!("tool {:?}: {problem}", self.tool));
@@ -59,17 +59,17 @@ impl Found<'_> {
     /// The schema of all arguments together.
     fn around(&mut self, schema: &Map<String, Value>) {
         if schema.contains_key("$schema") {
-            self.add("dialect", "its input schema has \"$schema\", which hosts refuse: leave it out, 2020-12 is meant anyway".into());
+            self.add("dialect", "its input schema has \"$schema\", which hosts refuse: leave it out, 2020-12 is meant anyway");
         }
         for keyword in CHOICES.into_iter().filter(|it| schema.contains_key(*it)) {
-            self.add("choice", format!("its input schema has {keyword:?} around all arguments, which models' interfaces refuse: put the choice into a property"));
+            self.add("choice", &format!("its input schema has {keyword:?} around all arguments, which models' interfaces refuse: put the choice into a property"));
         }
         let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         for (name, _) in names {
             let fits = (1..=MAX_NAME).contains(&name.len())
                 && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
             if !fits {
-                self.add("argument", format!("its argument {name:?} is no name to models' interfaces: use 1 to {MAX_NAME} letters, digits, \"_\", \"-\", \".\""));
+                self.add("argument", &format!("its argument {name:?} is no name to models' interfaces: use 1 to {MAX_NAME} letters, digits, \"_\", \"-\", \".\""));
             }
         }
     }
@@ -78,20 +78,20 @@ impl Found<'_> {
     fn inside(&mut self, schema: &Map<String, Value>, at: &str) {
         let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
         if schema.contains_key("$ref") || schema.contains_key("$dynamicRef") {
-            self.add("reference", format!("its input schema has \"$ref\"{place}, which many hosts don't follow: write the schema out there"));
+            self.add("reference", &format!("its input schema has \"$ref\"{place}, which many hosts don't follow: write the schema out there"));
         }
         let is_array = schema.get("type").is_some_and(|it| {
             it == "array" || it.as_array().is_some_and(|it| it.iter().any(|it| it == "array"))
         });
         if is_array && !schema.get("items").is_some_and(Value::is_object) {
-            self.add("items", format!("its input schema has an array without an \"items\" schema{place}, which models' interfaces refuse: say what it holds, or \"items\": {{}}"));
+            self.add("items", &format!("its input schema has an array without an \"items\" schema{place}, which models' interfaces refuse: say what it holds, or \"items\": {{}}"));
         }
         if let Some([_, _]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
             && let Some(options) = schema.get("anyOf").and_then(Value::as_array)
             && options.iter().any(|it| it == &serde_json::json!({"type": "null"}))
             && options.iter().any(|it| it["type"].as_str().is_some_and(|it| it != "null"))
         {
-            self.add("null", format!("its input schema has \"anyOf\" with null{place}, which hosts refuse: write \"type\": [\"…\", \"null\"], or leave the argument out of \"required\""));
+            self.add("null", &format!("its input schema has \"anyOf\" with null{place}, which hosts refuse: write \"type\": [\"…\", \"null\"], or leave the argument out of \"required\""));
         }
         for (keyword, value) in schema {
             let below = |name: &str| match at {

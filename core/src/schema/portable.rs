@@ -133,11 +133,9 @@ impl<'a> Writer<'a> {
         for name in ["$defs", "definitions", "$schema", "$anchor"] {
             inlined.shift_remove(name);
         }
-        let beside: Object = if self.ignores_siblings == true { Object::new() } else {
-            let hidden = ["$ref", "$defs", "definitions", "$schema"];
-            let members = schema.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
-            members.map(|(name, value)| (name.clone(), value.clone())).collect()
-        };
+        let hidden = ["$ref", "$defs", "definitions", "$schema"];
+        let mut beside = schema.clone();
+        beside.retain(|name, _| !self.ignores_siblings && !hidden.contains(&name.as_str()));
         if beside.keys().all(|it| DESCRIBING.contains(&it.as_str())) {
             inlined.extend(beside);
             return Ok(inlined);
@@ -271,7 +269,9 @@ fn percent_decoded(text: &str) -> String {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let digits = bytes.get(at + 1..at + 3).and_then(|it| std::str::from_utf8(it).ok());
-        if let Some(value) = digits.filter(|_| byte == b'%').and_then(|it| u8::from_str_radix(it, 16).ok()) {
+        if let Some(value) =
+            digits.filter(|_| byte == b'%').and_then(|it| u8::from_str_radix(it, 16).ok())
+        {
             decoded.push(value);
             at += 3;
         } else {

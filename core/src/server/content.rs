@@ -101,6 +101,7 @@ impl File {
     }
 
     /// In place of what its suffix tells.
+    #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self

@@ -128,7 +128,7 @@ impl Server {
             rounds: RoundLimits::default(),
         });
         Self {
-            hub: Hub::new(offers),
+            hub: Arc::new(Hub::new(offers)),
             limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
             http: HttpOptions::default(),
             at_start: Vec::new(),

@@ -138,7 +138,7 @@ impl Prompt {
         mut self,
         visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.visible = Some(Predicate::new(visible));
+        self.visible = Some(Predicate::handle(visible));
         self
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{connection::Connection, visible::Judge};
 use crate::{
     error::Error,
-    router::{Changes, Offers},
+    router::{Changes, Handler, Offers},
     session::server::ListKind,
 };
 
@@ -191,6 +191,7 @@ fn update(offers: &mut Offers, list: List, key: &str, changes: &Changes) -> Resu
 /// The offers of now, and who is to hear of changes.
 pub(super) struct Hub {
     state: Mutex<State>,
+    judge: Arc<Judge>,
 }
 
 struct State {
@@ -199,11 +200,10 @@ struct State {
 }
 
 impl Hub {
-    pub(super) fn new(mut offers: Offers) -> Arc<Self> {
-        Arc::new_cyclic(|hub| {
-            offers.set_judge(Arc::new(Judge(hub.clone())));
-            Self { state: Mutex::new(State { offers, connections: Vec::new() }) }
-        })
+    pub(super) fn new(mut offers: Offers) -> Self {
+        let judge = Arc::new(Judge::default());
+        offers.set_judge(Arc::clone(&judge) as Handler);
+        Self { state: Mutex::new(State { offers, connections: Vec::new() }), judge }
     }
 
     /// Opens a connection with the offers of now; it hears of every later change.
@@ -233,11 +233,6 @@ impl Hub {
         added
     }
 
-    /// What is offered at the moment.
-    pub(super) fn offers(&self) -> Offers {
-        self.lock().offers.clone()
-    }
-
     /// Changes nothing where the change fails, and tells nobody where it makes no difference.
     fn change(
         &self,
@@ -247,6 +242,7 @@ impl Hub {
         let mut offers = state.offers.clone();
         let Some(changed) = change(&mut offers)? else { return Ok(()) };
         state.offers = offers;
+        self.judge.update(&state.offers);
         let offers = Arc::new(state.offers.clone());
         for connection in state.connections.iter().filter_map(Weak::upgrade) {
             connection.set_offers(Arc::clone(&offers), vec![changed]);
@@ -264,7 +260,10 @@ impl Hub {
 
     /// For what no list shows; before anybody is connected.
     pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Offers) -> T) -> T {
-        edit(&mut self.lock().offers)
+        let mut state = self.lock();
+        let edited = edit(&mut state.offers);
+        self.judge.update(&state.offers);
+        edited
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

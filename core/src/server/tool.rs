@@ -178,7 +178,7 @@ impl Tool {
         mut self,
         visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.visible = Some(Predicate::new(visible));
+        self.visible = Some(Predicate::handle(visible));
         self
     }
 

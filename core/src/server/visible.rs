@@ -1,27 +1,31 @@
 //! Who sees what: predicates of the user's, and the judge that asks them on the service's behalf.
 
 use std::{
+    collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Deserialize;
 
-use super::{handler::Outcome, registry::Hub, run::report};
+use super::{handler::Outcome, run::report};
 use crate::{
     protocol::{Principal, json::to_raw},
-    router::{Failure, Handler, Offer, Offers, Reply},
+    router::{Failure, Handler, Offer, Offers, Registry, Reply},
 };
 
 /// Tells by who asks whether there is something for them.
-pub(super) struct Predicate(Box<dyn Fn(Option<&Principal>) -> bool + Send + Sync>);
+pub(super) struct Predicate(Box<Visible>);
 
-/// Asks the predicates of what is offered at the moment.
-pub(super) struct Judge(pub(super) Weak<Hub>);
+type Visible = dyn Fn(Option<&Principal>) -> bool + Send + Sync;
+
+/// Asks the predicates of what is offered at the moment, by kind and key.
+#[derive(Default)]
+pub(super) struct Judge(Mutex<HashMap<(String, String), Handler>>);
 
 impl Predicate {
-    pub(super) fn new(
+    pub(super) fn handle(
         visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
     ) -> Handler {
         Arc::new(Self(Box::new(visible)))
@@ -34,6 +38,20 @@ impl Predicate {
 }
 
 impl Judge {
+    /// From now on this is offered.
+    pub(super) fn update(&self, offers: &Offers) {
+        let mut found = HashMap::new();
+        guarded(&offers.tools, &mut found);
+        guarded(&offers.resources, &mut found);
+        guarded(&offers.templates, &mut found);
+        guarded(&offers.prompts, &mut found);
+        *self.lock() = found;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Handler>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The answer to [`crate::router::Doubts::question`].
     pub(super) fn answer(&self, question: &str) -> Outcome {
         #[derive(Deserialize)]
@@ -43,11 +61,11 @@ impl Judge {
         }
         let Question { principal, offers: asked } = serde_json::from_str(question)
             .map_err(|it| Failure::NotSupported(format!("the judge was asked nothing: {it}")))?;
-        let offers = self.0.upgrade().map(|it| it.offers());
-        let is_seen = |(kind, key): &(String, String)| {
-            let predicate = offers.as_ref().and_then(|it| predicate(it, kind, key))?;
-            let answer = predicate.ask(principal.as_ref());
+        let is_seen = |offer: &(String, String)| {
+            let handler = self.lock().get(offer).cloned()?;
+            let answer = handler.downcast_ref::<Predicate>()?.ask(principal.as_ref());
             if answer.is_none() {
+                let (kind, key) = offer;
                 report(&format!("visible(…) of the {kind} {key:?} panicked: it stays hidden"));
             }
             answer
@@ -57,17 +75,12 @@ impl Judge {
     }
 }
 
-fn predicate(offers: &Offers, kind: &str, key: &str) -> Option<Arc<Predicate>> {
-    fn of<T: Offer>(offer: Option<&Arc<T>>) -> Option<Handler> {
-        offer?.visible().cloned()
+fn guarded<T: Offer>(registry: &Registry<T>, found: &mut HashMap<(String, String), Handler>) {
+    for (offer, _) in registry.all().filter(|_| registry.is_guarded()) {
+        if let Some(predicate) = offer.visible() {
+            found.insert((registry.kind().into(), offer.key().into()), Arc::clone(predicate));
+        }
     }
-    let handle = match kind {
-        _ if kind == offers.tools.kind() => of(offers.tools.find(key)),
-        _ if kind == offers.resources.kind() => of(offers.resources.find(key)),
-        _ if kind == offers.templates.kind() => of(offers.templates.find(key)),
-        _ => of(offers.prompts.find(key)),
-    };
-    handle?.downcast().ok()
 }
 
 impl fmt::Debug for Judge {
