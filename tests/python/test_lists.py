@@ -276,3 +276,44 @@ def test_what_hosts_refuse_is_a_warning_where_it_is_registered() -> None:
         @app.tool
         def usual(a: "int | None" = None, b: "list[str] | None" = None, c: "dict[str, int] | None" = None) -> str:
             raise ToolError("never")
+
+
+_BOOK = {
+    "type": "object",
+    "properties": {"book": {"$ref": "#/$defs/book"}, "note": {"anyOf": [{"type": "string"}, {"type": "null"}]}},
+    "$defs": {"book": {"type": "object", "properties": {"title": {"type": "string"}}}},
+}
+
+
+def test_handwritten_schemas_are_written_out_unless_the_profile_is_full() -> None:
+    def order(book: dict[str, Any], note: "str | None" = None) -> Any:
+        return {"book": book, "note": note}
+
+    written = {
+        "type": "object",
+        "properties": {
+            "book": {"type": "object", "properties": {"title": {"type": "string"}}},
+            "note": {"type": ["string", "null"]},
+        },
+    }
+    for profile, expected in (("portable", written), ("full", _BOOK)):
+        options: Any = {"schema_profile": profile}
+        app = Server("t", **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error" if profile == "portable" else "ignore")
+            app.tool(order, input=_BOOK, output=_BOOK)
+        assert (app.tools["order"].input_schema, app.tools["order"].output_schema) == (expected, expected)
+        with SyncClient(app) as client:
+            result = client.call_tool("order", {"book": {"title": "Dune"}, "note": None})
+            assert result.data == {"book": {"title": "Dune"}, "note": None}
+
+
+def test_a_handwritten_schema_that_needs_itself_is_refused_unless_the_profile_is_full() -> None:
+    schema = {"type": "object", "properties": {"up": {"$ref": "#"}}}
+    for which in ("input", "output"):
+        options: Any = {which: schema}
+        with pytest.raises(TypeError, match=rf'^{which}= of .*the schema is cyclic \(# → #\).*schema_profile="full"'):
+            Server("t").tool(lambda: {}, name="a", **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Server("t", schema_profile="full").tool(lambda: {}, name="a", **options)

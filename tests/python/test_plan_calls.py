@@ -239,7 +239,8 @@ def test_input_replaces_the_schema_of_the_parameters() -> None:
 
     given = {"type": "object", "properties": {"name": {"$ref": "#/$defs/name"}}, "$defs": {"name": {"type": "string"}}}
     plan = tool(f, given=given)
-    assert schema(plan) == given
+    assert schema(plan) == {"type": "object", "properties": {"name": {"type": "string"}}}
+    assert schema(tool(f, given=given, profile="full")) == given
     assert call(plan, name="a") == "a 1"
     with pytest.raises(TypeError, match="parameter 'name' of .* is not in input=, which has 'nom'"):
         tool(f, given={"type": "object", "properties": {"nom": {}}})
