@@ -65,7 +65,7 @@ export function sampleRequestFromWire(raw: Wire): SampleRequest {
 /** What `onSample` gave, as the wire has it; a string alone is a text by an unnamed model. */
 export function sampleResultToWire(result: string | SampleResult): Wire {
   if (typeof result === "string") {
-    return { role: "assistant", content: contentToWire(text(result)), model: "", stopReason: "endTurn" };
+    return { role: "assistant", content: contentToWire(text(result)), model: "unknown", stopReason: "endTurn" };
   }
   const pieces = result.content.map(contentToWire);
   return defined({
