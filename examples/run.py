@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def server_command(name: str, server: str) -> list[str]:
 
 
 @contextmanager
-def serving(argv: list[str], env: dict[str, str]) -> Iterator[str]:
+def serving(argv: list[str], env: dict[str, str]) -> Generator[str]:
     """Starts a server on a free port; gives the URL that it says on stderr."""
     command = [*argv, "http://127.0.0.1:0/mcp"]
     with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:

@@ -19,7 +19,7 @@ class Kitchen:
     baked: int = 0
     busy: int = 0
     busiest: int = 0
-    left: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list[str])
 
 
 @asynccontextmanager

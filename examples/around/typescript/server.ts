@@ -70,7 +70,9 @@ app.tool("wait_for_table", { description: WAIT, input: z.object({ name: z.string
   return "this way, please";
 });
 
-app.tool("who_left", { description: "The guests who went away." }, (_, ctx) => ctx.lifespan.left);
+// With an output schema the client gets a list in every revision, without one only where a result may be a list.
+const WHO_LEFT = "The guests who went away.";
+app.tool("who_left", { description: WHO_LEFT, output: z.array(z.string()) }, (_, ctx) => ctx.lifespan.left);
 
 // ── house rules ──────────────────────────────────────────────────────────────────────────────────────
 // Runs around every tool: sees the request, and may change, replace or refuse the result.

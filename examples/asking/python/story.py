@@ -5,9 +5,42 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from gudgeon import Cancelled, Client, Declined, ElicitRequest, SampleRequest, SampleResult, Target, ToolError
+from gudgeon import (
+    Cancelled,
+    Client,
+    Declined,
+    ElicitRequest,
+    InputRequired,
+    ProtocolError,
+    SampleRequest,
+    SampleResult,
+    Target,
+    ToolError,
+    ToolResult,
+)
 
 TRIP = {"city": "Lisbon", "leave": "2027-05-04", "nights": 3, "seat": "window", "extras": ["breakfast"]}
+
+
+async def again(customer: Client) -> None:
+    """Answers that come twice, say after a connection broke. Between the rounds the client holds the state."""
+    first = await customer.call_tool_round("change_booking")
+    assert isinstance(first, InputRequired)
+    day = {"elicit-1": {"action": "accept", "content": {"value": "2027-05-07"}}}
+    for _ in range(2):  # the second one runs the handler again, but not its step
+        done = await customer.call_tool_round("change_booking", answers=day, state=first.state)
+        assert isinstance(done, ToolResult) and done.text == "2027-05-07, receipt 2, 2 in all"
+
+    first = await customer.call_tool_round("last_seat")
+    assert isinstance(first, InputRequired)
+    yes = {"elicit-1": {"action": "accept", "content": {"value": True}}}
+    done = await customer.call_tool_round("last_seat", answers=yes, state=first.state)
+    assert isinstance(done, ToolResult) and done.text == "27A is yours"
+    try:
+        await customer.call_tool_round("last_seat", answers=yes, state=first.state)
+        raise AssertionError("this handler must not run twice for one call")
+    except ProtocolError as error:
+        assert error.code == -32602
 
 
 async def story(target: Target, revision: Any) -> None:
@@ -80,6 +113,8 @@ async def story(target: Target, revision: Any) -> None:
         assert await say("save_ticket") == "file:///home/ada/trips/ticket.pdf"
         assert await say("change_booking") == "2027-05-06, receipt 1, 1 in all"
         assert await say("last_seat") == "27A is yours"
+        if revision == "2026-07-28":
+            await again(customer)
         answers["The last seat. Take it?"] = Cancelled()
         failed = await customer.call_tool("last_seat", raise_on_error=False)
         assert failed.is_error and "The last seat. Take it?" in failed.text

@@ -1,8 +1,31 @@
 /** A customer at the travel desk, who says yes, says no, and closes the form. */
 import assert from "node:assert/strict";
-import { cancelled, Client, declined, type Revision, type Target, ToolError } from "gudgeon";
+import { cancelled, Client, declined, ProtocolError, type Revision, type Target, ToolError, type ToolResult } from "gudgeon";
 
 const TRIP = { city: "Lisbon", leave: "2027-05-04", nights: 3, seat: "window", extras: ["breakfast"] };
+
+/** Answers that come twice, say after a connection broke. Between the rounds the client holds the state. */
+async function again(customer: Client): Promise<void> {
+  /** Begins a call, and gives what answers its one question. */
+  async function begun(tool: string, value: unknown): Promise<() => Promise<ToolResult>> {
+    const first = await customer.callToolRound(tool, {});
+    assert("questions" in first);
+    const answers = { "elicit-1": { action: "accept", content: { value } } };
+    return async () => {
+      const done = await customer.callToolRound(tool, {}, { answers, state: first.state });
+      assert(!("questions" in done));
+      return done;
+    };
+  }
+
+  const change = await begun("change_booking", "2027-05-07");
+  assert.equal((await change()).text, "2027-05-07, receipt 2, 2 in all");
+  assert.equal((await change()).text, "2027-05-07, receipt 2, 2 in all"); // ran again, but not its step
+
+  const take = await begun("last_seat", true);
+  assert.equal((await take()).text, "27A is yours");
+  await assert.rejects(take(), (error) => error instanceof ProtocolError && error.code === -32602); // must not run twice
+}
 
 export async function story(target: Target, revision: Revision): Promise<void> {
   const answers: Record<string, unknown> = {
@@ -63,10 +86,11 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   assert.equal(await say("pay", { euros: 255 }), "255 euros are paid.");
   if (revision === "2025-11-25") await pageDone;
 
-  assert.match(await say("postcard", { city: "Lisbon" }), /^Greetings! A postcard from Lisbon\. \(.+\)$/);
+  assert.equal(await say("postcard", { city: "Lisbon" }), "Greetings! A postcard from Lisbon. (unknown)");
   assert.equal(await say("save_ticket"), "file:///home/ada/trips/ticket.pdf");
   assert.equal(await say("change_booking"), "2027-05-06, receipt 1, 1 in all");
   assert.equal(await say("last_seat"), "27A is yours");
+  if (revision === "2026-07-28") await again(customer);
   answers["The last seat. Take it?"] = cancelled;
   const failed = await customer.callTool("last_seat", {}, { throwOnError: false });
   assert(failed.isError && failed.text.includes("The last seat. Take it?"));
