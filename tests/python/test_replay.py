@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,7 +71,7 @@ def test_keys_of_the_environment_count_where_the_program_names_none() -> None:
 @pytest.mark.parametrize("env", [{}, {"GUDGEON_STATE_KEYS": "shared"}], ids=["own", "shared"])
 def test_workers_whose_keys_differ_are_warned_about(env: dict[str, str]) -> None:
     source = "from asking_server import make; make().run('http://127.0.0.1:0/mcp', workers=2)"
-    env = {**os.environ, **env, "PYTHONPATH": str(Path(__file__).parent)}
+    env = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", source], stderr=subprocess.PIPE, text=True, env=env) as program:
         assert program.stderr is not None
         said = ""
@@ -82,6 +81,7 @@ def test_workers_whose_keys_differ_are_warned_about(env: dict[str, str]) -> None
                 break
         program.terminate()
         program.stderr.read()
+    assert "serves with 2 workers" in said
     assert ("seals requestState with a key of its own" in said) == ("GUDGEON_STATE_KEYS" not in env)
 
 
