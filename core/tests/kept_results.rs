@@ -12,10 +12,10 @@ mod visitor;
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
-    protocol::{Principal, Resource, ResourceTemplate},
+    protocol::{Method, Principal, Question, Resource, ResourceTemplate, json as written},
     router::{Failure, Handler, Middleware, Offers, Reply, ResourceOffer, TemplateOffer},
     service::{EndpointConfig, EndpointInput, ExchangeId},
-    session::server::ListKind,
+    session::{asking::AskId, server::ListKind},
 };
 use serde_json::{Value, json};
 use visitor::Visitor;
@@ -211,6 +211,40 @@ fn what_a_user_answered_is_for_nobody_else() {
     visitor.finish(Ok(Reply::Text("for Ada".into())));
     assert_eq!(text(&visitor, answered), "for Ada");
     assert!(read_as(&mut visitor, BOOKS, "again"), "nothing of this was kept");
+}
+
+#[test]
+fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
+    let mut visitor = visitor();
+    let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
+    let read = |visitor: &mut Visitor| {
+        visitor.modern("resources/read", json!({"uri": BOOKS, "_meta": meta}))
+    };
+    let (asks, waits) = (read(&mut visitor), read(&mut visitor));
+    let call = visitor.runs.pop().unwrap().context.call;
+    let params = json!({
+        "message": "Who?",
+        "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}},
+    });
+    let question =
+        Question { key: "who".into(), method: Method::Elicit, params: written::to_raw(&params) };
+    visitor.handle(EndpointInput::Ask { call, ask: AskId(0), question });
+    assert_eq!(visitor.runs.len(), 1, "who waited reads himself");
+    visitor.handle(EndpointInput::Waits { call, blocks: false });
+    let state = visitor.reply(asks).json()["result"]["requestState"].clone();
+    visitor.finish(Ok(Reply::Text("plain".into())));
+    assert_eq!(text(&visitor, waits), "plain");
+    let answered = visitor.modern(
+        "resources/read",
+        json!({
+            "uri": BOOKS, "requestState": state, "_meta": meta,
+            "inputResponses": {"who": {"action": "accept", "content": {"value": "Ada"}}},
+        }),
+    );
+    visitor.handle(EndpointInput::Done(call, Ok(Reply::Text("for Ada".into()))));
+    assert_eq!(text(&visitor, answered), "for Ada");
+    assert!(read_as(&mut visitor, BOOKS, "again"), "nothing of this was kept");
+    assert_eq!(visitor.endpoint.in_flight(), 0);
 }
 
 #[test]

@@ -419,7 +419,7 @@ impl Server {
         self.at_start.extend(other.at_start);
         self.at_shutdown.extend(other.at_shutdown);
         self.set_middleware();
-        self.registered(added.map(drop))
+        self.registered(added.map(|warnings| registry::warn(&warnings)))
     }
 
     /// Runs when [`Server::run`] begins, before the first call; hooks run in the order in which they were given. Where

@@ -188,6 +188,13 @@ fn update(offers: &mut Offers, list: List, key: &str, changes: &Changes) -> Resu
     }
 }
 
+/// For whoever runs the server: what known hosts will not take.
+pub(super) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
 /// The offers of now, and who is to hear of changes.
 pub(super) struct Hub {
     state: Mutex<State>,
@@ -227,9 +234,7 @@ impl Hub {
             warnings = registered.warnings;
             Ok(Some(registered.list))
         });
-        for warning in warnings {
-            tracing::warn!("{warning}");
-        }
+        warn(&warnings);
         added
     }
 
