@@ -312,35 +312,44 @@ async fn dropping_a_call_cancels_it() {
 
 #[tokio::test]
 async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
-    let (target, mut heard) = server("2026-07-28", |it| {
-        let token = it["params"]["_meta"]["progressToken"].clone();
-        let tell = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
-        vec![
-            tell("notifications/progress", json!({"progressToken": token, "progress": 1})),
-            tell("notifications/message", json!({"level": "error", "data": "x"})),
-            tell("notifications/progress", json!({"progressToken": token, "progress": 2})),
-            tell("notifications/tools/list_changed", json!({})),
-            text(it, "done"),
-        ]
-    });
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let note = |told: &Arc<Mutex<Vec<String>>>| {
-        let told = Arc::clone(told);
-        move |what: String| told.lock().expect("no panic").push(what)
-    };
-    let (step, log, list) = (note(&told), note(&told), note(&told));
-    let client = Client::builder(target)
-        .on_progress(move |it| step(format!("progress {}", it.progress)))
-        .on_log(move |it| log(format!("log {}", it.data.get())))
-        .on_list_changed(move |it| list(format!("{it:?} changed")))
-        .connect()
-        .await
-        .expect("connects");
-    client.call_tool("t", ()).await.expect("answers");
-    let told = told.lock().expect("no panic").clone();
-    assert_eq!(told, ["progress 1", "log \"x\"", "progress 2", "Tools changed"]);
-    let sent = hear(&mut heard, "tools/call").await;
-    assert_eq!(sent["params"]["_meta"]["io.modelcontextprotocol/logLevel"], "info");
+    for era in ERAS {
+        let (target, mut heard) = server(era, |it| {
+            let token = it["params"]["_meta"]["progressToken"].clone();
+            let tell = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+            vec![
+                tell("notifications/progress", json!({"progressToken": token, "progress": 1})),
+                tell("notifications/message", json!({"level": "error", "data": "x"})),
+                tell("notifications/progress", json!({"progressToken": token, "progress": 2})),
+                tell("notifications/tools/list_changed", json!({})),
+                text(it, "done"),
+            ]
+        });
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let note = |told: &Arc<Mutex<Vec<String>>>| {
+            let told = Arc::clone(told);
+            move |what: String| told.lock().expect("no panic").push(what)
+        };
+        let (step, log, list) = (note(&told), note(&told), note(&told));
+        let client = Client::builder(target)
+            .on_progress(move |it| step(format!("progress {}", it.progress)))
+            .on_log(move |it| log(format!("log {}", it.data.get())))
+            .on_list_changed(move |it| list(format!("{it:?} changed")))
+            .connect()
+            .await
+            .expect("connects");
+        client.call_tool("t", ()).await.expect("answers");
+        let told = told.lock().expect("no panic").clone();
+        let level = &hear(&mut heard, "tools/call").await["params"]["_meta"]["io.modelcontextprotocol/logLevel"];
+        let mut expected = vec!["progress 1", "log \"x\"", "progress 2"];
+        if era == "2026-07-28" {
+            // Changes that no subscription asked for are none.
+            assert_eq!(*level, "info");
+        } else {
+            expected.push("Tools changed");
+            assert!(level.is_null());
+        }
+        assert_eq!(told, expected);
+    }
 }
 
 #[tokio::test]
