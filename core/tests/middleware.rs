@@ -122,8 +122,8 @@ fn offers(methods: &[&str]) -> Offers {
     offers
 }
 
-fn result(value: Value) -> Result<Reply, Failure> {
-    Ok(Reply::Result(value.to_string()))
+fn result(value: &Value) -> Reply {
+    Reply::Result(value.to_string())
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_changed_list_is_told_in_the_clients_revision() {
         shell.finish(Ok(Reply::Nothing));
         shell.ask("tools/list", &json!({}));
         let tools = json!([{"name": "shut", "title": "Shut", "inputSchema": {"type": "object"}}]);
-        shell.finish(result(json!({"tools": tools, "nextCursor": "more"})));
+        shell.finish(Ok(result(&json!({"tools": tools, "nextCursor": "more"}))));
         let said = &shell.last()["result"];
         assert_eq!(said["tools"][0]["name"], "shut");
         assert_eq!(said["tools"][0]["title"], title);
@@ -160,7 +160,7 @@ fn a_changed_list_is_told_in_the_clients_revision() {
 fn a_result_that_is_none_is_a_failure_of_the_servers() {
     let mut shell = Shell::open(offers(&["tools/list"]), "2025-11-25");
     shell.ask("tools/list", &json!({}));
-    shell.finish(result(json!({"things": []})));
+    shell.finish(Ok(result(&json!({"things": []}))));
     assert_eq!(shell.last()["error"]["code"], -32603, "{}", shell.last());
 }
 
@@ -211,7 +211,7 @@ fn what_no_handler_is_found_for_passes_with_its_error() {
     shell.finish(Ok(Reply::Nothing));
     assert_eq!(shell.last()["error"]["message"], "Unknown tool: shut");
     shell.ask("tools/call", &json!({"name": "shut"}));
-    shell.finish(result(json!({"content": ["instead"]})));
+    shell.finish(Ok(result(&json!({"content": ["instead"]}))));
     assert_eq!(shell.last()["result"]["content"], json!([{"type": "text", "text": "instead"}]));
     shell.ask("resources/read", &json!({"uri": "a://b"}));
     assert_eq!(shell.running().1["error"]["code"], -32602, "the newest code");
@@ -238,7 +238,7 @@ fn initialize_passes_with_what_the_client_said_and_can_be_refused() {
     shell.ask("initialize", &initialize("2025-06-18"));
     let mut changed = shell.running().1["result"].clone();
     changed["instructions"] = json!("Ask twice.");
-    shell.finish(result(changed));
+    shell.finish(Ok(result(&changed)));
     let said = &shell.last()["result"];
     assert_eq!(said["instructions"], "Ask twice.");
     assert_eq!(said["protocolVersion"], "2025-06-18");
@@ -250,7 +250,7 @@ fn discover_ping_and_the_log_level_pass() {
     let mut shell =
         Shell::open(offers(&["server/discover", "ping", "logging/setLevel"]), "2025-11-25");
     shell.ask_modern("server/discover", json!({}));
-    shell.finish(result(json!({"capabilities": {}, "ttlMs": 5, "cacheScope": "private"})));
+    shell.finish(Ok(result(&json!({"capabilities": {}, "ttlMs": 5, "cacheScope": "private"}))));
     let said = &shell.last()["result"];
     assert_eq!(said["capabilities"], json!({}));
     assert_eq!((&said["ttlMs"], &said["cacheScope"]), (&json!(5), &json!("private")));
@@ -261,7 +261,7 @@ fn discover_ping_and_the_log_level_pass() {
     assert_eq!(shell.last()["result"], json!({}));
     shell.ask("logging/setLevel", &json!({"level": "error"}));
     assert_eq!(shell.running().1["params"], json!({"level": "error"}));
-    shell.finish(result(json!({})));
+    shell.finish(Ok(result(&json!({}))));
     assert_eq!(shell.last()["result"], json!({}));
 }
 
@@ -278,7 +278,7 @@ fn a_subscription_begins_once_middleware_lets_it() {
     assert_eq!(shell.last()["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(shell.last()["params"]["notifications"], json!({"toolsListChanged": true}));
     shell.ask_modern("subscriptions/listen", wish);
-    shell.finish(result(json!({"notifications": {}})));
+    shell.finish(Ok(result(&json!({"notifications": {}}))));
     assert_eq!(shell.last()["params"]["notifications"], json!({}));
 }
 
@@ -292,14 +292,14 @@ fn a_handler_answers_in_the_cores_place() {
     shell.ask("tools/list", &json!({"cursor": "c", "own": 1}));
     assert_eq!(shell.running().1, json!({"cursor": "c", "own": 1}), "as they came");
     let tools = json!([{"name": "a", "title": "A", "inputSchema": {"type": "object"}}]);
-    shell.finish(result(json!({"tools": tools})));
+    shell.finish(Ok(result(&json!({"tools": tools}))));
     assert_eq!(
         shell.last()["result"]["tools"],
         json!([{"name": "a", "inputSchema": {"type": "object"}}])
     );
     shell.ask("tools/call", &json!({"name": "a", "arguments": {"x": 1}, "task": {}}));
     assert_eq!(shell.running().1, json!({"name": "a", "arguments": {"x": 1}, "task": {}}));
-    shell.finish(result(json!({"content": [], "structuredContent": {"y": 2}})));
+    shell.finish(Ok(result(&json!({"content": [], "structuredContent": {"y": 2}}))));
     assert_eq!(
         shell.last()["result"]["content"][0]["text"],
         r#"{"y":2}"#,
