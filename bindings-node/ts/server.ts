@@ -281,7 +281,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     });
   }
 
-  /** Is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots. */
+  /** Is called when the client's roots have changed (up to 2025-11-25); `ctx.roots()` asks for them there. Spec: Client Features › Roots. */
   onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this {
     const name = "notifications/roots/list_changed";
     const place = placeOf("onRootsChanged", name, {}, handler);

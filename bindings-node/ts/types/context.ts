@@ -57,13 +57,17 @@ export interface Context<L = unknown> {
    */
   readonly signal: AbortSignal;
   /**
-   * How far this got, in any unit; it must grow. Sent when called, where the client wants it; awaiting it waits for
-   * room.
+   * How far this got, in any unit; it must grow, or it is dropped. Sent when called, where the client wants it; awaiting
+   * it waits for room.
    *
    * @throws TypeError when a number is not finite. Spec: Base Protocol › Utilities › Progress.
    */
   progress(progress: number, rest?: { total?: number | undefined; message?: string | undefined }): Promise<void>;
-  /** What the client logs, from the level that it set. Sent when called. Spec: Server Features › Utilities › Logging. */
+  /**
+   * What the client logs, from the level that it set. Sent when called. A client gets 1,000 messages at once, and then 100
+   * a second as long as it reads them; what is left out is counted, and the client is told. Spec: Server Features ›
+   * Utilities › Logging.
+   */
   log(level: LogLevel, data: unknown, rest?: { logger?: string | undefined }): Promise<void>;
   debug(data: unknown): Promise<void>;
   info(data: unknown): Promise<void>;

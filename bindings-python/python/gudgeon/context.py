@@ -168,7 +168,8 @@ class Context(_Facts):
         It is sent only when the client gave a progress token.
 
         Args:
-            progress: What is done so far; it must grow with each report.
+            progress: What is done so far; it must grow with each report. A step back is dropped, the first of a call's
+                with a line in the log.
             total: What there is to do, in the same unit, where it is known.
             message: What a person reads.
 
@@ -179,6 +180,9 @@ class Context(_Facts):
 
     def log(self, level: Any, data: Any, /, *, logger: str | None = None) -> Awaitable[None]:
         """Tells the client's log, at once; awaiting it waits for room in the stream.
+
+        A client gets 1,000 messages at once, and then 100 a second as long as it reads them. What is left out is
+        counted, and the client is told.
 
         Args:
             level: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency"; what is below

@@ -267,7 +267,10 @@ class Server(Running):
         return self._vendor("notification", "notifications", name)
 
     def on_roots_changed(self, fn: Any, /) -> Any:
-        """Is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots."""
+        """Is called when the client's roots have changed (up to 2025-11-25); `ctx.roots()` asks for them there.
+
+        Spec: Client Features › Roots.
+        """
         return self._vendor("notification", "notifications", _ROOTS_CHANGED)(fn)
 
     def middleware(self, fn: Any = None, /, *, on: str | Sequence[str] = "*") -> Any:

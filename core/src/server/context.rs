@@ -214,7 +214,7 @@ impl Context {
     }
 
     /// Tells how far the call is, at once: `progress` of `total`, in any unit, and a word on it (Progress). `progress`
-    /// must increase with every report; one that does not is dropped.
+    /// must increase with every report; one that does not is dropped, the first of a call's with a line in the log.
     pub fn progress<'a>(
         &self,
         progress: f64,
@@ -229,7 +229,8 @@ impl Context {
         }
     }
 
-    /// Sends a log message to the client, which gets those at or above the level that it asked for (Logging).
+    /// Sends a log message to the client, which gets those at or above the level that it asked for (Logging): 1,000 at
+    /// once, and then 100 a second as long as it reads them. What is left out is counted, and the client is told.
     ///
     /// `data` is a text or any other value that JSON can say.
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) {

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ask, Client, NotSupported, Server } from "gudgeon";
+
+const LEGACY = "2025-11-25";
+
+/** A client of this server over each way to it. */
+async function reached(t, app, over, options) {
+  if (over === "memory") return opened(t, await Client.connect(app, options));
+  const listening = await app.listen(over === "tcp" ? "tcp://127.0.0.1:0" : "http://127.0.0.1:0/mcp");
+  t.after(() => listening.close());
+  return opened(t, await Client.connect(over + listening.url.slice(listening.url.indexOf(":")), options));
+}
+
+function opened(t, client) {
+  t.after(() => client.close());
+  return client;
+}
+
+for (const over of ["memory", "http", "ws", "tcp"]) {
+  test(`a handler of notifications asks for the roots that changed, over ${over}`, async (t) => {
+    const app = new Server("s");
+    const heard = [];
+    let hear = () => {};
+    app.onRootsChanged(async (ctx) => {
+      heard.push((await ctx.roots()).map(({ uri }) => uri));
+      hear();
+    });
+    const client = await reached(t, app, over, { revision: LEGACY, roots: ["file:///a"] });
+    for (const roots of [["file:///b"], ["file:///b", "file:///c"]]) {
+      const next = new Promise((resolve) => (hear = resolve));
+      await client.setRoots(roots);
+      await next;
+      assert.deepEqual(heard.pop(), roots);
+    }
+  });
+
+  for (const revision of [LEGACY, "2026-07-28"]) {
+    test(`who outlives its call is told so at once, over ${over} in ${revision}`, async (t) => {
+      const app = new Server("s");
+      let go;
+      const may = new Promise((resolve) => (go = resolve));
+      let late;
+      app.tool("leave", {}, (_, ctx) => {
+        late = may.then(() => ctx.ask(ask.elicit("Anybody?", { type: "boolean" })));
+        late.catch(() => {});
+        return "left";
+      });
+      const client = await reached(t, app, over, { revision, onElicit: () => assert.fail("nobody is to be asked") });
+      assert.equal((await client.callTool("leave")).text, "left");
+      go();
+      await assert.rejects(late, NotSupported);
+    });
+  }
+}
