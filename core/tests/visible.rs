@@ -254,3 +254,32 @@ fn pages_hold_what_is_seen() {
     }
     assert_eq!(seen, ["about", "bytes"]);
 }
+
+#[test]
+fn a_session_is_there_for_who_began_it() {
+    let mut visitor = visitor();
+    let ada = Principal::new("ada");
+    visitor.principal = Some(Arc::new(ada.clone()));
+    let session = visitor.open("2025-11-25", json!({}));
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    let renewed = json!({"exp": 2}).as_object().unwrap().clone();
+    let callers = [
+        (None, 404),
+        (Some(Principal::new("bob")), 404),
+        (Some(ada.clone()), 200),
+        (Some(Principal { claims: renewed, ..ada.clone() }), 200),
+    ];
+    for (who, status) in callers {
+        visitor.principal = who.map(Arc::new);
+        let id = visitor.legacy(&session, &ping);
+        assert_eq!(visitor.reply(id).status, status, "{:?}", visitor.principal);
+    }
+    visitor.principal = Some(Arc::new(Principal::new("bob")));
+    let id = visitor.get(&session, "");
+    assert_eq!(visitor.reply(id).status, 404);
+    let id = visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    assert_eq!(visitor.reply(id).status, 404);
+    visitor.principal = Some(Arc::new(ada));
+    let id = visitor.legacy(&session, &ping);
+    assert_eq!(visitor.reply(id).status, 200, "nobody else has ended it");
+}

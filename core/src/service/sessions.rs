@@ -10,7 +10,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
 use super::{ExchangeId, conversation::Conversation, events::EventLog};
-use crate::session::server::ServerSession;
+use crate::{protocol::Principal, session::server::ServerSession};
 
 /// Messages that wait for a stream to be opened.
 const MAX_UNDELIVERED: usize = 256;
@@ -33,6 +33,8 @@ pub(super) struct Sessions {
 pub(super) struct Session {
     pub(super) number: u64,
     pub(super) id: Arc<str>,
+    /// Who began it; to anybody else it is not there (Security Best Practices, "Session Hijacking").
+    owner: Option<String>,
     pub(super) conversation: Conversation,
     /// When the client was last heard of, or last had a stream open.
     pub(super) touched: Instant,
@@ -69,7 +71,12 @@ impl Sessions {
     }
 
     /// A new session. It belongs to the table once it is put there.
-    pub(super) fn create(&mut self, now: Instant, machine: ServerSession) -> Box<Session> {
+    pub(super) fn create(
+        &mut self,
+        now: Instant,
+        machine: ServerSession,
+        owner: Option<&Principal>,
+    ) -> Box<Session> {
         let number = self.next;
         self.next += 1;
         let secret = Sha256::new().chain_update(self.seed).chain_update(number.to_le_bytes());
@@ -77,6 +84,7 @@ impl Sessions {
         Box::new(Session {
             number,
             id,
+            owner: owner.map(Principal::identity),
             conversation: Conversation::new(machine),
             touched: now,
             pair: None,
@@ -87,8 +95,11 @@ impl Sessions {
         })
     }
 
-    pub(super) fn number(&self, id: &str) -> Option<u64> {
-        self.numbers.get(id).copied()
+    /// The session of this id, if it is this one's.
+    pub(super) fn number(&self, id: &str, owner: Option<&Principal>) -> Option<u64> {
+        let number = self.numbers.get(id).copied()?;
+        let session = self.by_number.get(&number)?;
+        (session.owner == owner.map(Principal::identity)).then_some(number)
     }
 
     /// Takes a session out, to work with it; to be put back.

@@ -240,7 +240,8 @@ impl Endpoint {
             &frame,
             Frame::One(Ok(Message::Request { method, .. })) if *method == Method::Initialize.as_str()
         );
-        let known = visit.facts.session_id.as_ref().map(|it| self.sessions.number(it));
+        let owner = visit.facts.principal.as_deref();
+        let known = visit.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner));
         let number = match known.flatten() {
             Some(number) => number,
             None if is_initialize => return self.initialize(now, visit, frame),
@@ -264,7 +265,8 @@ impl Endpoint {
             return self.send_away(visit, "too many sessions (option max_sessions)");
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let session = self.sessions.create(now, machine);
+        let owner = visit.facts.principal.as_deref();
+        let session = self.sessions.create(now, machine, owner);
         let number = session.number;
         self.sessions.put(session);
         self.post_to_session(now, visit, number, frame);

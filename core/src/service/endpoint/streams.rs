@@ -98,7 +98,8 @@ impl Endpoint {
             return self.send_away(visit, "too many sessions (option max_sessions)");
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
-        let mut session = self.sessions.create(now, machine);
+        let owner = visit.facts.principal.as_deref();
+        let mut session = self.sessions.create(now, machine, owner);
         session.pair = Some(visit.exchange);
         let mut first = Vec::new();
         sse::named_event(
@@ -118,7 +119,8 @@ impl Endpoint {
             return self.refuse_post(visit, body);
         }
         let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
-        let number = id.and_then(|it| self.sessions.number(it));
+        let owner = visit.facts.principal.as_deref();
+        let number = id.and_then(|it| self.sessions.number(it, owner));
         let Some(session) = number.and_then(|it| self.sessions.get_mut(it)) else {
             return self.refuse_session(visit);
         };
@@ -190,7 +192,8 @@ impl Endpoint {
     }
 
     fn session_of(&self, visit: &Visit) -> Option<u64> {
-        self.sessions.number(visit.facts.session_id.as_ref()?)
+        let owner = visit.facts.principal.as_deref();
+        self.sessions.number(visit.facts.session_id.as_ref()?, owner)
     }
 
     fn refuse_without(&mut self, visit: Visit) {
