@@ -1,6 +1,7 @@
 """Both faces against a server in memory, in every revision."""
 
 import asyncio
+import socket
 from dataclasses import dataclass
 
 import pytest
@@ -337,3 +338,41 @@ async def _until(condition):
             return
         await asyncio.sleep(0.02)
     raise AssertionError("it did not come true in 2 s")
+
+
+@pytest.mark.parametrize("busy", ["receive", "close"])
+async def test_a_transport_is_closed_whole_also_when_both_sides_end_at_once(busy: str) -> None:
+    from gudgeon._client_memory import pump
+
+    class Slow:
+        def __init__(self) -> None:
+            self.leaving, self.go_on, self.is_closed = asyncio.Event(), asyncio.Event(), False
+
+        async def take_time(self, where: str) -> None:
+            if where == busy:
+                self.leaving.set()
+                await self.go_on.wait()
+
+        async def receive(self) -> bytes | None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await self.take_time("receive")
+            return None
+
+        async def send(self, message: bytes, /) -> None: ...
+
+        async def close(self) -> None:
+            await self.take_time("close")
+            self.is_closed = True
+
+    ours, theirs = socket.socketpair()
+    transport = Slow()
+    pumping = asyncio.ensure_future(pump(transport, theirs))
+    await asyncio.sleep(0)
+    ours.close()
+    await asyncio.wait_for(transport.leaving.wait(), 5)
+    pumping.cancel()
+    asyncio.get_running_loop().call_soon(transport.go_on.set)
+    await asyncio.wait([pumping], timeout=5)
+    assert transport.is_closed and theirs.fileno() == -1

@@ -123,11 +123,26 @@ async def pump(transport: Any, stream: socket.socket) -> None:
             if error is not None and not isinstance(error, ConnectionError):
                 _report(error)
     finally:
-        for half in halves:
-            half.cancel()
-        await asyncio.gather(*halves, return_exceptions=True)
-        stream.close()
-        await transport.close()
+        await _undisturbed(_end(halves, stream, transport))
+
+
+async def _end(halves: list[asyncio.Task[None]], stream: socket.socket, transport: Any) -> None:
+    for half in halves:
+        half.cancel()
+    await asyncio.gather(*halves, return_exceptions=True)
+    stream.close()
+    await transport.close()
+
+
+async def _undisturbed(coroutine: Coroutine[Any, Any, None]) -> None:
+    """Whoever cancels an end wants it to end."""
+    task = asyncio.ensure_future(coroutine)
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            pass
+    task.result()
 
 
 async def lines(stream: socket.socket) -> AsyncIterator[bytes]:
