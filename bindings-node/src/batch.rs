@@ -212,6 +212,7 @@ mod tests {
             input: r#"{"a":1}"#.into(),
             context: context(call, id),
             is_notification: false,
+            passage: None,
         }
     }
 
@@ -225,6 +226,7 @@ mod tests {
             client: Arc::new(ClientIdentity::default()),
             wants_progress: false,
             answers: Answers::default(),
+            principal: None,
             checks_headers: false,
             http: None,
         }

@@ -82,7 +82,9 @@ impl NativeServer {
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         self.offered
-            .change(None, |offers| offers.add_completion(&target, &argument, handler).map(|()| true))
+            .change(None, |offers| {
+                offers.add_completion(&target, &argument, handler).map(|()| true)
+            })
             .map_err(misuse)
     }
 
