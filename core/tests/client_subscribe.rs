@@ -303,6 +303,7 @@ impl Forgetful {
                 "initialize" => {
                     let mut result = initialized("2025-11-25");
                     result["capabilities"]["resources"] = json!({"subscribe": true});
+                    result["capabilities"]["tools"] = json!({"listChanged": true});
                     request.result(result).with("Mcp-Session-Id", &current)
                 }
                 _ if !is_known => Answer::empty(404),
@@ -337,6 +338,25 @@ async fn a_session_that_is_begun_anew_is_set_up_as_the_old_one_was() {
     server.stream.lock().unwrap().push(told);
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change);
     client.close().await;
+}
+
+#[tokio::test]
+async fn with_a_new_session_every_list_counts_as_changed() {
+    let server = Forgetful::start().await;
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&told);
+    let client = Client::builder(Target::url(&server.mock.url).unwrap())
+        .revision(Revision::V2025_11_25)
+        .on_list_changed(move |kind| all.lock().unwrap().push(kind))
+        .connect()
+        .await
+        .unwrap();
+    let tools = SubscriptionFilter::default().tools();
+    let mut changes = client.subscribe(tools).await.unwrap();
+    server.session.store(2, Ordering::Relaxed);
+    client.list_tools().await.unwrap();
+    assert_eq!(soon(changes.next()).await.unwrap().unwrap(), Change::List(ListKind::Tools));
+    assert_eq!(*told.lock().unwrap(), [ListKind::Tools], "the server declares no other");
 }
 
 #[tokio::test]
