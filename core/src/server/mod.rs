@@ -494,10 +494,7 @@ impl Server {
         if served.is_ok() {
             served = match at {
                 "stdio" => serve::stdio(&self.hub, self.limits).await,
-                _ => match self.listen(at).await {
-                    Ok(listening) => serve::listening(listening).await,
-                    Err(refused) => Err(refused),
-                },
+                _ => serve::listening(self.listen(at)).await,
             };
         }
         for hook in self.at_shutdown {

@@ -101,14 +101,19 @@ pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
 }
 
 /// Until the process is told to; a second time means at once.
-pub(super) async fn listening(listening: Listening) -> Result<(), Error> {
+pub(super) async fn listening(
+    begun: impl Future<Output = Result<Listening, Error>>,
+) -> Result<(), Error> {
     let unheard = |it: std::io::Error| {
         Error::new(ErrorKind::Connect, format!("signals can't be heard: {it}")).caused_by(it)
     };
+    // Before anybody can know that it is there.
+    let told = told_to_end().map_err(unheard)?;
+    let listening = begun.await?;
     if let Some(warning) = listening.warning() {
         report(warning);
     }
-    told_to_end().map_err(unheard)?.await;
+    told.await;
     let again = told_to_end().map_err(unheard)?;
     tokio::select! {
         () = listening.shut_down() => (),
