@@ -1,7 +1,7 @@
 import { errorOf } from "./client-errors.js";
 import type { Listening, Taken } from "./client-wire.js";
 import { ConnectionLost } from "./errors.js";
-import type { Change } from "./types.js";
+import type { Change, Subscription } from "./types.js";
 
 /** How long a server that was started again must last to be started once more. */
 const MIN_LIFE_MS = 1_000;
@@ -21,14 +21,14 @@ interface Wire {
 }
 
 /** Changes that a server tells of, one by one; the native half keeps what has come and was not taken. */
-export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposable {
+export class Subscribing implements Subscription {
   readonly #wire: Wire;
   readonly #filter: Readonly<Record<string, unknown>>;
   #listening: Promise<Listening> | undefined;
   #isOver = false;
   #since = -Infinity;
 
-  /** Begins with the first `next()`. */
+  /** Begins with `open()` or the first `next()`. */
   constructor(wire: Wire, wanted: Wanted) {
     const { uris = [], tools, prompts, resources } = wanted;
     const wrong = uris.findIndex((uri) => typeof uri !== "string");
@@ -49,9 +49,14 @@ export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposa
     return this;
   }
 
+  async open(): Promise<this> {
+    if (!this.#isOver) await this.#opened();
+    return this;
+  }
+
   async next(): Promise<IteratorResult<Change, undefined>> {
     while (!this.#isOver) {
-      const listening = await this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter, false)));
+      const listening = await this.#opened();
       try {
         const value = await this.#take(listening);
         if (value !== undefined) return { done: false, value };
@@ -66,6 +71,10 @@ export class Subscription implements AsyncIterableIterator<Change>, AsyncDisposa
       }
     }
     return { done: true, value: undefined };
+  }
+
+  #opened(): Promise<Listening> {
+    return this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter, false)));
   }
 
   /** What fails is the last thing that is said. */

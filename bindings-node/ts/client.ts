@@ -2,7 +2,7 @@ import { brandClass } from "./brand.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { RestartingWire } from "./client-restart.js";
 import { toolResult } from "./client-result.js";
-import { Subscription } from "./client-subscription.js";
+import { Subscribing } from "./client-subscription.js";
 import { headersOf, reach, type Reached } from "./client-target.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
 import { isObject } from "./content.js";
@@ -10,8 +10,8 @@ import { toJson } from "./json.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
 import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
 import type {
-  CallOptions, Change, ClientOptions, Completion, Implementation, InputRequired, LogLevel, Meta, Output, Page, Prompt,
-  Resource, ResourceTemplate, Revision, Root, Schema, Target, Tool,
+  CallOptions, ClientOptions, Completion, Implementation, InputRequired, LogLevel, Meta, Output, Page, Prompt,
+  Resource, ResourceTemplate, Revision, Root, Schema, Subscription, Target, Tool,
 } from "./types.js";
 
 type Wire = Record<string, unknown>;
@@ -236,7 +236,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Changes as they are told, from the first step of the iteration on.
+   * Changes as they are told, from `open()` or the first step of the iteration on.
    *
    * A change that comes again before it was taken is one change. A subscription that breaks is taken up again where that
    * can be (2026-07-28; a command with `restart: true`): then everything counts as changed, for it may have been missed.
@@ -259,8 +259,9 @@ export class Client implements AsyncDisposable {
    * const app = new Server("shelf");
    * app.resource("shelf://about", {}, () => "two books");
    * const client = await Client.connect(app);
-   * setTimeout(() => app.notifyUpdated("shelf://about"), 100);
-   * for await (const change of client.subscribe({ uris: ["shelf://about"] })) {
+   * const changes = await client.subscribe({ uris: ["shelf://about"] }).open();
+   * app.notifyUpdated("shelf://about");
+   * for await (const change of changes) {
    *   console.log(change); // { kind: 'updated', uri: 'shelf://about' }
    *   break;
    * }
@@ -272,8 +273,8 @@ export class Client implements AsyncDisposable {
     tools?: boolean | undefined;
     resources?: boolean | undefined;
     prompts?: boolean | undefined;
-  }): AsyncIterableIterator<Change> & AsyncDisposable {
-    return new Subscription(this.#wire, what);
+  }): Subscription {
+    return new Subscribing(this.#wire, what);
   }
 
   /** From which level on the server's log is sent. Spec: Server Features › Utilities › Logging. */

@@ -28,6 +28,6 @@ export type {
   EmbeddedResource, HttpOptions, Icon, Image, Implementation, Input, InputRequired, Json, JsonSchema, Listening, LogLevel,
   Message, Meta, Middleware, Other, Outcome, Output, Page, Principal, Progress, Prompt, PromptOptions, Question, Registry,
   Resource, ResourceContents, ResourceLink, ResourceOptions, ResourceTemplate, Revision, Root, SampleOptions, SampleRequest,
-  SampleResult, Schema, SchemaLike, ServerOptions, Target, Text, Tool, ToolAnnotations, ToolOptions, ToolOutcome, ToolUse,
-  Transport, TypedJsonSchema, Variables,
+  SampleResult, Schema, SchemaLike, ServerOptions, Subscription, Target, Text, Tool, ToolAnnotations, ToolOptions, ToolOutcome,
+  ToolUse, Transport, TypedJsonSchema, Variables,
 } from "./types.js";

@@ -65,6 +65,26 @@ for (const era of eras) {
     });
   }
 
+  for (const way of ["memory", "http"]) {
+    test(`what changes once it is open is heard, in ${era} over ${way}`, async () => {
+      const app = shelf();
+      const here = await app.listen("http://127.0.0.1:0/mcp");
+      const client = await Client.connect(way === "memory" ? app : here.url, { revision: era });
+      const updates = await client.subscribe({ uris: [ABOUT] }).open();
+      app.notifyUpdated(ABOUT);
+      const changes = await client.subscribe({ tools: true }).open();
+      assert.equal(await changes.open(), changes);
+      app.tools.disable("tidy");
+      assert.deepEqual((await updates.next()).value, { kind: "updated", uri: ABOUT });
+      assert.deepEqual((await changes.next()).value, { kind: "tools" });
+      await updates.return();
+      assert.deepEqual(await (await updates.open()).next(), { done: true, value: undefined });
+      await assert.rejects(client.subscribe({ prompts: true }).open(), NotSupported);
+      await client.close();
+      await here.close();
+    });
+  }
+
   test(`the callback for lists is called, in ${era}`, async () => {
     const app = shelf();
     const changed = [];

@@ -127,3 +127,12 @@ export interface CallOptions<O = undefined> {
 
 /** What a subscription tells: a list changed, or a resource was updated. */
 export type Change = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };
+
+/** Changes that a server tells of, one by one. */
+export interface Subscription extends AsyncIterableIterator<Change>, AsyncDisposable {
+  /**
+   * Asks the server now, instead of with the first `next()`: what changes after this has resolved is heard. It gives the
+   * subscription itself, and throws what `next()` would.
+   */
+  open(): Promise<this>;
+}

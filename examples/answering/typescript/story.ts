@@ -52,10 +52,9 @@ export async function story(first: Target, second: Target, revision: Revision): 
     assert.deepEqual(logs, [1, 2, 3].map((room) => ({ message: "entered", room })));
 
     // Sessions tell of changes without being asked; later revisions want to be.
-    await using changes = visitor.subscribe({ tools: true });
-    const next = changes.next();
+    await using changes = await visitor.subscribe({ tools: true }).open();
     await visitor.callTool("open_room", { name: "vermeer" });
-    assert.deepEqual((await next).value, { kind: "tools" });
+    assert.deepEqual((await changes.next()).value, { kind: "tools" });
     assert.equal(await changed, "tools");
     assert.equal((await visitor.callTool("look_at_vermeer")).text, "You see vermeer.");
   }

@@ -18,10 +18,9 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const names = async (): Promise<string[]> => (await customer.listTools()).map((tool) => tool.name);
 
   {
-    await using changes = customer.subscribe({ uris: [COUNTER], tools: true });
-    const updated = see(changes, { kind: "updated", uri: COUNTER }); // begins to listen
+    await using changes = await customer.subscribe({ uris: [COUNTER], tools: true }).open();
     assert.equal((await customer.callTool("bake", { bread: "rye", loaves: 2 })).text, "5 rye");
-    await updated;
+    await see(changes, { kind: "updated", uri: COUNTER });
     assert.equal((await customer.readResource(COUNTER)).text, '{"rye":5}');
 
     assert((await names()).includes("bake"));
@@ -38,15 +37,11 @@ export async function story(target: Target, revision: Revision): Promise<void> {
 
   // Lists of three kinds, in a subscription of its own.
   {
-    await using changes = customer.subscribe({ tools: true, resources: true, prompts: true });
-    const first = changes.next();
+    await using changes = await customer.subscribe({ tools: true, resources: true, prompts: true }).open();
     await customer.callTool("new_recipe", { bread: "spelt" });
-    const kinds = new Set<string>(["tools", "resources", "prompts"]);
-    for (let { value } = await first; value; { value } = await changes.next()) {
-      assert.notEqual(value.kind, "updated", "nobody subscribed to a resource here");
-      kinds.delete(value.kind);
-      if (kinds.size === 0) break;
-    }
+    const kinds = new Set<string>();
+    while (kinds.size < 3) kinds.add((await changes.next()).value?.kind ?? "none");
+    assert.deepEqual([...kinds].sort(), ["prompts", "resources", "tools"]);
     assert.equal((await customer.callTool("slice_spelt")).text, "sliced spelt");
     assert.match((await customer.readResource("bakery://recipes/spelt")).text, /spelt/);
     assert.deepEqual((await customer.listPrompts()).map((prompt) => prompt.name), ["praise", "praise_spelt"]);
@@ -61,10 +56,9 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   // Leaving the block gives the subscription up; a new one hears of what happens from then on.
   await customer.callTool("sell", { bread: "rye" });
   {
-    await using changes = customer.subscribe({ uris: [COUNTER] });
-    const next = changes.next();
+    await using changes = await customer.subscribe({ uris: [COUNTER] }).open();
     await customer.callTool("sell", { bread: "rye" });
-    assert.deepEqual((await next).value, { kind: "updated", uri: COUNTER });
+    assert.deepEqual((await changes.next()).value, { kind: "updated", uri: COUNTER });
   }
   assert.throws(() => customer.subscribe({}), /subscribe\(\) to something/);
 }
