@@ -376,3 +376,38 @@ async fn a_quiet_client_notices_by_the_stream_that_its_session_is_gone() {
     assert_eq!(soon(changes.next()).await.unwrap().unwrap(), change);
     again.shut_down().await;
 }
+
+#[tokio::test]
+async fn a_server_that_forgets_each_session_is_not_asked_for_ever() {
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sessions);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "initialize" => {
+            let mut result = initialized("2025-11-25");
+            result["capabilities"]["tools"] = json!({"listChanged": true});
+            let number = count.fetch_add(1, Ordering::Relaxed).to_string();
+            request.result(result).with("Mcp-Session-Id", &number)
+        }
+        "GET" if request.header("last-event-id").is_some() => Answer::empty(404),
+        "GET" => {
+            let start = "id: 1\nretry: 20\ndata: {}\n\n";
+            Answer::events(vec![Step::Bytes(start.into()), Step::Wait(50), Step::Break])
+        }
+        _ => Answer::empty(202),
+    })
+    .await;
+    let client = connect(Target::url(&mock.url).unwrap(), Revision::V2025_11_25).await;
+    let tools = SubscriptionFilter::default().tools();
+    let mut changes = client.subscribe(tools).await.unwrap();
+    let end = soon(async {
+        loop {
+            if let Err(end) = changes.next().await.unwrap() {
+                return end;
+            }
+        }
+    });
+    let end = end.await;
+    assert_eq!(end.kind, ErrorKind::Lost);
+    assert!(end.message.contains("again and again"), "{end}");
+    assert_eq!(sessions.load(Ordering::Relaxed), 2);
+}

@@ -189,6 +189,8 @@ impl ClientBuilder {
     }
 
     /// Is told of everything that the server tells unasked, in order. Must not block.
+    ///
+    /// What a modern server tells was asked for: it goes to [`Client::subscribe`] and [`Self::on_list_changed`].
     #[must_use]
     pub fn on_event(mut self, hook: impl Fn(Event) + Send + Sync + 'static) -> Self {
         self.hooks.event = Some(Box::new(hook));

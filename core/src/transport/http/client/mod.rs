@@ -16,7 +16,7 @@ use std::{
     fmt,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -39,6 +39,8 @@ use crate::{
     wire::headers,
 };
 
+/// A session that is gone sooner is not begun anew for the sake of its stream twice.
+const WORTHWHILE: Duration = Duration::from_secs(5);
 /// What arrived and was not looked at yet.
 const MAX_WAITING: usize = 64;
 
@@ -71,6 +73,8 @@ pub(crate) struct HttpWire {
     waiting: Option<VecDeque<Message>>,
     /// What waited for a new session, until that is set up as the old one was.
     held: VecDeque<Message>,
+    /// When the server's own stream said last that there is no such session.
+    stream_gone: Option<Instant>,
     /// Of the handshake, to begin a session anew.
     initialize: Option<Message>,
     /// What goes out before anything else.
@@ -157,6 +161,7 @@ impl HttpWire {
             exchanges: HashMap::new(),
             waiting: None,
             held: VecDeque::new(),
+            stream_gone: None,
             initialize: None,
             arrived: VecDeque::new(),
         }
@@ -215,7 +220,14 @@ impl HttpWire {
                     return Arrival::Failed { id, error };
                 }
                 News::SessionGone { session, message } => self.renew(&session, message),
-                News::StreamGone(session) => self.begin_anew(&session),
+                News::StreamGone(session) => {
+                    let now = Instant::now();
+                    if self.stream_gone.replace(now).is_some_and(|it| now - it < WORTHWHILE) {
+                        let why = "the server ended the session again and again";
+                        return Arrival::Deaf(why.into());
+                    }
+                    self.begin_anew(&session);
+                }
                 News::StreamLost(why) => return Arrival::Deaf(why),
                 News::Settled => self.start_waiting(),
                 News::Renewed => {
