@@ -490,5 +490,5 @@ class Server(Running):
         if self._threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._threads = ThreadPoolExecutor(self._native.handler_threads, "gudgeon-middleware")
+            self._threads = ThreadPoolExecutor(self._native.handler_threads, "gudgeon-reads")
         return self._threads
