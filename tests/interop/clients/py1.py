@@ -16,12 +16,12 @@ from mcp.types import (
     ListRootsResult,
     PromptReference,
 )
-from steps import ANSWERS, arguments, describe, run, until, witnessed
+from steps import ANSWERS, arguments, changes, describe, run, until, witnessed
 
 
 class Peer:
-    def __init__(self, session, initialized, logs):
-        self.session, self.initialized, self.logs = session, initialized, logs
+    def __init__(self, session, initialized, logs, seen):
+        self.session, self.initialized, self.logs, self.seen = session, initialized, logs, seen
 
     async def connect(self, step):
         return {"revision": self.initialized.protocolVersion, "server": self.initialized.serverInfo.name}
@@ -74,6 +74,11 @@ class Peer:
             await call
         return {"cancelled": await witnessed(lambda: self.call({"name": witness}), before) if witness else None}
 
+    async def changes(self, step):
+        self.seen.clear()
+        await self.session.subscribe_resource(step["uri"])
+        return await changes(self.call, self.seen)
+
     async def read(self, step):
         return {"text": (await self.session.read_resource(step["uri"])).contents[0].text}
 
@@ -99,7 +104,14 @@ def dial(target):
 
 async def main():
     era, steps, target = arguments()
-    logs = []
+    logs, seen = [], set()
+
+    async def on_message(message):
+        told = getattr(message, "root", None)
+        if getattr(told, "method", None) == "notifications/tools/list_changed":
+            seen.add("tools")
+        elif getattr(told, "method", None) == "notifications/resources/updated":
+            seen.add(f"updated {told.params.uri}")
 
     async def on_log(params):
         logs.append([params.level, params.data])
@@ -119,12 +131,13 @@ async def main():
             read,
             write,
             logging_callback=on_log,
+            message_handler=on_message,
             elicitation_callback=on_elicit,
             sampling_callback=on_sample,
             list_roots_callback=on_roots,
         ) as session,
     ):
-        await run(Peer(session, await session.initialize(), logs), era, steps)
+        await run(Peer(session, await session.initialize(), logs, seen), era, steps)
 
 
 asyncio.run(main())

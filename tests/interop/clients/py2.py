@@ -6,15 +6,16 @@ import warnings
 
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, PromptReference
-from steps import ANSWERS, arguments, describe, run, until, witnessed
+from steps import ANSWERS, arguments, changes, describe, run, until, witnessed
 
 warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
 
 
 class Peer:
-    def __init__(self, client, era, logs):
-        self.client, self.era, self.logs = client, era, logs
+    def __init__(self, client, era, logs, seen):
+        self.client, self.era, self.logs, self.seen = client, era, logs, seen
 
     async def connect(self, step):
         return {"revision": self.client.protocol_version, "server": self.client.server_info.name}
@@ -66,6 +67,23 @@ class Peer:
             await call
         return {"cancelled": await witnessed(lambda: self.call({"name": witness}), before) if witness else None}
 
+    async def changes(self, step):
+        self.seen.clear()
+        if self.era == "legacy":
+            await self.client.subscribe_resource(step["uri"])
+            return await changes(self.call, self.seen)
+        filters = {"tools_list_changed": True, "resource_subscriptions": [step["uri"]]}
+        async with self.client.listen(**filters) as subscription:
+
+            async def listen():
+                async for event in subscription:
+                    self.seen.add("tools" if isinstance(event, ToolsListChanged) else f"updated {event.uri}")
+
+            listening = asyncio.ensure_future(listen())
+            told = await changes(self.call, self.seen)
+            listening.cancel()
+            return told
+
     async def read(self, step):
         return {"text": (await self.client.read_resource(step["uri"])).contents[0].text}
 
@@ -91,7 +109,13 @@ def reach(target):
 
 async def main():
     era, steps, target = arguments()
-    logs = []
+    logs, seen = [], set()
+
+    async def on_message(message):
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            seen.add("tools")
+        elif getattr(message, "method", None) == "notifications/resources/updated":
+            seen.add(f"updated {message.params.uri}")
 
     async def on_log(params):
         logs.append([params.level, params.data])
@@ -110,11 +134,12 @@ async def main():
         reach(target),
         mode=mode,
         logging_callback=on_log,
+        message_handler=on_message,
         elicitation_callback=on_elicit,
         sampling_callback=on_sample,
         list_roots_callback=on_roots,
     ) as client:
-        await run(Peer(client, era, logs), era, steps)
+        await run(Peer(client, era, logs, seen), era, steps)
 
 
 asyncio.run(main())

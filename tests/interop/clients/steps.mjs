@@ -69,8 +69,8 @@ export async function witnessed(call, before, ms = 3_000) {
 
 /** The two official SDKs differ in how they connect; their client objects are used the same way. */
 export class OfficialPeer {
-  constructor(client, era, revision, logs) {
-    Object.assign(this, { client, era, revision, logs });
+  constructor(client, era, revision, logs, seen) {
+    Object.assign(this, { client, era, revision, logs, seen });
   }
 
   connect = () => ({ revision: this.revision, server: this.client.getServerVersion().name });
@@ -112,6 +112,21 @@ export class OfficialPeer {
     abort.abort();
     if (!(await refused)) throw new Error("the cancelled call returned a result");
     return { cancelled: witness ? await witnessed(witness, before) : null };
+  }
+
+  /** Makes the server change until both changes were told: a stream may open after the first. */
+  async changes({ uri }) {
+    this.seen.clear();
+    const modern = this.revision >= "2026-07-28";
+    const listening = modern && (await this.client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] }));
+    if (!modern) await this.client.subscribeResource({ uri });
+    for (let tries = 0; tries < 20 && this.seen.size < 2; tries += 1) {
+      await this.callTool({ name: "touch", arguments: {} });
+      await this.callTool({ name: "grow", arguments: {} });
+      await until(() => this.seen.size === 2, 300);
+    }
+    await listening?.close?.();
+    return [...this.seen].sort();
   }
 
   read = async (step) => ({ text: (await this.client.readResource({ uri: step.uri })).contents[0].text });

@@ -52,6 +52,17 @@ async def until(condition, seconds=2.0):
         await asyncio.sleep(0.01)
 
 
+async def changes(call, seen):
+    """Makes the server change until both changes were told: a stream may open after the first."""
+    for _ in range(20):
+        for name in ("touch", "grow"):
+            await call({"name": name})
+        await until(lambda: len(seen) == 2, 0.3)
+        if len(seen) == 2:
+            break
+    return sorted(seen)
+
+
 async def witnessed(call, before, seconds=3.0):
     """Asks the server's witness tool how many calls it saw cancelled since it told `before`, until it saw one."""
     end = time.monotonic() + seconds

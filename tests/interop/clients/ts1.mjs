@@ -8,6 +8,7 @@ const { StreamableHTTPClientTransport: Http } = require("@modelcontextprotocol/s
 const { WebSocketClientTransport: WebSocket } = require("@modelcontextprotocol/sdk/client/websocket.js");
 const {
   CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema,
 } = require("@modelcontextprotocol/sdk/types.js");
 
 class Peer extends OfficialPeer {
@@ -16,6 +17,7 @@ class Peer extends OfficialPeer {
 
 const { era, steps, transport: make } = commandLine();
 const logs = [];
+const seen = new Set();
 const transport = make({ Stdio, Http, Sse, WebSocket });
 let revision;
 // The only place where this SDK tells which revision was agreed on.
@@ -26,9 +28,11 @@ transport.setProtocolVersion = (agreed) => {
 };
 const client = new Client({ name: "ts1", version: "1.0.0" }, { capabilities: CAPABILITIES });
 client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push([params.level, params.data]));
+client.setNotificationHandler(ToolListChangedNotificationSchema, () => void seen.add("tools"));
+client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void seen.add(`updated ${params.uri}`));
 client.setRequestHandler(ElicitRequestSchema, ({ params }) => ANSWERS.forms[params.message]);
 client.setRequestHandler(CreateMessageRequestSchema, () => ANSWERS.sample);
 client.setRequestHandler(ListRootsRequestSchema, () => ANSWERS.roots);
 await client.connect(transport);
-await run(new Peer(client, era, revision, logs), steps);
+await run(new Peer(client, era, revision, logs, seen), steps);
 await client.close();

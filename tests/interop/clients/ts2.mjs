@@ -10,14 +10,17 @@ const { StdioClientTransport: Stdio } = require("@modelcontextprotocol/client/st
 
 const { era, steps, transport } = commandLine();
 const logs = [];
+const seen = new Set();
 const client = new Client(
   { name: "ts2", version: "1.0.0" },
   { capabilities: CAPABILITIES, versionNegotiation: { mode: era === "legacy" ? "legacy" : "auto" } },
 );
 client.setNotificationHandler("notifications/message", ({ params }) => void logs.push([params.level, params.data]));
+client.setNotificationHandler("notifications/tools/list_changed", () => void seen.add("tools"));
+client.setNotificationHandler("notifications/resources/updated", ({ params }) => void seen.add(`updated ${params.uri}`));
 client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);
 client.setRequestHandler("sampling/createMessage", () => ANSWERS.sample);
 client.setRequestHandler("roots/list", () => ANSWERS.roots);
 await client.connect(transport({ Stdio, Http, Sse }));
-await run(new OfficialPeer(client, era, client.getNegotiatedProtocolVersion(), logs), steps);
+await run(new OfficialPeer(client, era, client.getNegotiatedProtocolVersion(), logs, seen), steps);
 await client.close();

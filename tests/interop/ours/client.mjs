@@ -74,6 +74,22 @@ const peer = {
     return { cancelled: count };
   },
 
+  changes: async ({ uri }) => {
+    const seen = new Set();
+    const changes = client.subscribe({ uris: [uri], tools: true });
+    const listening = (async () => {
+      for await (const change of changes) seen.add(change.kind === "updated" ? `updated ${change.uri}` : change.kind);
+    })();
+    for (let tries = 0; tries < 20 && seen.size < 2; tries += 1) {
+      await client.callTool("touch");
+      await client.callTool("grow");
+      await sleep(50);
+    }
+    await changes.return();
+    await listening;
+    return [...seen].sort();
+  },
+
   read: async (step) => ({ text: (await client.readResource(step.uri)).text }),
   prompt: async (step) =>
     (await client.getPrompt(step.name, step.arguments)).messages.map((message) => [message.role, message.text]),

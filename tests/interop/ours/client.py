@@ -61,6 +61,24 @@ class Peer:
     async def witnessed(self, step):
         return int((await self.client.call_tool(step["witness"])).text) if "witness" in step else None
 
+    async def changes(self, step):
+        seen = set()
+        async with self.client.subscribe(step["uri"], tools=True) as changes:
+
+            async def listen():
+                async for change in changes:
+                    seen.add(f"updated {change.uri}" if change.kind == "updated" else change.kind)
+
+            listening = asyncio.ensure_future(listen())
+            for _ in range(20):
+                await self.client.call_tool("touch")
+                await self.client.call_tool("grow")
+                await asyncio.sleep(0.05)
+                if len(seen) == 2:
+                    break
+            listening.cancel()
+        return sorted(seen)
+
     async def read(self, step):
         return {"text": (await self.client.read_resource(step["uri"])).text}
 

@@ -63,6 +63,16 @@ class Peer:
     def witnessed(self, step):
         return int(self.client.call_tool(step["witness"]).text) if "witness" in step else None
 
+    def changes(self, step):
+        seen = set()
+        with self.client.subscribe(step["uri"], tools=True) as changes:
+            self.client.call_tool("touch")
+            self.client.call_tool("grow")
+            for change in changes:
+                seen.add(f"updated {change.uri}" if change.kind == "updated" else change.kind)
+                if len(seen) == 2:
+                    return sorted(seen)
+
     def read(self, step):
         return {"text": self.client.read_resource(step["uri"]).text}
 

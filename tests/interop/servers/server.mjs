@@ -36,6 +36,17 @@ app.tool("log", {}, (_, ctx) => {
 app.tool("picture", {}, () => image(PIXEL, "png"));
 app.tool("link", {}, () => resourceLink({ uri: "interop://about", name: "about" }));
 
+app.tool("touch", {}, () => {
+  app.notifyUpdated("interop://about");
+  return "touched";
+});
+app.tool("sprout", { enabled: false }, () => "here for a moment");
+app.tool("grow", {}, () => {
+  app.tools.enable("sprout");
+  app.tools.disable("sprout");
+  return "grown";
+});
+
 app.resource("interop://about", {}, () => "A server to test with.");
 app.resource("interop://items/{id}", {}, ({ id }) => `item ${id}`);
 app.prompt(

@@ -65,6 +65,24 @@ def link() -> ResourceLink:
     return ResourceLink("interop://about", name="about")
 
 
+@app.tool
+def touch() -> str:
+    app.notify_updated("interop://about")
+    return "touched"
+
+
+@app.tool(enabled=False)
+def sprout() -> str:
+    return "here for a moment"
+
+
+@app.tool
+def grow() -> str:
+    app.tools.enable("sprout")
+    app.tools.disable("sprout")
+    return "grown"
+
+
 @app.resource("interop://about")
 def about() -> str:
     return "A server to test with."

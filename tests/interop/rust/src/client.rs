@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout)] // its output is what it is for
 
 use std::{
+    collections::BTreeSet,
     error::Error as StdError,
     fs,
     sync::{Arc, Mutex, PoisonError},
@@ -11,10 +12,11 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
     Client, Revision,
-    client::{ClientBuilder, Target, ToolResult},
+    client::{Change, ClientBuilder, Target, ToolResult},
     error::Error,
     protocol::{
         CompletionTarget, ContentBlock, ElicitRequestParams, LoggingLevel, ResourceContents, Root,
+        SubscriptionFilter,
     },
     transport::Command,
 };
@@ -95,6 +97,7 @@ async fn perform(client: &Client, step: &Value, logs: &Notes) -> Result<Value, E
         }
         "call" => call(client, step, logs).await,
         "cancel" => cancel(client, step).await,
+        "changes" => changes(client, step).await,
         "read" => {
             let result = client.read_resource(text(step, "uri")).await?;
             let texts: Vec<_> = result
@@ -166,6 +169,25 @@ fn described(result: &ToolResult) -> Value {
         "image": image,
         "links": links,
     })
+}
+
+async fn changes(client: &Client, step: &Value) -> Result<Value, Error> {
+    let filter =
+        SubscriptionFilter { tools_list_changed: Some(true), ..SubscriptionFilter::default() };
+    let mut told = client.subscribe(filter.uri(text(step, "uri"))).await?;
+    for name in ["touch", "grow"] {
+        client.call_tool(name, json!({})).await?;
+    }
+    let mut seen = BTreeSet::new();
+    while seen.len() < 2
+        && let Some(change) = told.next().await
+    {
+        seen.insert(match change? {
+            Change::Updated(uri) => format!("updated {uri}"),
+            Change::List(kind) => format!("{kind:?}").to_lowercase(),
+        });
+    }
+    Ok(json!(seen))
 }
 
 /// Dropping a call's future is how Rust cancels it.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gudgeon::{
-    Context, HttpOptions, Image, Prompt, Resource, Server, ToolError, error::Error,
+    Context, HttpOptions, Image, List, Prompt, Resource, Server, Tool, ToolError, error::Error,
     protocol::Resource as ResourceLink,
 };
 use schemars::JsonSchema;
@@ -80,6 +80,23 @@ async fn names(typed: String) -> Vec<&'static str> {
     ["Ada", "Alan", "Grace"].into_iter().filter(|name| name.starts_with(&typed)).collect()
 }
 
+/// What tells its clients that something changed.
+fn changing(server: Server) -> Server {
+    let (touched, grown) = (server.registry(), server.registry());
+    server
+        .tool("touch", move || {
+            touched.notify_updated("interop://about");
+            async { "touched" }
+        })
+        .add(Tool::new("sprout", || async { "here for a moment" }).enabled(false))
+        .tool("grow", move || {
+            let changed = grown
+                .enable(List::Tools, ["sprout"])
+                .and_then(|()| grown.disable(List::Tools, ["sprout"]));
+            async { changed.map(|()| "grown").map_err(ToolError::from) }
+        })
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let server = Server::new("interop")
@@ -99,7 +116,7 @@ async fn main() -> Result<(), Error> {
         }))
         .add(Prompt::new("greet", |Greet { name }: Greet| async move { format!("Hello, {name}!") }))
         .complete("greet", "name", names);
-    let server = asking::add_to(server);
+    let server = changing(asking::add_to(server));
     let urls: Vec<_> = std::env::args().skip(1).collect();
     let [first, rest @ ..] = &urls[..] else { return server.run_stdio().await };
     let mut listening = Vec::new();
