@@ -3,6 +3,8 @@
 /// How long a line may be unless the user says otherwise: 16 MiB.
 pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
 
+/// A line that got so long gets room for the longest at once: growing by steps leaves the outgrown pieces beside it.
+const LONG: usize = 1024 * 1024;
 /// A buffer that grew beyond this is given back once its line is done.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
@@ -106,6 +108,9 @@ impl LineDecoder {
             self.held = Vec::new();
             self.skipping = true;
             return Some(Cut::TooLong);
+        }
+        if self.held.len() > LONG && self.held.capacity() < self.limit {
+            self.held.reserve_exact(self.limit - self.held.len());
         }
         self.held.extend_from_slice(rest);
         None
