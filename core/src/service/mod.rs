@@ -227,8 +227,10 @@ impl Service {
                 self.session.handle(session::Input::Closed);
             }
         }
-        // Not every shell looks at the deadline after each message for the log.
-        self.session.handle(session::Input::Tick(now));
+        // A session that has nothing in flight any more need not wait for its deadline to hear what it was not told, and
+        // not every shell looks at the deadline after each message for the log.
+        let due = self.session.deadline().filter(|_| self.session.in_flight() == 0);
+        self.session.handle(session::Input::Tick(due.map_or(now, |it| it.max(now))));
         self.drain(now);
     }
 
