@@ -82,8 +82,8 @@ export class CallContext implements Context {
   get session(): Map<string, unknown> {
     if (this.facts.stateless) {
       throw new NotSupported(
-        `ctx.session: revision ${this.revision} has no sessions. Give the client a handle that it passes as an argument, ` +
-          "or keep the data in a store of your own, by ctx.principal.",
+        `revision ${this.revision} has no sessions, so there is no ctx.session`,
+        { hint: "give the client a handle that it passes as an argument, or keep the data in a store of your own, by ctx.principal" },
       );
     }
     return this.connection.session(this.facts.conversation);

@@ -54,7 +54,7 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     return { kind: "missingCapability", message: thrown.message, data: thrown.data };
   }
   // It names what the other side lacks, and nothing of ours.
-  if (thrown instanceof NotSupported && thrown.code === undefined) return { kind: "exposed", message: thrown.message };
+  if (thrown instanceof NotSupported && thrown.code === undefined) return { kind: "exposed", message: hinted(thrown) };
   if (exposeErrors.some((made) => thrown instanceof made)) return { kind: "exposed", message: messageOf(thrown) };
   if (thrown instanceof UrlElicitationRequired) {
     const { message, elicitations } = thrown;
@@ -66,6 +66,10 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     return { kind: "protocol", code, message, ...(data !== undefined && { data }) };
   }
   return exception(thrown);
+}
+
+function hinted({ message, hint }: McpError): string {
+  return hint === undefined ? message : `${message} (hint: ${hint})`;
 }
 
 function isCancellation(thrown: unknown, signal: AbortSignal | undefined): boolean {

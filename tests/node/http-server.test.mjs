@@ -82,7 +82,7 @@ test("ctx.session lives as long as its session, and each has its own", async () 
     }
     const refused = await call(url, "count");
     assert.ok(refused.isError);
-    assert.match(refused.content[0].text, /has no sessions/);
+    assert.match(refused.content[0].text, /^revision 2026-07-28 has no sessions, so there is no ctx\.session \(hint: give the client a handle/);
   });
 });
 

@@ -90,8 +90,9 @@ class _Facts:
         """A mapping that lives as long as the session. From 2026-07-28 there is none, and it raises NotSupported."""
         if self._call.revision == "2026-07-28":
             raise NotSupported(
-                "the modern era has no sessions, so there is no ctx.session",
-                hint="hand the client a handle to give back as an argument, or keep a store of your own by principal",
+                f"revision {self._call.revision} has no sessions, so there is no ctx.session",
+                hint="give the client a handle that it passes as an argument, or keep the data in a store of your own, "
+                "by ctx.principal",
             )
         kept: MutableMapping[str, Any] = self._call.session
         return kept

@@ -72,7 +72,7 @@ async def story(target: Target, revision: Any) -> None:
         # What a session remembers; where there are none, the server says what to do instead.
         if modern:
             refused = await client.call_tool("watch", {"station": "hill"}, raise_on_error=False)
-            assert refused.is_error and "Name the station each time" in refused.text
+            assert refused.is_error and "Name the station each time: give the client a handle" in refused.text
         else:
             assert (await client.call_tool("watch", {"station": "hill"})).text == "nothing -> hill"
             assert (await client.call_tool("watch", {"station": "town"})).text == "hill -> town"

@@ -69,7 +69,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   // What a session remembers; where there are none, the server says what to do instead.
   if (modern) {
     const refused = await client.callTool("watch", { station: "hill" }, { throwOnError: false });
-    assert(refused.isError && refused.text.includes("Name the station each time"));
+    assert(refused.isError && refused.text.includes("Name the station each time: give the client a handle"), refused.text);
   } else {
     assert.equal((await client.callTool("watch", { station: "hill" })).text, "nothing -> hill");
     assert.equal((await client.callTool("watch", { station: "town" })).text, "hill -> town");
