@@ -180,15 +180,14 @@ impl Stream {
 
     /// Asks for the end in good order, which may take a while where others bring the calls.
     pub(crate) fn wind_down(self: &Arc<Self>) {
-        match &*lock(&self.listener) {
-            Some(listener) => listener.end(self),
-            None => {
-                if let Source::Frames(frames) = &*self.server {
-                    self.distribute(frames.server.shut_down(), false);
-                }
-                self.end();
-            }
+        if let Some(listener) = &*lock(&self.listener) {
+            listener.end(self);
+            return;
         }
+        if let Source::Frames(frames) = &*self.server {
+            self.distribute(frames.server.shut_down(), false);
+        }
+        self.end();
     }
 
     /// Nothing more is read.
@@ -321,9 +320,7 @@ impl Stream {
         is_notification: bool,
         outcome: Result<Reply, Failure>,
     ) {
-        if is_notification
-            && let Err(Failure::Exception { kind, message, traceback }) = &outcome
-        {
+        if is_notification && let Err(Failure::Exception { kind, message, traceback }) = &outcome {
             let text =
                 format!("the listener to a notification failed: {kind}: {message}\n{traceback}");
             Python::attach(|py| hooks::report(py, &[text]));
