@@ -134,7 +134,9 @@ impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failure = match &*self.0 {
             Reason::Failed(failure) => failure,
-            Reason::Asks(_) | Reason::Asked(_) => return f.write_str("the handler asks its client first"),
+            Reason::Asks(_) | Reason::Asked(_) => {
+                return f.write_str("the handler asks its client first");
+            }
         };
         match failure {
             Failure::NotFound { uri, message: None } => write!(f, "Resource not found: {uri}"),
