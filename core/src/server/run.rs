@@ -3,7 +3,6 @@
 
 use std::{
     any::Any,
-    collections::HashMap,
     io::Write as _,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
@@ -27,7 +26,7 @@ use crate::{
     driver::{Shell, Work},
     router::Failure,
     service::{Run, abandoned},
-    session::CallId,
+    session::{CallId, CallMap},
 };
 
 pub(super) struct Runner {
@@ -35,7 +34,7 @@ pub(super) struct Runner {
     runtime: Handle,
     workers: Workers,
     sessions: Sessions,
-    under_way: Mutex<HashMap<CallId, Context>>,
+    under_way: Mutex<CallMap<Context>>,
     /// The deadline that the timer waits for.
     next_deadline: Mutex<Option<Instant>>,
     rescheduled: Notify,

@@ -15,7 +15,7 @@ use crate::{
     error::Fault,
     protocol::{Inputs, Principal, Request, Response},
     router::Finish,
-    session::CallId,
+    session::{CallId, CallMap},
 };
 
 /// Results that are kept.
@@ -33,11 +33,11 @@ pub(super) struct Cache {
     bytes: usize,
     next: u64,
     /// Reads under way whose answers are to be kept, by the calls whose handlers run.
-    reads: HashMap<CallId, Read>,
+    reads: CallMap<Read>,
     /// Those that others may join. One whose resource has changed since is not among them.
     current: HashMap<Key, CallId>,
     /// Whom each call that joined waits for.
-    joined: HashMap<CallId, CallId>,
+    joined: CallMap<CallId>,
     weight: usize,
 }
 

@@ -19,7 +19,9 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Inputs, Method, Principal, Question, Raw, Request, Response, SubscriptionFilter},
-    router::{self, Concluded, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits, Seeing, Sight},
+    router::{
+        self, Concluded, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits, Seeing, Sight,
+    },
     session::{
         CallId,
         asking::{AskId, Journal},
@@ -175,12 +177,13 @@ impl Calls {
             Ok(finished) => return (call, finished),
             Err(outcome) => outcome,
         };
-        let may_ask = self.running.get(call).is_none_or(|it| it.finish.may_ask());
         let outcome = match outcome {
-            Ok(Reply::Questions(questions)) if may_ask => {
-                return (call, self.ask_back(now, call, &questions));
+            Ok(Reply::Questions(questions)) => {
+                if self.running.get(call).is_none_or(|it| it.finish.may_ask()) {
+                    return (call, self.ask_back(now, call, &questions));
+                }
+                Err(Failure::NotSupported(ASKS_ELSEWHERE.into()))
             }
-            Ok(Reply::Questions(_)) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
             outcome => outcome,
         };
         let Some(running) = self.running.remove(call) else { return (call, Finished::Forgotten) };

@@ -1,7 +1,6 @@
 //! One session among many: its calls have numbers of the whole service's, its frames know the stream they go on.
 
 use std::{
-    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use super::{
 use crate::{
     protocol::{MethodName, Raw},
     session::{
-        CallId,
+        CallId, CallMap,
         server::{self as session, About, CallContext, HttpFacts, Output, ServerSession},
     },
 };
@@ -32,7 +31,7 @@ pub(super) enum Owner {
 /// Every call under way: whose it is, and what it is called there.
 #[derive(Debug, Default)]
 pub(super) struct Flights {
-    flights: HashMap<CallId, (Owner, CallId)>,
+    flights: CallMap<(Owner, CallId)>,
     next: u64,
 }
 
@@ -91,9 +90,9 @@ pub(super) struct Conversation {
     /// When the peer said something last.
     heard: Option<Instant>,
     /// By their numbers within the session.
-    calls: HashMap<CallId, Place>,
+    calls: CallMap<Place>,
     /// Running handlers of notifications: by their numbers within the session, what they are called outside.
-    listeners: HashMap<CallId, CallId>,
+    listeners: CallMap<CallId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +103,7 @@ struct Place {
 
 impl Conversation {
     pub(super) fn new(machine: ServerSession) -> Self {
-        Self { machine, heard: None, calls: HashMap::new(), listeners: HashMap::new() }
+        Self { machine, heard: None, calls: CallMap::default(), listeners: CallMap::default() }
     }
 
     /// Whether calls that came on this stream are under way.

@@ -1,6 +1,6 @@
 //! Questions of handlers: as requests on their stream, or in the result, while the handler is parked.
 
-use std::{collections::HashMap, time::Instant};
+use std::time::Instant;
 
 use super::{
     Effect,
@@ -15,7 +15,7 @@ use crate::{
     protocol::{Question, Raw, Response},
     router::{Job, Reply},
     session::{
-        CallId,
+        CallId, CallMap,
         asking::{self, AskId, Round},
         server::CallContext,
     },
@@ -28,7 +28,7 @@ pub(super) const ASKS_ELSEWHERE: &str =
 
 /// Which request each handler runs for, where it is not the one that began it.
 #[derive(Debug, Default)]
-pub(super) struct Links(HashMap<CallId, CallId>);
+pub(super) struct Links(CallMap<CallId>);
 
 impl Links {
     pub(super) fn current(&self, handler: CallId) -> CallId {
@@ -286,7 +286,7 @@ impl Calls {
             let problem = format!("two questions have the key {key:?}: give each a key of its own");
             Fault::new(FaultKind::Handler, problem)
         };
-        if let Some(answer) = kept.recorded.get(question).map_err(|()| other())? {
+        if let Some(answer) = kept.recorded.get(question).map_err(|_| other())? {
             return Ok(Some(answer.clone()));
         }
         let open = kept.asked.iter().chain(&kept.sent);

@@ -1,6 +1,6 @@
 //! Requests that touch offers which not everybody sees: the shell's judge is asked first.
 
-use std::{collections::HashMap, time::Instant};
+use std::time::Instant;
 
 use super::{
     Effect, Run,
@@ -9,13 +9,13 @@ use super::{
 use crate::{
     protocol::Request,
     router::{Doubts, Failure, Reply, Sight},
-    session::{CallId, server::Call},
+    session::{CallId, CallMap, server::Call},
 };
 
 /// Requests that wait for the judge.
 #[derive(Debug, Default)]
 pub(super) struct Judging {
-    calls: HashMap<CallId, (Call, Doubts)>,
+    calls: CallMap<(Call, Doubts)>,
     weight: usize,
 }
 

@@ -1,19 +1,19 @@
 //! Handlers of notifications that run: nobody waits for their reply, and yet they may ask.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{Effect, Run, calls::Calls};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Method, MethodName, Raw},
-    session::{CallId, asking, server::CallContext},
+    session::{CallId, CallMap, asking, server::CallContext},
     wire::Wire,
 };
 
 /// Each has a number, as calls have.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
-    running: HashMap<CallId, Listener>,
+    running: CallMap<Listener>,
     weight: usize,
 }
 

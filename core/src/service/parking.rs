@@ -13,7 +13,7 @@ use super::{running::Running, state::RoundId};
 use crate::{
     protocol::{Question, Raw},
     router::{Failure, Reply, RoundLimits},
-    session::{CallId, asking::AskId, server::CallContext},
+    session::{CallId, CallMap, asking::AskId, server::CallContext},
 };
 
 /// Bytes that all parked handlers may hold.
@@ -28,7 +28,7 @@ pub(super) struct Parking {
     rounds: HashMap<RoundId, Round>,
     /// The oldest first.
     ages: BTreeMap<u64, RoundId>,
-    handlers: HashMap<CallId, RoundId>,
+    handlers: CallMap<RoundId>,
     next: u64,
     bytes: usize,
     threads: usize,

@@ -7,7 +7,7 @@ use crate::{
     error::Fault,
     protocol::{Question, Raw},
     session::{
-        CallId,
+        CallId, CallMap,
         asking::{Answers, AskId, Journal},
         server::CallContext,
     },
@@ -18,7 +18,7 @@ const OWN: u64 = 1 << 63;
 
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    open: HashMap<CallId, Asking>,
+    open: CallMap<Asking>,
     next: u64,
 }
 

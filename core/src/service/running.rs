@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
+    collections::BinaryHeap,
     time::{Duration, Instant},
 };
 
@@ -11,7 +11,7 @@ use crate::{
     protocol::{Question, Request},
     router::{Finish, Handler, Passage},
     session::{
-        CallId,
+        CallId, CallMap,
         asking::{AskId, Journal},
         server::CallContext,
     },
@@ -58,7 +58,7 @@ pub(super) struct Kept {
 
 #[derive(Debug, Default)]
 pub(super) struct RunningCalls {
-    calls: HashMap<CallId, Running>,
+    calls: CallMap<Running>,
     deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
     weight: usize,
 }

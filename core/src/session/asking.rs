@@ -20,7 +20,7 @@ use self::capability::check_declared;
 pub use self::{
     fit::{fill, fit},
     form::check_form,
-    journal::{Answers, Journal, QuestionDigest},
+    journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
 };
 pub use crate::protocol::Question;
 use crate::{

@@ -7,4 +7,4 @@ pub mod client;
 mod pending;
 pub mod server;
 
-pub use pending::CallId;
+pub use pending::{CallId, CallMap};

@@ -2,23 +2,28 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::protocol::Id;
 
 /// A request in flight, by a number of our own: never used twice in one session.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct CallId(pub u64);
 
+/// Something for each of some calls. Their numbers are our own, so nobody can choose ones that collide.
+pub type CallMap<T> = FxHashMap<CallId, T>;
+
 /// What is remembered of each request until it is answered or given up.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
-    calls: HashMap<CallId, (Id, T)>,
+    calls: CallMap<(Id, T)>,
     ids: HashMap<Id, CallId>,
     next: u64,
 }
 
 impl<T> Pending<T> {
     pub(crate) fn new() -> Self {
-        Self { calls: HashMap::new(), ids: HashMap::new(), next: 0 }
+        Self { calls: CallMap::default(), ids: HashMap::new(), next: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -16,6 +16,10 @@ use crate::protocol::{Members, Method, Raw};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QuestionDigest([u8; 16]);
 
+/// A key that stands for another question already.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AnotherQuestion;
+
 /// What is known of a call's questions and steps: which were asked, which were answered, what was done. It goes into the
 /// sealed state.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -117,14 +121,18 @@ impl Journal {
         self
     }
 
-    /// What this question was answered; `Err` when the key stands for another question.
-    pub fn get(&self, question: &Question) -> Result<Option<&Raw>, ()> {
+    /// What this question was answered; an error when the key stands for another question.
+    pub fn get(&self, question: &Question) -> Result<Option<&Raw>, AnotherQuestion> {
         let Some(entry) = self.0.iter().find(|it| it.step.is_none() && it.key == question.key)
         else {
             return Ok(None);
         };
         let digest = QuestionDigest::of(question.method, question.params.get());
-        if entry.question == Some(digest) { Ok(entry.answer.as_ref()) } else { Err(()) }
+        if entry.question == Some(digest) {
+            Ok(entry.answer.as_ref())
+        } else {
+            Err(AnotherQuestion)
+        }
     }
 
     /// Bytes that it holds, about.
