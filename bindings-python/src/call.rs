@@ -65,6 +65,7 @@ impl Call {
             true => self.stream.server.try_flush(),
             false => py.detach(|| self.stream.server.flush()),
         }
+        self.stream.mind_the_clock();
     }
 }
 

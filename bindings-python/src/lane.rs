@@ -162,6 +162,7 @@ impl Lane {
     pub(crate) fn flush(&self, stream: &Stream) {
         self.flush_is_due.store(false, Ordering::Release);
         stream.server.try_flush();
+        stream.mind_the_clock();
     }
 
     pub(crate) fn finished(&self, key: Key) {

@@ -167,6 +167,7 @@ impl Stream {
     /// would hear nothing from a peer that writes before it reads.
     fn flush(&self) {
         self.server.try_flush();
+        self.mind_the_clock();
         while self.server.is_backed_up() && !self.pool().stopped {
             std::thread::sleep(MONITOR_TICK);
         }
@@ -229,8 +230,11 @@ impl Stream {
 
     /// Sleeps until there is something to read, to tick or to run; whether there is something to read.
     fn wait(&self, frames: &Frames, reads: bool) -> bool {
-        let mut left =
-            self.server.deadline().map(|it| it.saturating_duration_since(Instant::now()));
+        // Said before the deadline is looked at: one that changes from here on wakes the leader.
+        *lock(&self.leader_sleeps) = Some(None);
+        let deadline = self.server.deadline();
+        *lock(&self.leader_sleeps) = Some(deadline);
+        let mut left = deadline.map(|it| it.saturating_duration_since(Instant::now()));
         if !reads && !self.has_ended() {
             // The peer leaves too much unread or unanswered: nobody tells when that is over.
             left = Some(left.map_or(ROOM_TICK, |it| it.min(ROOM_TICK)));
@@ -243,8 +247,9 @@ impl Stream {
             [PollFd::new(&self.leader, PollFlags::IN), PollFd::new(&frames.input, PollFlags::IN)];
         let fds = if reads { &mut fds[..] } else { &mut fds[..1] };
         // An interruption is for the main thread to look at.
-        poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0)
-            && fds.get(1).is_some_and(|it| !it.revents().is_empty())
+        let is_ready = poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0);
+        *lock(&self.leader_sleeps) = None;
+        is_ready && fds.get(1).is_some_and(|it| !it.revents().is_empty())
     }
 
     fn read(&self, frames: &Frames, chunk: &mut [u8]) -> Option<Work> {
@@ -423,7 +428,8 @@ fn run_behind(py: Python<'_>, job: &Job, behind: &Behind) {
     let raw = PyBytes::new(py, job.input.as_bytes());
     let start = Instant::now();
     let run = pyo3::intern!(py, "run");
-    let result = behind.context.bind(py).call_method1(run, (job.handler.inner(), raw, &behind.call));
+    let result =
+        behind.context.bind(py).call_method1(run, (job.handler.inner(), raw, &behind.call));
     job.handler.took(start.elapsed());
     let told = match result {
         Ok(reply) => behind.resolve.call1(py, (reply, py.None())),

@@ -7,10 +7,11 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Instant,
 };
 
 use gudgeon::{
-    driver::{Shell, Work},
+    driver::{Backend, Shell, Work},
     framing::DEFAULT_LINE_LIMIT,
     router::{Failure, Reply},
     service::Run,
@@ -47,6 +48,8 @@ pub(crate) struct Stream {
     pub(crate) monitor: Condvar,
     /// Wakes the leader out of its poll, where it reads.
     pub(crate) leader: Waker,
+    /// Until when the leader sleeps, where it reads and does.
+    pub(crate) leader_sleeps: Mutex<Option<Option<Instant>>>,
     /// Wakes the leader where there is nothing to read.
     pub(crate) job_came: Condvar,
     /// The leader was not woken yet for what came.
@@ -162,6 +165,7 @@ impl Stream {
             pool_changed: Condvar::new(),
             monitor: Condvar::new(),
             leader: Waker::new()?,
+            leader_sleeps: Mutex::default(),
             job_came: Condvar::new(),
             is_unannounced: AtomicBool::new(false),
             status: Waker::new()?,
@@ -202,6 +206,17 @@ impl Stream {
         match &*self.server {
             Source::Frames(_) => self.leader.wake(),
             Source::Peers { .. } => self.job_came.notify_all(),
+        }
+    }
+
+    /// Others than the leader may have brought the next deadline nearer: a leader that sleeps beyond it is woken.
+    pub(crate) fn mind_the_clock(&self) {
+        if let Source::Frames(frames) = &*self.server
+            && let Some(deadline) = frames.server.deadline()
+            && let Some(sleeps_until) = *lock(&self.leader_sleeps)
+            && sleeps_until.is_none_or(|it| deadline < it)
+        {
+            self.leader.wake();
         }
     }
 

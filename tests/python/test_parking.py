@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -185,6 +186,32 @@ def test_a_handler_that_waits_too_long_leaves_in_good_order_and_runs_again(way: 
         state = begin(client, name)
         until(client, "begun", f"left by {left}")
         assert client.call_tool_round(name, answers={"elicit-1": yes("Ada"), "elicit-2": yes("red")}, state=state).text
+
+
+@pytest.mark.parametrize("way", ["memory", "http", "asgi"])
+@pytest.mark.parametrize("form", ["waits", "waits_sync", "waits_on_worker"])
+def test_a_handler_leaves_in_time_also_when_nobody_says_anything(way: str, form: str) -> None:
+    app: Server[Any] = Server("asks", park_ttl=0.2)
+    left = threading.Event()
+
+    @app.tool
+    async def waits(ctx: Context) -> None:
+        try:
+            await ctx.elicit("Sure?", bool)
+        finally:
+            left.set()
+
+    def waits_sync(ctx: SyncContext) -> None:
+        try:
+            ctx.elicit("Sure?", bool)
+        finally:
+            left.set()
+
+    app.tool(waits_sync)
+    app.tool(waits_sync, name="waits_on_worker", thread=True)
+    with served(way, app) as client:
+        begin(client, form)
+        assert left.wait(5)
 
 
 @pytest.mark.parametrize("options", [{"park_limit": 0}, {"park_threads": 0}], ids=lambda it: next(iter(it)))
