@@ -19,7 +19,7 @@ use crate::{
     call::Call,
     convert, hooks,
     source::{Frames, Source},
-    stream::{Behind, Job, Pool, Stream, lock},
+    stream::{Behind, Job, Pool, Sleep, Stream, lock},
 };
 
 const CHUNK: usize = 64 * 1024;
@@ -231,9 +231,9 @@ impl Stream {
     /// Sleeps until there is something to read, to tick or to run; whether there is something to read.
     fn wait(&self, frames: &Frames, reads: bool) -> bool {
         // Said before the deadline is looked at: one that changes from here on wakes the leader.
-        *lock(&self.leader_sleeps) = Some(None);
+        *lock(&self.leader_sleeps) = Sleep::Until(None);
         let deadline = self.server.deadline();
-        *lock(&self.leader_sleeps) = Some(deadline);
+        *lock(&self.leader_sleeps) = Sleep::Until(deadline);
         let mut left = deadline.map(|it| it.saturating_duration_since(Instant::now()));
         if !reads && !self.has_ended() {
             // The peer leaves too much unread or unanswered: nobody tells when that is over.
@@ -248,7 +248,7 @@ impl Stream {
         let fds = if reads { &mut fds[..] } else { &mut fds[..1] };
         // An interruption is for the main thread to look at.
         let is_ready = poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0);
-        *lock(&self.leader_sleeps) = None;
+        *lock(&self.leader_sleeps) = Sleep::Awake;
         is_ready && fds.get(1).is_some_and(|it| !it.revents().is_empty())
     }
 

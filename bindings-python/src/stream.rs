@@ -48,8 +48,8 @@ pub(crate) struct Stream {
     pub(crate) monitor: Condvar,
     /// Wakes the leader out of its poll, where it reads.
     pub(crate) leader: Waker,
-    /// Until when the leader sleeps, where it reads and does.
-    pub(crate) leader_sleeps: Mutex<Option<Option<Instant>>>,
+    /// What the leader does, where it reads.
+    pub(crate) leader_sleeps: Mutex<Sleep>,
     /// Wakes the leader where there is nothing to read.
     pub(crate) job_came: Condvar,
     /// The leader was not woken yet for what came.
@@ -106,6 +106,15 @@ enum Wake {
     Now,
     /// When all that came together is there.
     Soon,
+}
+
+/// What the thread that keeps the time does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Sleep {
+    #[default]
+    Awake,
+    /// `None`: until somebody wakes it.
+    Until(Option<Instant>),
 }
 
 /// A handler to be run.
@@ -213,8 +222,8 @@ impl Stream {
     pub(crate) fn mind_the_clock(&self) {
         if let Source::Frames(frames) = &*self.server
             && let Some(deadline) = frames.server.deadline()
-            && let Some(sleeps_until) = *lock(&self.leader_sleeps)
-            && sleeps_until.is_none_or(|it| deadline < it)
+            && let Sleep::Until(end) = *lock(&self.leader_sleeps)
+            && end.is_none_or(|it| deadline < it)
         {
             self.leader.wake();
         }
