@@ -112,7 +112,9 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_completion(target, argument, given).map(|()| true))?;
+        self.change(py, None, is_async, |it| {
+            it.add_completion(target, argument, given).map(|()| true)
+        })?;
         Ok(Registered::quiet(handler))
     }
 
@@ -238,8 +240,7 @@ impl NativeServer {
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
         let offers = Arc::clone(&self.lock().offers);
-        let rehearsal =
-            rehearsal.map(|(replays, key)| Rehearsal { replays, state_key: Some(key) });
+        let rehearsal = rehearsal.map(|(replays, key)| Rehearsal { replays, state_key: Some(key) });
         let source = Source::frames(offers, rehearsal, (input, output.into()), self.limits.line);
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);

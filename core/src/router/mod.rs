@@ -28,12 +28,11 @@ pub use self::{
 };
 use crate::{
     error::Error,
-    schema::SchemaProfile,
     protocol::{
-        CacheHint, Dialect, Implementation, ListCapability, Method,
-        ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
-        json::raw,
+        CacheHint, Dialect, Implementation, ListCapability, Method, ResourcesCapability, Revision,
+        ServerCapabilities, ServerDescription, SubscriptionFilter, json::raw,
     },
+    schema::SchemaProfile,
 };
 
 /// Everything a server offers at one moment. Cheap to clone; a change makes the next one.

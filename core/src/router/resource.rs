@@ -177,8 +177,10 @@ pub(super) fn filled(
     if offers.resources.seen(&uri, sight).is_some() {
         return Ok(uri);
     }
-    let found =
-        offers.templates.visible(sight).find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
+    let found = offers
+        .templates
+        .visible(sight)
+        .find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
     let Some((offer, mut values)) = found else { return Ok(uri) };
     let bound = values.len();
     for (name, value) in given {

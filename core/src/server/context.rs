@@ -393,7 +393,9 @@ impl Context {
     {
         let known = self.asking().steps.get(key).cloned();
         let known = known.or_else(|| self.context().answers.step(key));
-        let value = if let Some(value) = known { value } else {
+        let value = if let Some(value) = known {
+            value
+        } else {
             let value = serde_json::value::to_raw_value(&step.await?)?;
             self.call.connection.step(self.call.id, key, value.clone());
             self.asking().steps.insert(key.to_owned(), value.clone());

@@ -258,7 +258,10 @@ impl Server {
             offers.schemas = profile;
             offers.tools.is_empty()
         });
-        assert!(is_first, "schema_profile({profile:?}) comes too late for the tools that are there: call it before");
+        assert!(
+            is_first,
+            "schema_profile({profile:?}) comes too late for the tools that are there: call it before"
+        );
         self
     }
 

@@ -27,8 +27,8 @@ use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use self::calls::{Begun, Calls, Finished};
 pub use self::endpoint::{
-    ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
-    Refused,
+    ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+    Reader, Refused,
 };
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::rehearsal::Rehearsal;
@@ -157,7 +157,13 @@ impl Service {
     pub fn new(offers: Arc<Offers>, start: &Start) -> Self {
         let config = session_config(&offers, start);
         let session = ServerSession::new(Arc::clone(&config));
-        Self { calls: Calls::new(offers, start), session, config, outputs: VecDeque::new(), is_behind: false }
+        Self {
+            calls: Calls::new(offers, start),
+            session,
+            config,
+            outputs: VecDeque::new(),
+            is_behind: false,
+        }
     }
 
     pub fn handle(&mut self, now: Instant, input: Input<'_>) {

@@ -289,7 +289,11 @@ mod tests {
             (100, own, "expired"),
             (1, binding("b", r#"{"x":1}"#), "another method"),
             (1, binding("a", r#"{"x":2}"#), "other arguments"),
-            (1, Binding::of(&call("a", r#"{"x":1}"#), Some(&Principal::new("ada"))).unwrap(), "somebody else"),
+            (
+                1,
+                Binding::of(&call("a", r#"{"x":1}"#), Some(&Principal::new("ada"))).unwrap(),
+                "somebody else",
+            ),
             (
                 1,
                 Binding::of(

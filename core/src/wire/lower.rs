@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{StructuredContent, Wire, dialect_0_7, offers};
 use crate::protocol::{
-    CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response,
-    Revision, ServerDescription, ToolOutcome,
+    CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response, Revision,
+    ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };

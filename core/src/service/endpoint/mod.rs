@@ -22,12 +22,12 @@ use http::{HeaderMap, StatusCode, request::Parts};
 
 pub use self::config::EndpointConfig;
 use super::{
-    Effect, Start,
+    Effect, Start, TOO_SLOW,
     calls::{Calls, Finished},
     conversation::{Conversation, Emission, Flights, Owner, Scene},
     guard::Guard,
     reply::Accepts,
-    TOO_SLOW, session_config,
+    session_config,
     sessions::Sessions,
 };
 use crate::{

@@ -18,6 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use self::listening::Change;
 use self::{
     calls::Calls,
     modern::Counterpart,
@@ -25,7 +26,6 @@ use self::{
     renewal::Renewal,
 };
 use super::pending::{CallId, Pending};
-pub use self::listening::Change;
 pub use super::server::{ListKind, Progress};
 use crate::{
     error::{Error, ErrorKind},

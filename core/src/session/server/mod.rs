@@ -20,17 +20,17 @@ use std::{
     time::Instant,
 };
 
-pub use self::{
-    call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
-    logging::Log,
-    questions::nobody,
-};
 use self::{
     asked::Asked,
     batch::Batches,
     legacy::Handshake,
     logging::{LogFlow, Unsaid},
     subscriptions::{Intent, Subscriptions},
+};
+pub use self::{
+    call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
+    logging::Log,
+    questions::nobody,
 };
 use super::{
     asking::{Answers, AskId},
