@@ -7,11 +7,11 @@ use std::{
 
 use gudgeon::{
     error::ErrorKind,
-    protocol::{ClientCapabilities, Implementation, Raw, Revision, Tool, json},
+    protocol::{ClientCapabilities, Implementation, MethodName, Raw, Revision, Tool, json},
     router::{Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
     service,
     session::{
-        client::{ClientConfig, Output, RequestOptions},
+        client::{ClientConfig, Input, Output, RequestOptions},
         server::Progress,
     },
     testing::{Pair, Sent},
@@ -122,6 +122,23 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
         assert!(pair.running.is_empty(), "the handler was told to stop");
         let last = pair.wire.last().expect("something was said");
         assert!(matches!(last, Sent::ByClient(it) if it.contains("notifications/cancelled")));
+    }
+}
+
+#[test]
+fn a_vendors_notification_is_heard_in_every_era() {
+    for revision in Revision::ALL {
+        let mut offers = Offers::clone(&offers(&[revision]));
+        offers.add_notification("acme/told", Arc::new("told")).expect("a new name");
+        let mut pair = Pair::new(Instant::now(), config(&[revision]), Arc::new(offers), |_| None);
+        pair.connect().expect("both speak it");
+        pair.tell_client(Input::Notify {
+            method: MethodName::Vendor("acme/told".into()),
+            params: r#"{"x":1}"#,
+        });
+        let heard: Vec<_> = pair.running.iter().map(|run| &*run.input).collect();
+        assert_eq!(heard.len(), 1, "{revision}");
+        assert!(heard[0].contains(r#""x":1"#), "{revision}: {}", heard[0]);
     }
 }
 

@@ -82,7 +82,8 @@ pub fn answer_frame(id: &Id, answer: Result<&RawValue, &ErrorObject>) -> Vec<u8>
     frame.finish().into_bytes()
 }
 
-fn stamped<'a>(params: &'a str, stamp: Stamp<'_>) -> Result<Cow<'a, str>, &'static str> {
+/// Params with what is stamped on them.
+pub fn stamped<'a>(params: &'a str, stamp: Stamp<'_>) -> Result<Cow<'a, str>, &'static str> {
     let params = params.trim();
     if !params.starts_with('{') {
         return Err("params must be an object");

@@ -342,7 +342,12 @@ impl ClientSession {
             MethodName::Vendor(_) => true,
         };
         if matches!(self.phase, Phase::Open) && has_word {
-            let params = Some(params).filter(|it| it.trim() != "{}");
+            // Without a session a vendor's own says itself who speaks; the specification's carry no envelope.
+            let vendors = matches!(method, MethodName::Vendor(_));
+            let envelope = self.envelope.as_deref().filter(|_| vendors);
+            let stamp = Stamp { envelope, ..Stamp::default() };
+            let params = wire::stamped(params, stamp).unwrap_or_else(|_| params.into());
+            let params = Some(&*params).filter(|it| it.trim() != "{}");
             let frame = wire::notification_frame(self.wire.word_of(method), params);
             self.outputs.push_back(Output::Send(frame));
         }
