@@ -86,15 +86,16 @@ impl Error {
     /// Elicitation, "URL Elicitation Required Error"); of any other error none.
     ///
     /// ```
-    /// # use gudgeon::error::Error;
-    /// # async fn call(client: gudgeon::Client) -> Result<(), Error> {
-    /// if let Err(error) = client.call_tool("files", ()).await {
-    ///     for page in error.elicitations() {
-    ///         println!("visit {page:?}, then call again");
-    ///     }
+    /// # use gudgeon::{error::Error, protocol::ElicitRequestParams};
+    /// fn pages(error: &Error) -> Vec<String> {
+    ///     let pages = error.elicitations().into_iter();
+    ///     pages.filter_map(|it| match it {
+    ///         ElicitRequestParams::Url(page) => Some(page.url),
+    ///         ElicitRequestParams::Form(_) => None,
+    ///     })
+    ///     .collect()
     /// }
-    /// # Ok(())
-    /// # }
+    /// assert!(pages(&Error::misuse("another")).is_empty());
     /// ```
     pub fn elicitations(&self) -> Vec<ElicitRequestParams> {
         if self.code != Some(code::URL_ELICITATION_REQUIRED) {
