@@ -58,8 +58,8 @@ export function tapped(core: ServerCore, rehearsal: Rehearsal, faults: Faults = 
 
 class Tap implements Transport {
   readonly #inbox = new Lane();
-  readonly #toServer: () => number;
-  readonly #toClient: () => number;
+  readonly #toServer: (id: unknown) => number;
+  readonly #toClient: (id: unknown) => number;
   /** Ids of requests that belong to the handshake. */
   readonly #opening = new Set<unknown>();
   /** Copies of requests that are under way: one would be refused until its request is answered. */
@@ -86,7 +86,7 @@ class Tap implements Transport {
       this.#opening.add(said["id"]);
       return serving.hear(message);
     }
-    const copies = this.#toServer();
+    const copies = this.#toServer(said["id"]);
     const isRequest = "method" in said && "id" in said;
     if (copies > 0) serving.hear(message);
     if (copies > 1 && isRequest) this.#late.set(said["id"], message);
@@ -112,7 +112,7 @@ class Tap implements Transport {
       (await this.#served(false)).hear(late);
     }
     this.recorder?.record("<", message);
-    const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient();
+    const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient(said["id"]);
     for (let copy = 0; copy < copies; copy++) this.#inbox.send(message);
   }
 
@@ -190,13 +190,21 @@ function parse(message: string): Readonly<Record<string, unknown>> {
   return isObject(said) ? said : {};
 }
 
-/** How often each message arrives. */
-function copiesOf(faults: Faults, seed: number): () => number {
-  const random = randomOf(seed);
-  return () => {
+/** How often each message arrives: by its id where it has one, since in which order messages come is up to chance. */
+function copiesOf(faults: Faults, seed: number): (id: unknown) => number {
+  const others = randomOf(seed);
+  return (id) => {
+    const random = id === undefined ? others : randomOf(hashOf(`${seed} ${JSON.stringify(id)}`));
     if (random() < (faults.drop ?? 0)) return 0;
     return random() < (faults.duplicate ?? 0) ? 2 : 1;
   };
+}
+
+/** FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash;
 }
 
 /** Mulberry32: small, and the same everywhere. */

@@ -39,7 +39,7 @@ class Tap:
         if said.get("method") in _HANDSHAKE:
             self._opening.add(said.get("id"))
             return await serving.send(message)
-        copies = self._to_server.copies()
+        copies = self._to_server.copies(said.get("id"))
         for _ in range(min(copies, 1) if is_request else copies):
             await serving.send(message)
         if is_request and copies == 2:
@@ -57,7 +57,7 @@ class Tap:
                 await (await self._served()).send(self._late.pop(number))
             if self._recorder is not None:
                 self._recorder._say("<", message)
-            copies = 1 if number is not None and number in self._opening else self._to_client.copies()
+            copies = 1 if number is not None and number in self._opening else self._to_client.copies(said.get("id"))
             if copies == 2:
                 self._again.append(message)
             if copies:
@@ -86,12 +86,15 @@ class _Fate:
     def __init__(self, faults: Any, mark: str) -> None:
         self._drop = 0.0 if faults is None else faults.drop
         self._duplicate = 0.0 if faults is None else faults.duplicate
-        self._random = random.Random(f"{0 if faults is None else faults.seed}{mark}")
+        self._seed = f"{0 if faults is None else faults.seed}{mark}"
+        self._others = random.Random(self._seed)
 
-    def copies(self) -> int:
-        if self._random.random() < self._drop:
+    def copies(self, number: Any) -> int:
+        """By the id where there is one: in which order messages come is up to chance."""
+        chance = self._others if number is None else random.Random(f"{self._seed}{number!r}")
+        if chance.random() < self._drop:
             return 0
-        return 2 if self._random.random() < self._duplicate else 1
+        return 2 if chance.random() < self._duplicate else 1
 
 
 class _Serving:
