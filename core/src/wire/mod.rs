@@ -22,7 +22,9 @@ mod rev_2025_11_25;
 mod rev_2026_07_28;
 
 pub use classify::{Belongs, check_version, classify, has_envelope, spoken_by};
-pub use client::{Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped};
+pub use client::{
+    Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped,
+};
 pub use dialect_0_7::{
     initialize_params as semantic_initialize_params, introduction, is_own as is_semantic,
     lift_error, lift_result, read_initialize as read_semantic_initialize,
