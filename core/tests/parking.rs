@@ -422,3 +422,31 @@ fn a_state_that_grew_too_long_still_finds_its_handler() {
     let again = server.running();
     assert!(again.context.answers.step("long").is_none(), "it has to ask all of it again");
 }
+
+#[test]
+fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
+    let mut server = Server::new();
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    let roots = gudgeon::protocol::Question {
+        key: "roots".into(),
+        method: gudgeon::protocol::Method::ListRoots,
+        params: to_raw(&json!({})),
+    };
+    let (call, number) = (run.context.call, gudgeon::session::asking::AskId);
+    server.handle(Input::Ask { call, ask: number(1), question: roots });
+    server.handle(waits(&run));
+    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    assert_eq!(server.answered.remove(0).unwrap(), yes());
+    let problem = server.answered.remove(0).unwrap_err();
+    assert!(problem.contains("did not declare roots"), "{problem}");
+    assert!(server.sent.is_empty(), "nobody is asked what it did not declare");
+
+    let (run, _) = asked(&mut server, 3, "tool", &["a"]);
+    for number in 1..=100 {
+        server.handle(ask(&run, number, &format!("k{number}")));
+    }
+    assert!(server.answered.is_empty());
+    server.handle(ask(&run, 101, "k101"));
+    let problem = server.answered.remove(0).unwrap_err();
+    assert!(problem.contains("100 questions"), "{problem}");
+}

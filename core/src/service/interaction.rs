@@ -64,7 +64,10 @@ impl Calls {
         question: Question,
     ) -> Option<(CallId, Question)> {
         if let Some(parked) = self.parking.get_mut(handler) {
-            parked.later.push((ask, question));
+            match parked.later.len() < MAX_QUESTIONS {
+                true => parked.later.push((ask, question)),
+                false => self.tell(handler, ask, Err(too_many())),
+            }
             return None;
         }
         if let Err(fault) = self.listeners.check(handler, question.method) {
@@ -114,7 +117,7 @@ impl Calls {
         if self.running.kept(call).is_some_and(|it| !it.asked.is_empty())
             && let Some(running) = self.running.remove(call)
         {
-            let answer = self.park(now, call, running, blocks);
+            let answer = self.park(now, running, blocks);
             self.replies.push_back((call, answer));
         }
     }
@@ -177,12 +180,14 @@ impl Calls {
         running.gate = gate;
         running.deadline = left.and_then(|it| now.checked_add(it));
         self.relink(handler, &mut running, context);
-        if let Some(kept) = running.kept.as_mut() {
-            kept.asked = later;
-        }
         self.running.insert(call, running);
         for (ask, answer) in answered {
             self.tell(handler, ask, Ok(answer));
+        }
+        for (ask, question) in later {
+            // Whoever is parked speaks a revision whose questions travel inside results.
+            let outside = self.ask(now, handler, ask, question);
+            debug_assert!(outside.is_none());
         }
         if is_ready {
             self.wait(now, handler, blocks);
@@ -321,7 +326,6 @@ impl Calls {
     fn park(
         &mut self,
         now: Instant,
-        call: CallId,
         mut running: Running,
         blocks: bool,
     ) -> Result<Response, Fault> {
@@ -341,18 +345,13 @@ impl Calls {
         };
         self.links.end(handler);
         let gate = parked.running.gate.clone();
-        let answer = self.send_round(now, call, Box::new(parked));
+        let answer = self.send_round(now, Box::new(parked));
         self.leave(now, gate);
         answer
     }
 
     /// The answer that asks what is open, under a name by which the handler is found again.
-    fn send_round(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        mut parked: Box<Parked>,
-    ) -> Result<Response, Fault> {
+    fn send_round(&mut self, now: Instant, mut parked: Box<Parked>) -> Result<Response, Fault> {
         let limits = self.limits();
         let requests: Vec<_> = parked.open.iter().map(|(_, it)| it.clone()).collect();
         let round = self.sealing.round();
@@ -365,7 +364,6 @@ impl Calls {
         if let Some(kept) = parked.running.kept.as_mut() {
             kept.round = None;
         }
-        tracing::trace!(call = call.0, handler = parked.handler.0, "parked");
         for handler in self.parking.park(now, &limits, round, parked) {
             self.effects.push_back(Effect::Cancel(handler));
         }
@@ -412,7 +410,7 @@ impl Calls {
             return Begun::Answered(answer);
         }
         if !parked.open.is_empty() {
-            return Begun::Answered(self.send_round(now, context.call, parked));
+            return Begun::Answered(self.send_round(now, parked));
         }
         self.admit(now, Ready::Resume(parked, context.clone()));
         Begun::Started
@@ -439,13 +437,17 @@ impl Kept {
         if self.questions <= MAX_QUESTIONS {
             return Ok(());
         }
-        Err(Fault::new(
-            FaultKind::Handler,
-            format!(
-                "a call may ask its client {MAX_QUESTIONS} questions, and this one has asked them all"
-            ),
-        ))
+        Err(too_many())
     }
+}
+
+fn too_many() -> Fault {
+    Fault::new(
+        FaultKind::Handler,
+        format!(
+            "a call may ask its client {MAX_QUESTIONS} questions, and this one has asked them all"
+        ),
+    )
 }
 
 /// All that a handler knows by now.
