@@ -1,15 +1,6 @@
 //! Handlers: async functions and closures in the forms that users write them, and the one form that is run.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
@@ -19,6 +10,7 @@ use super::{
     Answer, Context,
     kind::{CompletionKind, MethodKind, NotificationKind, PromptKind, ResourceKind, ToolKind},
     middleware::{Mounted, Stack},
+    pace::Pace,
     schema,
 };
 use crate::{
@@ -28,11 +20,6 @@ use crate::{
 
 pub(super) type Outcome = Result<Reply, Failure>;
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A handler that keeps a thread longer than this is run where it stalls nobody.
-const QUICK: Duration = Duration::from_millis(1);
-/// So many quick runs make a handler that was once slow quick again.
-const TRUST: u32 = 32;
 
 /// An async function or closure that takes `()`, `(arguments)`, `(Context)` or `(arguments, Context)` and returns an
 /// [`Answer`]. Arguments are any type that implements [`serde::Deserialize`] and [`schemars::JsonSchema`].
@@ -93,8 +80,7 @@ pub struct Erased {
     run: Box<dyn Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync>,
     /// Decodes arguments that come as strings whatever their type is, as those of prompts do.
     decoder: Option<Schema>,
-    /// Quick runs to go until it is run in place again; 0 for a quick one.
-    distrust: AtomicU32,
+    pub(super) pace: Pace,
     /// Of middleware: what it runs around handlers.
     pub(super) stack: Option<Arc<Stack>>,
     /// Middleware of the servers that it came through where it is mounted, the outermost first.
@@ -108,7 +94,7 @@ impl Erased {
         Self {
             run: Box::new(run),
             decoder: None,
-            distrust: AtomicU32::new(0),
+            pace: Pace::default(),
             stack: None,
             mounted: Vec::new(),
         }
@@ -131,21 +117,6 @@ impl Erased {
             },
         }
     }
-
-    pub(super) fn is_quick(&self) -> bool {
-        self.distrust.load(Ordering::Relaxed) == 0
-    }
-
-    /// Notes how long a run kept its thread.
-    pub(super) fn learn(&self, kept: Duration) {
-        if kept > QUICK {
-            self.distrust.store(TRUST, Ordering::Relaxed);
-        } else if !self.is_quick() {
-            // A lost update only makes it take a run longer.
-            let left = self.distrust.load(Ordering::Relaxed);
-            self.distrust.store(left.saturating_sub(1), Ordering::Relaxed);
-        }
-    }
 }
 
 /// The same handler, behind the middleware of the server that it came from.
@@ -160,7 +131,7 @@ pub(super) fn mounted(handler: &router::Handler, behind: Mounted) -> router::Han
 
 impl fmt::Debug for Erased {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Erased").field("distrust", &self.distrust).finish_non_exhaustive()
+        f.debug_struct("Erased").field("pace", &self.pace).finish_non_exhaustive()
     }
 }
 

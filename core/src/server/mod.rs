@@ -11,6 +11,7 @@ mod handler;
 mod http;
 pub mod kind;
 pub mod middleware;
+mod pace;
 mod prompt;
 mod registry;
 mod resource;

@@ -170,7 +170,7 @@ impl Runner {
         };
         let context = Context::new(context, Arc::clone(&self.connection), Arc::downgrade(self));
         lock(&self.under_way).insert(call, context.clone());
-        let is_quick = handler.is_quick();
+        let is_quick = handler.pace.is_quick();
         let future = middleware::around(&handler, passage, input, context.clone());
         let mut running = Running { future, handler };
         if is_quick {
@@ -239,7 +239,7 @@ impl Future for Running {
     fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Outcome> {
         let begun = Instant::now();
         let polled = catch_unwind(AssertUnwindSafe(|| self.future.as_mut().poll(context)));
-        self.handler.learn(begun.elapsed());
+        self.handler.pace.learn(begun.elapsed());
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
     }
 }
