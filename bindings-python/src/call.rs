@@ -261,6 +261,13 @@ impl Call {
         self.link.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
     }
 
+    /// Who asks, as JSON.
+    #[getter]
+    fn principal(&self) -> Option<String> {
+        let principal = self.link.look(|it| it.principal.clone())?;
+        serde_json::to_string(&*principal).ok()
+    }
+
     /// The headers of the HTTP request: name and value, in the order in which they came.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {

@@ -12,6 +12,7 @@ use std::{
 use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Work},
+    protocol::Principal,
     service::{Arrival, ConnectionId, ExchangeId, Part, Refused},
 };
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
@@ -125,7 +126,8 @@ impl Endpoint {
         *lock(&self.stream) = None;
     }
 
-    /// A request, whole. `via_loopback`: whether it came over this machine's own interface.
+    /// A request, whole. `via_loopback`: whether it came over this machine's own interface. `principal`: who asks.
+    #[expect(clippy::too_many_arguments, reason = "that is what ASGI says of a request")]
     fn request(
         this: &Bound<'_, Self>,
         method: &str,
@@ -134,8 +136,12 @@ impl Endpoint {
         headers: &Bound<'_, PyAny>,
         via_loopback: bool,
         body: &[u8],
+        principal: Option<&NativePrincipal>,
     ) -> PyResult<Exchange> {
-        let head = head(method, path, query, headers, via_loopback)?;
+        let mut head = head(method, path, query, headers, via_loopback)?;
+        if let Some(principal) = principal {
+            head.extensions.insert(Arc::clone(&principal.0));
+        }
         let endpoint = this.get();
         let letterbox = endpoint.mail.letterbox();
         let outbox = Box::new(Slit(Arc::clone(&letterbox)));
@@ -159,6 +165,20 @@ impl Endpoint {
         piece(py, self.server.refuse(&head, Refused::BodyTooLarge))
     }
 
+    /// The answer to a request of which finding out who asks failed.
+    fn unidentified<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        path: &[u8],
+        query: &[u8],
+        headers: &Bound<'py, PyAny>,
+        via_loopback: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let head = head(method, path, query, headers, via_loopback)?;
+        piece(py, self.server.refuse(&head, Refused::Unidentified))
+    }
+
     /// Whether a request may become a WebSocket: `None`, or the answer to it.
     fn admit<'py>(
         &self,
@@ -172,13 +192,31 @@ impl Endpoint {
         self.server.admit_upgrade(&head).err().map(|it| piece(py, it)).transpose()
     }
 
-    /// Opens a connection that carries messages both ways.
-    fn connect(this: &Bound<'_, Self>) -> Connection {
+    /// Opens a connection that carries messages both ways. `principal`: who is at the other end.
+    #[pyo3(signature = (principal = None))]
+    fn connect(this: &Bound<'_, Self>, principal: Option<&NativePrincipal>) -> Connection {
         let endpoint = this.get();
         let letterbox = endpoint.mail.letterbox();
-        let id = endpoint.server.connect(Box::new(Slit(Arc::clone(&letterbox))));
+        let principal = principal.map(|it| Arc::clone(&it.0));
+        let id = endpoint.server.connect(principal, Box::new(Slit(Arc::clone(&letterbox))));
         let is_over = AtomicBool::new(false);
         Connection { endpoint: this.clone().unbind(), id, letterbox, is_over }
+    }
+}
+
+/// Who asks, as the core knows it.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub(crate) struct NativePrincipal(Arc<Principal>);
+
+#[pymethods]
+impl NativePrincipal {
+    /// `said` is JSON.
+    #[new]
+    fn new(said: &[u8]) -> PyResult<Self> {
+        let principal = serde_json::from_slice(said)
+            .map_err(|it| PyValueError::new_err(format!("the principal can't be meant: {it}")))?;
+        Ok(Self(Arc::new(principal)))
     }
 }
 

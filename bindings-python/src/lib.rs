@@ -44,7 +44,7 @@ mod _native {
         client::NativeClient,
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
-        endpoint::{Connection, Endpoint, Exchange},
+        endpoint::{Connection, Endpoint, Exchange, NativePrincipal},
         forms::form_problem,
         handler::Registered,
         server::{NativeServer, Read, expand, portable, variables},

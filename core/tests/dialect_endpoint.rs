@@ -229,7 +229,7 @@ fn an_idle_message_connection_expires_and_can_be_begun_anew() {
         let heard = say(visitor, EndpointInput::Message(connection, frame.as_bytes()));
         heard.into_iter().next().unwrap()
     };
-    say(&mut visitor, EndpointInput::Opened(connection));
+    say(&mut visitor, EndpointInput::Opened(connection, None));
     assert_eq!(
         ask(&mut visitor, &request(1, "initialize", &json!({})))["result"]["version"],
         "0.7.0"

@@ -92,7 +92,7 @@ fn it_hears_at_once_that_its_session_has_ended() {
 fn over_a_message_connection_it_asks_and_hears_of_the_end() {
     let mut visitor = visitor();
     let connection = ConnectionId(3);
-    visitor.handle(EndpointInput::Opened(connection));
+    visitor.handle(EndpointInput::Opened(connection, None));
     for message in [
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", "version": "1"},

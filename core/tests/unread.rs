@@ -241,7 +241,7 @@ fn over_a_connection_the_subscriptions_end_and_the_connection_stays() {
     let server = EndpointServer::new(offers(), EndpointConfig::default());
     let uris: Vec<String> = (0..8_000).map(uri).collect();
     let outbox = Unread::default();
-    let connection = server.connect(Box::new(outbox.clone()));
+    let connection = server.connect(None, Box::new(outbox.clone()));
     for id in [1, 2] {
         drop(server.message(connection, listen(id, &uris).to_string().as_bytes()));
     }

@@ -16,10 +16,10 @@ use gudgeon::{
     router::{
         Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, TemplateOffer, ToolOffer,
     },
-    service::{EndpointConfig, EndpointInput, ExchangeId},
+    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
 };
 use serde_json::{Value, json};
-use visitor::Visitor;
+use visitor::{Visitor, modern_body};
 
 /// The handler of the judge, to tell its runs from others.
 struct Judge;
@@ -282,4 +282,46 @@ fn a_session_is_there_for_who_began_it() {
     visitor.principal = Some(Arc::new(ada));
     let id = visitor.legacy(&session, &ping);
     assert_eq!(visitor.reply(id).status, 200, "nobody else has ended it");
+}
+
+#[test]
+fn what_comes_on_a_connection_comes_from_who_opened_it() {
+    let mut visitor = visitor();
+    let ada = Principal::new("ada");
+    let initialize = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "visitor", "version": "1"},
+    });
+    let legacy = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+    ];
+    let eras = [vec![modern_body("tools/list", json!({}))], legacy.to_vec()];
+    for (number, frames) in (0..).zip(eras) {
+        for (connection, who) in [(number * 2, Some(ada.clone())), (number * 2 + 1, None)] {
+            let connection = ConnectionId(connection);
+            visitor.handle(EndpointInput::Opened(connection, who.clone().map(Arc::new)));
+            for frame in &frames {
+                let frame = frame.to_string();
+                visitor.handle(EndpointInput::Message(connection, frame.as_bytes()));
+            }
+            assert_eq!(asked(&visitor)["principal"], json!(who), "{frames:?}");
+            assert_eq!(visitor.runs.last().unwrap().context.principal.as_deref(), who.as_ref());
+        }
+    }
+}
+
+#[test]
+fn where_nobody_can_tell_who_asks_the_answer_tells_no_more() {
+    let visitor = visitor();
+    let (head, ()) = http::Request::post("/mcp").body(()).unwrap().into_parts();
+    let refused = visitor.endpoint.refuse(&head, Refused::Unidentified);
+    let Part::Head { status, body, more, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!((status.as_u16(), more), (500, false));
+    assert_eq!(
+        serde_json::from_slice::<Value>(&body).unwrap(),
+        json!({"jsonrpc": "2.0", "error": {"code": -32603, "message": "the server failed to find out who asks"}})
+    );
 }

@@ -243,8 +243,13 @@ class Server(Generic[_L]):
         """Serves at an address inside an `async with` block; port 0 chooses a free one, which `Listening.url` names."""
     async def aclose(self) -> None:
         """Leaves the lifespan of a mounted server; twice is fine."""
-    def asgi(self, **http: Unpack[HttpOptions]) -> Callable[..., Coroutine[Any, Any, None]]:
-        """This server as an ASGI app, for any host of such apps."""
+    def asgi(
+        self,
+        *,
+        principal: Callable[[Any], Principal | Awaitable[Principal | None] | None] | None = None,
+        **http: Unpack[HttpOptions],
+    ) -> Callable[..., Coroutine[Any, Any, None]]:
+        """This server as an ASGI app, for any host of such apps; `principal` tells, by the scope, who makes a request."""
 
 class ServerOptions(TypedDict, total=False):
     """Options of `Server`: `page_size` in entries (100), `list_ttl` in seconds, `max_message` in bytes (16 MiB),

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from ._hosting import Hosting, resolve, send_all
 from ._http import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
+from ._principals import Identify, Unidentified
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[Any]]
@@ -21,12 +22,13 @@ _DRAIN_TICK = 0.01  # seconds between two looks whether all is answered
 class AsgiApp:
     """The server at whatever path it is mounted. Calling it serves one HTTP request, WebSocket or lifespan."""
 
-    def __init__(self, app: Any, options: Mapping[str, Any]) -> None:
+    def __init__(self, app: Any, options: Mapping[str, Any], principal: Any = None) -> None:
         for name in options:
             if name in OF_CONNECTIONS:
                 raise TypeError(f"asgi() has no option {name!r}: the ASGI server holds the connections, set it there")
         self._app = app
         self._options = checked(options, "asgi()")
+        self._identify = Identify(principal)
         grace = options.get("shutdown_grace")
         self._grace = SHUTDOWN_GRACE if grace is None else float(grace)
         self._endpoint: Any = None
@@ -36,10 +38,10 @@ class AsgiApp:
         kind = scope["type"]
         if kind == "http":
             endpoint = await self._open()
-            await _serve_http(endpoint, scope, receive, send)
+            await _serve_http(endpoint, self._identify, scope, receive, send)
         elif kind == "websocket":
             endpoint = await self._open()
-            await _serve_websocket(endpoint, self._max_message(), scope, receive, send)
+            await _serve_websocket(endpoint, self._identify, self._max_message(), scope, receive, send)
         elif kind == "lifespan":
             await self._live(receive, send)
         else:
@@ -169,7 +171,7 @@ class _Stay:
             await self._app._lifespan.aexit()
 
 
-async def _serve_http(endpoint: Any, scope: Any, receive: Receive, send: Send) -> None:
+async def _serve_http(endpoint: Any, identify: Identify, scope: Any, receive: Receive, send: Send) -> None:
     head = (scope["method"], *_target(scope))
     chunks: list[bytes] = []
     length = 0
@@ -185,7 +187,12 @@ async def _serve_http(endpoint: Any, scope: Any, receive: Receive, send: Send) -
         chunks.append(chunk)
         if not message.get("more_body", False):
             break
-    exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks))
+    try:
+        principal = await identify(scope)
+    except Unidentified:
+        await _send_head(endpoint.unidentified(*head), send)
+        return
+    exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
     watch = _Watch(exchange, receive)
     try:
         await _send_answer(exchange, watch, send)
@@ -268,16 +275,24 @@ class _Watch:
             resolve(self._future)
 
 
-async def _serve_websocket(endpoint: Any, limit: int, scope: Any, receive: Receive, send: Send) -> None:
+async def _serve_websocket(
+    endpoint: Any, identify: Identify, limit: int, scope: Any, receive: Receive, send: Send
+) -> None:
     if (await receive())["type"] != "websocket.connect":
         return
-    refusal = endpoint.admit(*_target(scope))
+    target = _target(scope)
+    refusal, principal = endpoint.admit(*target), None
+    if refusal is None:
+        try:
+            principal = await identify(scope)
+        except Unidentified:
+            refusal = endpoint.unidentified("GET", *target)
     if refusal is not None:
         await _refuse_websocket(refusal, scope, send)
         return
     offered = scope.get("subprotocols") or ()
     await send({"type": "websocket.accept", "subprotocol": "mcp" if "mcp" in offered else None})
-    connection = endpoint.connect()
+    connection = endpoint.connect(principal)
 
     async def send_messages() -> None:
         async def send_text(message: bytes) -> None:

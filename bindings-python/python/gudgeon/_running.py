@@ -104,7 +104,9 @@ class Running:
 
         return listening(self, _address(at, "listen"), http)
 
-    def asgi(self, **http: Any) -> Callable[..., Coroutine[Any, Any, None]]:
+    def asgi(
+        self, *, principal: Callable[[Any], Any] | None = None, **http: Any
+    ) -> Callable[..., Coroutine[Any, Any, None]]:
         """This server as an ASGI app, to be mounted anywhere: alone, or in Starlette, FastAPI, Django.
 
         `async def` handlers run on the host's event loop, `def` ones on threads of the server's own. `lifespan=` is
@@ -113,16 +115,36 @@ class Running:
         (uvicorn: `timeout_graceful_shutdown`).
 
         Args:
+            principal: Who makes a request: `(scope) -> Principal | None`, or an `async def`, called once for each HTTP
+                request and WebSocket, on the event loop. Handlers see it as `ctx.principal`; sessions, rounds of
+                questions and cached results belong to it. It judges nobody: refusing is for a middleware of the
+                host's. When it fails, the answer is 500, and the log says why. Default: whom Starlette's
+                `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes`
+                of its "auth"; nobody where there is none, or its `is_authenticated` is not True.
             http: As for `run`, but what is about connections: these are the host's. Whether a request came over
                 loopback says the scope's `server`.
 
-        >>> from gudgeon import Server
+        Raises:
+            TypeError, ValueError: An option can't be meant.
+
+        Spec: Security Best Practices › Session Hijacking.
+
+        >>> from gudgeon import Server, SyncContext
+        >>> from gudgeon.types import Principal
         >>> app = Server("shelf")
-        >>> asgi = app.asgi(public_url="https://example.org/mcp")  # uvicorn module:asgi
+        >>> @app.tool
+        ... def whoami(ctx: SyncContext) -> str:
+        ...     return ctx.principal.subject if ctx.principal else "nobody"
+        >>> def who(scope: dict) -> Principal | None:
+        ...     token = scope["state"].get("token")  # checked by a middleware of the host's
+        ...     return Principal(token["sub"], scopes=token["scope"].split()) if token else None
+        >>> who({"state": {"token": {"sub": "ada", "scope": "read"}}})
+        Principal(subject='ada', scopes=frozenset({'read'}))
+        >>> asgi = app.asgi(public_url="https://example.org/mcp", principal=who)  # uvicorn module:asgi
         """
         from ._asgi import AsgiApp
 
-        asgi = AsgiApp(self, http)
+        asgi = AsgiApp(self, http, principal)
         self._asgi_apps.append(asgi)
         return asgi
 

@@ -66,9 +66,12 @@ class _Facts:
         return self._once("headers", self._read_headers)  # type: ignore[no-any-return]
 
     @property
-    def principal(self) -> None:
-        """Who asks, where the server has authorization; else None."""
-        return None
+    def principal(self) -> Any:
+        """Who asks (`Principal`), where whoever let the request in has told: `asgi(principal=…)`; else None.
+
+        A handler that waited for answers sees who made the request that brought them.
+        """
+        return self._once("principal", self._read_principal)
 
     @property
     def client(self) -> Any:
@@ -120,6 +123,14 @@ class _Facts:
         from ._headers import Headers
 
         return Headers(self._call.headers)
+
+    def _read_principal(self) -> Any:
+        said = self._call.principal
+        if said is None:
+            return None
+        from .types import Principal
+
+        return Principal.from_dict(_decode(said))
 
     def _read_client(self) -> Any:
         from .types import ClientInfo

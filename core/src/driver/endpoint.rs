@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::{Backend, Work, start};
 use crate::{
-    protocol::{LoggingLevel, Question, Raw},
+    protocol::{LoggingLevel, Principal, Question, Raw},
     router::{Failure, Offers, Reply},
     service::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
@@ -110,7 +110,7 @@ impl EndpointServer {
         (exchange, self.told(work))
     }
 
-    /// The answer to a request whose body was not taken.
+    /// The answer to a request that was not taken.
     pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
         self.lock().endpoint.refuse(head, refused)
     }
@@ -135,13 +135,17 @@ impl EndpointServer {
         self.lock().endpoint.admit_upgrade(head)
     }
 
-    /// Opens a message connection.
-    pub fn connect(&self, outbox: Box<dyn Outbox>) -> ConnectionId {
+    /// Opens a message connection: of somebody, where the shell knows who that is.
+    pub fn connect(
+        &self,
+        principal: Option<Arc<Principal>>,
+        outbox: Box<dyn Outbox>,
+    ) -> ConnectionId {
         let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut state = self.lock();
         state.connections.insert(connection, Sending::to(outbox));
         // Opening starts no handler.
-        drop(state.handle(EndpointInput::Opened(connection)));
+        drop(state.handle(EndpointInput::Opened(connection, principal)));
         connection
     }
 

@@ -10,7 +10,7 @@ use super::{
     calls::{Begun, Calls, Finished},
 };
 use crate::{
-    protocol::{MethodName, Raw},
+    protocol::{MethodName, Principal, Raw},
     session::{
         CallId, CallMap,
         server::{self as session, About, CallContext, HttpFacts, Output, ServerSession},
@@ -62,14 +62,6 @@ pub(super) struct Scene<'a> {
     pub(super) facts: Option<&'a Arc<HttpFacts>>,
 }
 
-impl Scene<'_> {
-    /// What only the HTTP request said.
-    fn introduce(&self, context: &mut CallContext) {
-        context.http = self.facts.cloned();
-        context.principal = self.facts.and_then(|it| it.principal.clone());
-    }
-}
-
 /// Something to be said.
 #[derive(Debug)]
 pub(super) struct Emission {
@@ -87,6 +79,8 @@ pub(super) struct Emission {
 #[derive(Debug)]
 pub(super) struct Conversation {
     pub(super) machine: ServerSession,
+    /// Who is at the other end, where that holds for all that comes; else each HTTP request says it.
+    pub(super) principal: Option<Arc<Principal>>,
     /// When the peer said something last.
     heard: Option<Instant>,
     /// By their numbers within the session.
@@ -103,7 +97,13 @@ struct Place {
 
 impl Conversation {
     pub(super) fn new(machine: ServerSession) -> Self {
-        Self { machine, heard: None, calls: CallMap::default(), listeners: CallMap::default() }
+        Self {
+            machine,
+            principal: None,
+            heard: None,
+            calls: CallMap::default(),
+            listeners: CallMap::default(),
+        }
     }
 
     /// Whether calls that came on this stream are under way.
@@ -196,7 +196,7 @@ impl Conversation {
                 }
                 Output::Report(text) => scene.calls.effects.push_back(Effect::Report(text)),
                 Output::Notified { method, params, mut context } => {
-                    scene.introduce(&mut context);
+                    self.introduce(scene, &mut context);
                     self.notify(scene, &method, params, context);
                 }
             }
@@ -204,12 +204,19 @@ impl Conversation {
         said
     }
 
+    /// What its request does not say itself.
+    fn introduce(&self, scene: &Scene<'_>, context: &mut CallContext) {
+        context.http = scene.facts.cloned();
+        let principal = scene.facts.map_or(&self.principal, |it| &it.principal);
+        context.principal.clone_from(principal);
+    }
+
     fn begin(&mut self, scene: &mut Scene<'_>, stream: u64, mut call: session::Call) {
         let local = call.context.call;
         let global = scene.flights.add(scene.owner, local);
         self.calls.insert(local, Place { global, stream });
         call.context.call = global;
-        scene.introduce(&mut call.context);
+        self.introduce(scene, &mut call.context);
         match scene.calls.begin(scene.now, call) {
             Begun::Answered(answer) => {
                 self.forget(scene, local);

@@ -59,8 +59,17 @@ pub(super) fn stream_head() -> HeaderMap {
 
 /// A refusal that no request's id goes with.
 pub(super) fn refusal_body(message: &str) -> Vec<u8> {
+    error_body(code::INVALID_REQUEST, message)
+}
+
+/// The body of an answer to a request that the server fails at, whatever it is.
+pub(super) fn failure_body(message: &str) -> Vec<u8> {
+    error_body(code::INTERNAL_ERROR, message)
+}
+
+fn error_body(code: i64, message: &str) -> Vec<u8> {
     let mut error = ObjectWriter::with_capacity(message.len() + 32);
-    error.member("code", &code::INVALID_REQUEST).member("message", message);
+    error.member("code", &code).member("message", message);
     let mut body = ObjectWriter::with_capacity(message.len() + 64);
     body.raw("jsonrpc", r#""2.0""#).raw("error", &error.finish());
     body.finish().into_bytes()

@@ -44,7 +44,7 @@ struct Queue {
 impl Connected {
     pub(crate) fn open(server: Arc<EndpointServer>, shell: Arc<dyn Shell>) -> Self {
         let lane = Arc::new(Lane::default());
-        let id = server.connect(Box::new(Arc::clone(&lane)));
+        let id = server.connect(None, Box::new(Arc::clone(&lane)));
         Self { server, shell, id, lane }
     }
 

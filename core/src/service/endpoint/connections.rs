@@ -1,16 +1,18 @@
 //! Message connections: one conversation each, whose frames all go the same way.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use super::{
     ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Reader, Scene, session,
 };
-use crate::session::server::ServerSession;
+use crate::{protocol::Principal, session::server::ServerSession};
 
 impl Endpoint {
-    pub(super) fn open_connection(&mut self, id: ConnectionId) {
-        let machine = ServerSession::new(std::sync::Arc::clone(&self.session));
-        self.connections.insert(id, Box::new(Conversation::new(machine)));
+    pub(super) fn open_connection(&mut self, id: ConnectionId, principal: Option<Arc<Principal>>) {
+        let machine = ServerSession::new(Arc::clone(&self.session));
+        let mut conversation = Box::new(Conversation::new(machine));
+        conversation.principal = principal;
+        self.connections.insert(id, conversation);
         if self.is_closing {
             self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
         }

@@ -31,7 +31,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    protocol::{LoggingLevel, Question, Raw},
+    protocol::{LoggingLevel, Principal, Question, Raw},
     router::{Failure, Offers, Reply},
     session::{
         CallId,
@@ -68,7 +68,8 @@ pub enum EndpointInput<'a> {
     Gone(ExchangeId),
     /// It leaves so much unread that its subscriptions end.
     Behind(Reader),
-    Opened(ConnectionId),
+    /// A message connection was opened: by whom, where the shell knows.
+    Opened(ConnectionId, Option<Arc<Principal>>),
     /// One frame came on a message connection.
     Message(ConnectionId, &'a [u8]),
     /// A frame over the limit, in bytes, was thrown away.
@@ -147,6 +148,8 @@ pub enum Refused {
     BodyTooSlow,
     /// The body could not be read.
     BodyBroken,
+    /// Finding out who asks failed.
+    Unidentified,
 }
 
 /// The machine.
@@ -220,7 +223,9 @@ impl Endpoint {
                     Reader::Connection(id) => self.tell_connection(now, id, input),
                 }
             }
-            EndpointInput::Opened(connection) => self.open_connection(connection),
+            EndpointInput::Opened(connection, principal) => {
+                self.open_connection(connection, principal);
+            }
             EndpointInput::Message(connection, frame) => {
                 self.tell_connection(now, connection, session::Input::Frame(frame));
             }

@@ -31,7 +31,7 @@ pub(super) struct Visit {
 }
 
 impl Endpoint {
-    /// The answer to a request whose body was not even read.
+    /// The answer to a request that is not even looked at.
     pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
         let (status, message) = match refused {
             Refused::BodyTooLarge => (
@@ -42,10 +42,17 @@ impl Endpoint {
                 (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".into())
             }
             Refused::BodyBroken => (StatusCode::BAD_REQUEST, "the body could not be read".into()),
+            Refused::Unidentified => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
+            }
+        };
+        let body = match status {
+            StatusCode::INTERNAL_SERVER_ERROR => reply::failure_body(&message),
+            _ => reply::refusal_body(&message),
         };
         let mut headers = reply::json_head();
         self.guard.decorate(head, &mut headers);
-        Part::Head { status, headers, body: reply::refusal_body(&message), more: false }
+        Part::Head { status, headers, body, more: false }
     }
 
     /// Whether a request may open a message connection here; else the answer to it.
