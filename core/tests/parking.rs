@@ -242,6 +242,33 @@ fn with_the_table_full_a_tool_that_must_not_run_twice_asks_nothing() {
 }
 
 #[test]
+fn threads_of_tools_that_must_not_run_twice_are_kept_to_the_limit() {
+    let mut server = Server::with(RoundLimits { park_threads: 1, ..RoundLimits::default() });
+    let blocking = |server: &mut Server, id, tool| {
+        server.hear(&call(id, tool, &json!({})));
+        let run = server.running();
+        server.handle(ask(&run, 0, "a"));
+        server.handle(ask(&run, 1, "b"));
+        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        run
+    };
+    blocking(&mut server, 1, "forbids");
+    state(&mut server, &["a", "b"]);
+    let run = blocking(&mut server, 2, "forbids");
+    assert!(server.sent.is_empty(), "it is not asked, since it could not wait");
+    for _ in 0..2 {
+        let problem = server.answered.pop().unwrap().unwrap_err();
+        assert!(problem.contains("too many handlers wait"), "{problem}");
+    }
+    done(&mut server, &run, "later, then");
+    assert_eq!(text(&server.said()), (2, "later, then"));
+    // Others hold no thread, or run again.
+    asked(&mut server, 3, "forbids", &["a"]);
+    let run = blocking(&mut server, 4, "tool");
+    assert_eq!(server.cancelled, [run.context.call]);
+}
+
+#[test]
 fn the_oldest_leaves_for_the_newest() {
     let limits = RoundLimits { park_limit: 3, park_threads: 1, ..RoundLimits::default() };
     let mut server = Server::with(limits);

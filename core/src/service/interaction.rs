@@ -114,9 +114,17 @@ impl Calls {
             return;
         }
         let call = self.links.current(handler);
-        if self.running.kept(call).is_some_and(|it| !it.asked.is_empty())
-            && let Some(running) = self.running.remove(call)
-        {
+        if self.running.kept(call).is_none_or(|it| it.asked.is_empty()) {
+            return;
+        }
+        if self.lacks_room(call, blocks) {
+            let asked = self.running.kept(call).map(|it| std::mem::take(&mut it.asked));
+            for (ask, _) in asked.unwrap_or_default() {
+                self.tell(handler, ask, Err(crowded()));
+            }
+            return;
+        }
+        if let Some(running) = self.running.remove(call) {
             let answer = self.park(now, running, blocks);
             self.replies.push_back((call, answer));
         }
@@ -310,16 +318,18 @@ impl Calls {
         let capabilities = running.kept.as_ref();
         let capabilities = capabilities.and_then(|it| it.context.client.capabilities.as_ref());
         asking::check(&question, capabilities, running.wire)?;
-        let limits = &self.limits();
-        if running.finish.forbids_replay() && !self.parking.has_room(limits, false) {
-            return Err(Fault::new(
-                FaultKind::Handler,
-                "too many handlers wait for answers, and this tool must not run twice: try again later",
-            ));
+        if self.lacks_room(call, false) {
+            return Err(crowded());
         }
         let Some(kept) = self.running.kept(call) else { return Err(nobody_to_ask()) };
         kept.asked.push((ask, question));
         Ok(())
+    }
+
+    /// Whether this call's handler could not wait, and must not run twice. `blocks`: it holds a thread while it waits.
+    fn lacks_room(&self, call: CallId, blocks: bool) -> bool {
+        self.running.get(call).is_some_and(|it| it.finish.forbids_replay())
+            && !self.parking.has_room(&self.limits(), blocks)
     }
 
     /// Asks the client in the answer to this call, and keeps the handler until the answers come.
@@ -447,6 +457,13 @@ fn too_many() -> Fault {
         format!(
             "a call may ask its client {MAX_QUESTIONS} questions, and this one has asked them all"
         ),
+    )
+}
+
+fn crowded() -> Fault {
+    Fault::new(
+        FaultKind::Handler,
+        "too many handlers wait for answers, and this tool must not run twice: try again later",
     )
 }
 
