@@ -8,6 +8,7 @@ mod asker;
 use gudgeon::{
     protocol::{Method, json::to_raw},
     router::Reply,
+    service::Input,
 };
 use serde_json::json;
 
@@ -169,4 +170,21 @@ fn a_waiting_handler_gets_its_answer_and_takes_its_question_back_when_it_ends() 
     assert_eq!(withdrawn["params"]["requestId"], request["id"]);
     server.hear(&json!({"jsonrpc": "2.0", "id": request["id"], "result": yes()}));
     assert!(server.answered.is_empty() && server.sent.is_empty(), "it came too late");
+}
+
+#[test]
+fn a_waiting_handler_whose_client_leaves_is_stopped_and_told_nothing() {
+    let mut server = Server::new();
+    server.open("2025-11-25", &json!({"elicitation": {}}));
+    server.hear(&legacy(1));
+    let waits = server.running();
+    server.handle(ask(&waits, 1, "sure"));
+    server.hear(&legacy(2));
+    let returned = server.running();
+    server.done(&returned, Ok(questions(&["sure"])));
+    server.sent.clear();
+    server.handle(Input::Closed);
+    assert_eq!(server.cancelled, [waits.context.call, returned.context.call]);
+    assert!(server.answered.is_empty(), "an error would let it go on");
+    assert!(server.runs.is_empty() && server.sent.is_empty());
 }

@@ -276,8 +276,8 @@ impl ServerSession {
             Input::Closed => {
                 self.is_closed = true;
                 self.subscriptions = Subscriptions::default();
-                self.give_up_questions();
                 let calls = self.pending.drain();
+                self.give_up_questions(&calls);
                 self.outputs.extend(calls.into_iter().map(Output::Cancel));
             }
         }

@@ -85,9 +85,11 @@ impl ServerSession {
         }
     }
 
-    pub(super) fn give_up_questions(&mut self) {
+    /// The client is gone. Handlers that are stopped for it are told nothing: an error would let them go on without an
+    /// answer.
+    pub(super) fn give_up_questions(&mut self, stopped: &[CallId]) {
         let open = self.asked.take().map(|mut it| it.close()).unwrap_or_default();
-        for (call, ask) in open {
+        for (call, ask) in open.into_iter().filter(|(call, _)| !stopped.contains(call)) {
             self.settle_question(call, ask, Err(nobody()));
         }
     }
