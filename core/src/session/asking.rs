@@ -12,6 +12,7 @@ mod capability;
 mod fit;
 mod form;
 mod journal;
+mod sampling;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -116,7 +117,8 @@ fn check_question(question: &Question, wire: &Wire) -> Result<(), Fault> {
         .map_err(|_| misused("the params of each must be an object"))?;
     match question.method {
         Method::Elicit => check_elicitation(&Value::Object(params), wire),
-        Method::CreateMessage | Method::ListRoots => Ok(()),
+        Method::CreateMessage => sampling::check(&params, wire),
+        Method::ListRoots => Ok(()),
         method => Err(misused(&format!("{} is no method of a question", method.as_str()))),
     }
 }

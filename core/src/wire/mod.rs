@@ -87,6 +87,8 @@ pub struct Vocabulary {
     pub stamped_results: bool,
     /// Forms with lists of choices, titles beside their values, and defaults of every type.
     pub rich_forms: bool,
+    /// Messages to a model that hold several blocks of content.
+    pub sampled_lists: bool,
     /// An error without a readable request id leaves `id` out, rather than saying null.
     pub absent_error_id: bool,
 }

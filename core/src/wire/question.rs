@@ -11,6 +11,10 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
     let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(params.get()) else {
         return (params.clone(), None);
     };
+    if method == Method::CreateMessage && !wire.vocabulary.sampled_lists {
+        older_messages(&mut object);
+        return (json::to_raw(&object), None);
+    }
     if method != Method::Elicit {
         return (params.clone(), None);
     }
@@ -32,6 +36,23 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
         return (json::to_raw(&object), Some(id));
     }
     (json::to_raw(&object), None)
+}
+
+/// Messages as they were before 2025-11-25: each block of content is one of its own.
+fn older_messages(object: &mut Map<String, Value>) {
+    let Some(Value::Array(messages)) = object.get_mut("messages") else { return };
+    let each = |message: Value| match message.get("content").and_then(Value::as_array) {
+        None => vec![message],
+        Some(blocks) => blocks
+            .iter()
+            .map(|block| {
+                let mut one = message.clone();
+                one["content"] = block.clone();
+                one
+            })
+            .collect(),
+    };
+    *messages = std::mem::take(messages).into_iter().flat_map(each).collect();
 }
 
 /// A form as it was before 2025-11-25. What a default would have filled in is filled into the answer, so nobody has to
@@ -111,6 +132,34 @@ mod tests {
         let mut older = form(None, &["who", "sure"]);
         older.as_object_mut().expect("an object").shift_remove("mode");
         assert_eq!(lowered(Revision::V2025_06_18, &newer), (older, None));
+    }
+
+    #[test]
+    fn messages_to_a_model_held_one_block_each() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let sampled = |messages: Value| json!({"messages": messages, "maxTokens": 5});
+        let newer = sampled(json!([
+            {"role": "user", "content": text("a")},
+            {"role": "assistant", "content": [text("b"), text("c")]},
+            {"role": "user", "content": [text("d")]},
+        ]));
+        let older = sampled(json!([
+            {"role": "user", "content": text("a")},
+            {"role": "assistant", "content": text("b")},
+            {"role": "assistant", "content": text("c")},
+            {"role": "user", "content": text("d")},
+        ]));
+        for revision in Revision::ALL {
+            let lowered = lower(
+                Wire::of(revision),
+                Method::CreateMessage,
+                &json::to_raw(&newer),
+                String::new(),
+            );
+            let lowered: Value = serde_json::from_str(lowered.0.get()).expect("JSON");
+            let is_older = revision < Revision::V2025_11_25;
+            assert_eq!(lowered, if is_older { older.clone() } else { newer.clone() });
+        }
     }
 
     #[test]

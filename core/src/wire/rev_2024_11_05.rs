@@ -44,6 +44,7 @@ pub(super) const VOCABULARY: Vocabulary = Vocabulary {
     progress_messages: false,
     stamped_results: false,
     rich_forms: false,
+    sampled_lists: false,
     absent_error_id: false,
 };
 

@@ -41,6 +41,7 @@ const SERVER_NOTIFICATIONS: &[Method] = &[
 pub(super) const VOCABULARY: Vocabulary = Vocabulary {
     icons: true,
     rich_forms: true,
+    sampled_lists: true,
     absent_error_id: true,
     primed_streams: true,
     ..before::VOCABULARY

@@ -233,6 +233,26 @@ fn questions_that_make_no_sense_are_the_handlers_mistake() {
 }
 
 #[test]
+fn a_model_is_not_given_what_the_revision_has_no_words_for() {
+    let audio = json!({"type": "audio", "data": "", "mimeType": "audio/wav"});
+    let text = json!({"type": "text", "text": "hi"});
+    let able = to_raw(&json!({"sampling": {}}));
+    for (content, has_audio) in
+        [(audio.clone(), true), (json!([text, audio]), true), (text.clone(), false)]
+    {
+        let params = json!({"messages": [{"role": "user", "content": content}], "maxTokens": 1});
+        let question = question("k", Method::CreateMessage, &params.to_string());
+        for revision in Revision::ALL {
+            let refused = check(&question, Some(&able), Wire::of(revision)).err();
+            assert_eq!(refused.is_some(), has_audio && revision == Revision::V2024_11_05);
+            if let Some(fault) = refused {
+                assert!(fault.message.contains("audio in 2024-11-05"), "{}", fault.message);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_question_travels_as_the_revision_has_it() {
     let declared = to_raw(&json!({"elicitation": {}}));
     let question = question("who", Method::Elicit, FORM);
