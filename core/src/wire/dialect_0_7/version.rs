@@ -63,17 +63,20 @@ pub(super) fn agree(params: &Params<'_>) -> Result<String, Fault> {
     };
     let exact = read("version")?.or(read("protocolVersion")?);
     let (low, high) = match exact {
-        Some(version) => (version, version),
-        None => (read("minVersion")?.unwrap_or(LOWEST), read("maxVersion")?.unwrap_or(HIGHEST)),
+        Some(version) => (Some(version), Some(version)),
+        None => (read("minVersion")?, read("maxVersion")?),
     };
+    let asked = match (low, high) {
+        (Some(low), Some(high)) if low == high => low.to_string(),
+        (Some(low), Some(high)) => format!("{low} to {high}"),
+        (Some(low), None) => format!("{low} or later"),
+        (None, high) => format!("up to {}", high.unwrap_or(HIGHEST)),
+    };
+    let (low, high) = (low.unwrap_or(LOWEST), high.unwrap_or(HIGHEST));
     let best = high.min(HIGHEST);
     if best >= low.max(LOWEST) {
         return Ok(best.to_string());
     }
-    let asked = match low == high {
-        true => low.to_string(),
-        false => format!("{low} to {high}"),
-    };
     let message =
         format!("no version in common: this server takes {LOWEST} to {HIGHEST}, not {asked}");
     let data = serde_json::json!({
