@@ -312,6 +312,71 @@ fn so_many_sessions_and_streams_and_no_more() {
 }
 
 #[test]
+fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
+    let config = EndpointConfig { max_streams: 2, ..EndpointConfig::default() };
+    let mut visitor = with(config);
+    let session = visitor.open("2025-11-25", json!({}));
+    for id in 1..=3 {
+        visitor.call(&session, id, "wait");
+    }
+    let broken: Vec<_> = (0..3)
+        .map(|_| {
+            let stream = visitor.get(&session, "");
+            assert_eq!(visitor.reply(stream).status, 200, "calls in flight are no streams");
+            change(&mut visitor);
+            visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+            visitor.reply(stream).events()[0].0.clone()
+        })
+        .collect();
+    let resumed: Vec<_> = broken.iter().map(|event| visitor.get(&session, event)).collect();
+    let statuses: Vec<_> = resumed.iter().map(|it| visitor.reply(*it).status).collect();
+    assert_eq!(statuses, [200, 200, 503]);
+    assert_eq!(visitor.reply(resumed[2]).header("retry-after"), "1");
+    // Who comes back for a stream takes the place of who was connected to it.
+    let again = visitor.get(&session, &broken[1]);
+    assert_eq!(visitor.reply(again).status, 200);
+    assert!(visitor.reply(resumed[1]).complete);
+}
+
+#[test]
+fn a_question_that_its_own_stream_can_not_carry_goes_where_somebody_listens() {
+    for (event_store, accept, leaves) in [
+        (true, "application/json", false),
+        (true, visitor::BOTH, true),
+        (false, visitor::BOTH, true),
+    ] {
+        let mut visitor = with(EndpointConfig { event_store, ..EndpointConfig::default() });
+        let session = visitor.open("2025-11-25", json!({"roots": {}}));
+        let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let headers = [
+            ("content-type", "application/json"),
+            ("accept", accept),
+            ("mcp-session-id", &*session),
+        ];
+        let call = visitor.send("POST", "/mcp", &headers, &body.to_string());
+        let running = visitor.runs[0].context.call;
+        if !event_store {
+            visitor.handle(EndpointInput::Progress(running, step(1.0)));
+        }
+        if leaves {
+            visitor.handle(EndpointInput::Gone(ExchangeId(call)));
+        }
+        let question =
+            Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+        visitor.handle(EndpointInput::Ask { call: running, ask: AskId(5), question });
+        // Nobody listened when it was asked.
+        let stream = visitor.get(&session, "");
+        let told = visitor.reply(stream).messages();
+        assert_eq!(told.len(), 1, "{event_store} {accept} {leaves}");
+        assert_eq!(told[0]["method"], "roots/list");
+        let answer = json!({"jsonrpc": "2.0", "id": told[0]["id"], "result": {"roots": []}});
+        visitor.legacy(&session, &answer);
+        assert_eq!(visitor.answers, [(5, Ok(r#"{"roots":[]}"#.into()))]);
+    }
+}
+
+#[test]
 fn both_eras_are_served_side_by_side() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));

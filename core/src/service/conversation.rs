@@ -74,6 +74,8 @@ pub(super) struct Emission {
     pub(super) error: Option<i64>,
     /// While an equal one waits to be sent, it says nothing new.
     pub(super) is_change: bool,
+    /// Where its own stream can't carry it, another must.
+    pub(super) is_asking: bool,
 }
 
 #[derive(Debug)]
@@ -171,14 +173,25 @@ impl Conversation {
                             (Some(cancelled.unwrap_or(current)), true)
                         }
                     };
-                    let (frame, error, is_change) = (Some(sent.frame), sent.error, sent.is_change);
-                    said.push(Emission { stream, frame, is_reply, error, is_change });
+                    said.push(Emission {
+                        stream,
+                        frame: Some(sent.frame),
+                        is_reply,
+                        error: sent.error,
+                        is_change: sent.is_change,
+                        is_asking: sent.is_asking,
+                    });
                 }
                 Output::Silent(local) => {
                     self.forget(scene, local);
-                    let stream = Some(cancelled.unwrap_or(current));
-                    let (frame, is_reply, is_change) = (None, true, false);
-                    said.push(Emission { stream, frame, is_reply, error: None, is_change });
+                    said.push(Emission {
+                        stream: Some(cancelled.unwrap_or(current)),
+                        frame: None,
+                        is_reply: true,
+                        error: None,
+                        is_change: false,
+                        is_asking: false,
+                    });
                 }
                 Output::Call(call) => self.begin(scene, current, call),
                 Output::Cancel(local) => {

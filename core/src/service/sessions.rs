@@ -52,6 +52,8 @@ pub(super) struct Stream {
     pub(super) number: u64,
     /// `None`: nobody is connected to it at present.
     pub(super) exchange: Option<ExchangeId>,
+    /// Whoever is connected came by GET.
+    by_get: bool,
     /// Events were sent on it: its answer is an event as well.
     pub(super) is_streaming: bool,
 }
@@ -143,7 +145,8 @@ impl Session {
     pub(super) fn open(&mut self, exchange: ExchangeId, standalone: bool) -> u64 {
         let number = self.next_stream * 2 + u64::from(standalone);
         self.next_stream += 1;
-        let stream = Stream { number, exchange: Some(exchange), is_streaming: standalone };
+        let exchange = Some(exchange);
+        let stream = Stream { number, exchange, by_get: standalone, is_streaming: standalone };
         self.streams.push(stream);
         number
     }
@@ -162,9 +165,11 @@ impl Session {
             .map(|it| it.number)
     }
 
-    /// Streams that somebody is connected to.
-    pub(super) fn connected(&self) -> usize {
-        self.streams.iter().filter(|it| it.exchange.is_some()).count()
+    /// How many GETs are connected to streams, but for the one that another GET for this stream would replace.
+    pub(super) fn listening(&self, but_for: Option<u64>) -> usize {
+        let counts =
+            |it: &&Stream| it.by_get && it.exchange.is_some() && Some(it.number) != but_for;
+        self.streams.iter().filter(counts).count()
     }
 
     pub(super) fn exchanges(&self) -> Vec<ExchangeId> {
@@ -197,9 +202,11 @@ impl Session {
     /// Connects a request to a stream that was begun before. Gives back who was connected to it.
     pub(super) fn resume(&mut self, number: u64, exchange: ExchangeId) -> Option<ExchangeId> {
         if let Some(stream) = self.stream(number) {
+            stream.by_get = true;
             return stream.exchange.replace(exchange);
         }
-        self.streams.push(Stream { number, exchange: Some(exchange), is_streaming: true });
+        let exchange = Some(exchange);
+        self.streams.push(Stream { number, exchange, by_get: true, is_streaming: true });
         None
     }
 
@@ -225,6 +232,7 @@ impl Session {
     }
 
     fn is_unused(&self) -> bool {
-        self.pair.is_none() && self.connected() == 0 && self.conversation.is_idle()
+        let is_connected = self.streams.iter().any(|it| it.exchange.is_some());
+        self.pair.is_none() && !is_connected && self.conversation.is_idle()
     }
 }

@@ -1,6 +1,6 @@
 //! Which era an HTTP request belongs to: its body decides, the headers only where the body is silent.
 
-use super::{HeaderClaims, Unchecked, Wire, dialect_0_7};
+use super::{HeaderClaims, Unchecked, Wire, dialect_0_7, envelope, headers::check_method};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Dialect, Era, Frame, Message, Meta, Method, Params, Revision},
@@ -59,9 +59,36 @@ pub fn spoken_by(claims: &HeaderClaims) -> &'static Wire {
     })
 }
 
+/// Whether a notification in a POST of its own can be accepted (Streamable HTTP, "Sending Messages"). It needs no
+/// headers and no envelope, but what it says in them must agree, and be spoken here.
+pub fn check_notification(
+    claims: &HeaderClaims,
+    method: &str,
+    params: &Params<'_>,
+    supported: &[Revision],
+) -> Result<(), Fault> {
+    let said = envelope::named(params)?;
+    let claimed = claims.protocol_version();
+    if let Some(said) = &said
+        && claimed.is_some()
+    {
+        compare_version(claims, said)?;
+    }
+    if let Some(version) = said.as_deref().or(claimed) {
+        envelope::spoken(version, supported)?;
+    }
+    match claims.method {
+        Some(_) => check_method(claims, method),
+        None => Ok(()),
+    }
+}
+
 /// The version that the header claims must be the body's (Streamable HTTP, "Protocol Version Header").
 pub fn check_version(claims: &HeaderClaims, envelope: &Unchecked<'_>) -> Result<(), Fault> {
-    let said = &envelope.requested;
+    compare_version(claims, &envelope.requested)
+}
+
+fn compare_version(claims: &HeaderClaims, said: &str) -> Result<(), Fault> {
     let message = match claims.protocol_version() {
         Some(claimed) if claimed == said => return Ok(()),
         Some(claimed) => {

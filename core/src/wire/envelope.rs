@@ -46,6 +46,13 @@ pub fn whole<'a>(params: &Params<'a>) -> Result<Unchecked<'a>, Fault> {
     }
 }
 
+/// The revision that a notification names, which needs no envelope.
+pub(super) fn named(params: &Params<'_>) -> Result<Option<String>, Fault> {
+    let Some(raw) = params.get("_meta") else { return Ok(None) };
+    let meta = Meta::parse(raw).ok_or_else(not_an_object)?;
+    meta.protocol_version.map(version).transpose()
+}
+
 /// A complete envelope, of a revision that nobody has looked at yet.
 #[derive(Debug)]
 pub struct Unchecked<'a> {
@@ -59,9 +66,7 @@ impl<'a> Unchecked<'a> {
     /// The envelope, if its revision is among these.
     pub fn supported_by(self, supported: &[Revision]) -> Result<Envelope<'a>, Fault> {
         let Self { requested, capabilities, meta } = self;
-        let revision = Revision::parse(&requested)
-            .filter(|it| it.era() == Era::Modern && supported.contains(it))
-            .ok_or_else(|| unsupported(supported, &requested))?;
+        let revision = spoken(&requested, supported)?;
         let log_level = match meta.log_level {
             None => None,
             Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| {
@@ -84,17 +89,14 @@ enum Read<'a> {
 
 fn read<'a>(params: &Params<'a>) -> Result<Read<'a>, Fault> {
     let Some(raw) = params.get("_meta") else { return Ok(Read::None(Meta::default())) };
-    let meta =
-        Meta::parse(raw).ok_or_else(|| Fault::invalid_params("params._meta must be an object"))?;
-    let Some(version) = meta.protocol_version else {
+    let meta = Meta::parse(raw).ok_or_else(not_an_object)?;
+    let Some(claimed) = meta.protocol_version else {
         return Ok(match meta.has_envelope() {
             true => Read::Partial(meta),
             false => Read::None(meta),
         });
     };
-    let requested: String = serde_json::from_str(version.get()).map_err(|_| {
-        Fault::invalid_params(format!("_meta[{:?}] must be a string", meta::PROTOCOL_VERSION))
-    })?;
+    let requested = version(claimed)?;
     let capabilities =
         meta.client_capabilities.filter(|it| it.get().starts_with('{')).ok_or_else(|| {
             Fault::invalid_params(format!(
@@ -103,6 +105,23 @@ fn read<'a>(params: &Params<'a>) -> Result<Read<'a>, Fault> {
             ))
         })?;
     Ok(Read::Whole(Unchecked { requested, capabilities, meta }))
+}
+
+fn version(raw: &RawValue) -> Result<String, Fault> {
+    serde_json::from_str(raw.get()).map_err(|_| {
+        Fault::invalid_params(format!("_meta[{:?}] must be a string", meta::PROTOCOL_VERSION))
+    })
+}
+
+fn not_an_object() -> Fault {
+    Fault::invalid_params("params._meta must be an object")
+}
+
+/// The stateless revision of this name, if it is among these.
+pub(super) fn spoken(requested: &str, supported: &[Revision]) -> Result<Revision, Fault> {
+    Revision::parse(requested)
+        .filter(|it| it.era() == Era::Modern && supported.contains(it))
+        .ok_or_else(|| unsupported(supported, requested))
 }
 
 /// The refusal of a modern request that carries no (complete) envelope.

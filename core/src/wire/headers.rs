@@ -72,7 +72,7 @@ pub fn check_standard(
     }
 }
 
-fn check_method(claims: &HeaderClaims, method: &str) -> Result<(), Fault> {
+pub(super) fn check_method(claims: &HeaderClaims, method: &str) -> Result<(), Fault> {
     match &claims.method {
         // No sentinel here: it is no header that permits one.
         Some(value) if plain(value) == method => Ok(()),

@@ -21,7 +21,7 @@ mod rev_2025_06_18;
 mod rev_2025_11_25;
 mod rev_2026_07_28;
 
-pub use classify::{Belongs, check_version, classify, has_envelope, spoken_by};
+pub use classify::{Belongs, check_notification, check_version, classify, has_envelope, spoken_by};
 pub use client::{
     Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped,
 };

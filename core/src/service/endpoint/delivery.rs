@@ -36,8 +36,10 @@ impl Endpoint {
                 }
                 continue;
             };
-            if is_reply && !exchange.is_streaming && exchange.accepts.json {
-                let status = error.map_or(StatusCode::OK, wire::status);
+            let status = error.map_or(StatusCode::OK, wire::status);
+            // A stream could not tell the status.
+            let is_json = exchange.accepts.json || status != StatusCode::OK;
+            if is_reply && !exchange.is_streaming && is_json {
                 self.respond(id, exchange, status, reply::json_head(), frame, false);
                 return true;
             }
@@ -66,7 +68,7 @@ impl Endpoint {
         session: &mut Session,
         emission: Emission,
     ) {
-        let Emission { stream, frame, is_reply, error, is_change } = emission;
+        let Emission { stream, frame, is_reply, error, is_change, is_asking } = emission;
         if let Some(pair) = session.pair {
             let Some(frame) = frame else { return };
             let mut bytes = Vec::with_capacity(frame.len() + 32);
@@ -86,6 +88,7 @@ impl Endpoint {
         };
         let Some(entry) = session.stream(number) else { return };
         let (connected, streaming) = (entry.exchange, entry.is_streaming);
+        let is_heard = connected.is_some() || self.config.event_store;
         if is_reply && !streaming {
             self.answer_in_session(session, number, connected, frame, error);
             return;
@@ -94,7 +97,13 @@ impl Endpoint {
             self.end_stream(session, number);
             return;
         };
-        if !self.begin_stream(now, session, number, None) {
+        let is_stream = self.begin_stream(now, session, number, None);
+        if is_asking && !(is_stream && is_heard) {
+            let (stream, frame) = (None, Some(frame));
+            let emission = Emission { stream, frame, is_reply, error, is_change, is_asking };
+            return self.deliver_in_session(now, session, emission);
+        }
+        if !is_stream {
             return;
         }
         self.log_and_write(now, session, number, &frame, is_change);
@@ -143,8 +152,8 @@ impl Endpoint {
             );
             return;
         };
-        if exchange.accepts.json {
-            let status = reply::legacy_status(error);
+        let status = reply::legacy_status(error);
+        if exchange.accepts.json || status != StatusCode::OK {
             let headers = named(reply::json_head(), session);
             self.respond(id, &mut exchange, status, headers, frame, false);
         } else {

@@ -19,6 +19,7 @@ use crate::{
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
+const TOO_MANY_STREAMS: &str = "too many streams of one session (option max_streams)";
 
 impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, visit: Visit) {
@@ -37,8 +38,8 @@ impl Endpoint {
                 let event = event.to_owned();
                 self.resume(now, visit, &mut session, &event);
             }
-            None if session.connected() >= self.config.max_streams => {
-                self.send_away(visit, "too many streams of one session (option max_streams)");
+            None if session.listening(None) >= self.config.max_streams => {
+                self.send_away(visit, TOO_MANY_STREAMS);
             }
             None => {
                 let id = visit.exchange;
@@ -156,6 +157,9 @@ impl Endpoint {
             return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
+        if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
+            return self.send_away(visit, TOO_MANY_STREAMS);
+        }
         let id = visit.exchange;
         if !is_over && let Some(before) = session.resume(stream, id) {
             self.end(before);

@@ -131,11 +131,13 @@ pub struct Sent {
     pub error: Option<i64>,
     /// It tells of a change: while an equal one waits to be sent, it says nothing new.
     pub is_change: bool,
+    /// It asks the client, or takes back what was asked: where its own stream can't carry it, another must.
+    pub is_asking: bool,
 }
 
 impl Sent {
     fn new(frame: Vec<u8>, about: About) -> Self {
-        Self { frame, about, error: None, is_change: false }
+        Self { frame, about, error: None, is_change: false, is_asking: false }
     }
 }
 
@@ -446,6 +448,12 @@ impl ServerSession {
     }
 
     fn handle_notification(&mut self, name: &str, params: &Params<'_>) {
+        if let Some(claims) = &self.claims
+            && let Err(fault) =
+                wire::check_notification(claims, name, params, &self.config.revisions)
+        {
+            return self.refuse(None, None, None, fault);
+        }
         let method = self.read_notification(name);
         match &method {
             MethodName::Standard(Method::Initialized) => self.confirm(),

@@ -105,7 +105,8 @@ impl ServerSession {
     }
 
     fn say(&mut self, about: About, frame: Vec<u8>) {
-        self.outputs.push_back(Output::Send(Sent::new(frame, about)));
+        let sent = Sent { is_asking: true, ..Sent::new(frame, about) };
+        self.outputs.push_back(Output::Send(sent));
     }
 }
 
