@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     router::{Failure, Reply},
-    service::{EndpointConfig, EndpointInput, ExchangeId},
+    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     session::server::{ListKind, Progress},
 };
 use serde_json::json;
@@ -187,6 +187,98 @@ fn answers_and_batches_are_not_posted() {
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
     );
     assert_eq!((visitor.reply(id).status, &*visitor.reply(id).body), (202, ""));
+}
+
+#[test]
+fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
+    let mut visitor = visitor();
+    let key = "io.modelcontextprotocol/protocolVersion";
+    let (ours, unknown) = (("mcp-protocol-version", "2026-07-28"), ("mcp-protocol-version", "v9"));
+    let method = |value| ("mcp-method", value);
+    let cases: [(&[(&str, &str)], _, u16, i64); 8] = [
+        (&[ours], json!({}), 202, 0),
+        (&[ours, method("notifications/example")], json!({"_meta": {key: "2026-07-28"}}), 202, 0),
+        (&[], json!({"_meta": {key: "2026-07-28"}}), 202, 0),
+        (&[ours, method("notifications/other")], json!({}), 400, -32020),
+        (&[unknown], json!({"_meta": {key: "2026-07-28"}}), 400, -32020),
+        (&[unknown], json!({}), 400, -32022),
+        (&[], json!({"_meta": {key: "v9"}}), 400, -32022),
+        (&[ours], json!({"_meta": {key: 9}}), 400, -32602),
+    ];
+    for (headers, params, status, code) in cases {
+        let headers = [&[("content-type", "application/json")], headers].concat();
+        let body = json!({"jsonrpc": "2.0", "method": "notifications/example", "params": params});
+        let id = visitor.send("POST", "/mcp", &headers, &body.to_string());
+        let reply = visitor.reply(id);
+        assert_eq!(reply.status, status, "{headers:?} {params} {}", reply.body);
+        if status == 202 {
+            assert_eq!(reply.body, "");
+        } else {
+            assert_eq!(reply.error(), code);
+            assert!(reply.json().get("id").is_none(), "{}", reply.body);
+        }
+    }
+}
+
+#[test]
+fn headers_that_contradict_each_other_are_refused_with_the_requests_id() {
+    let mut visitor = visitor();
+    let mut headers = vec![
+        ("content-type", "application/json"),
+        ("accept", visitor::BOTH),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/list"),
+        ("mcp-method", "tools/call"),
+    ];
+    let body = visitor::modern_body("tools/list", json!({})).to_string();
+    let id = visitor.send("POST", "/mcp", &headers, &body);
+    let reply = visitor.reply(id);
+    assert_eq!((reply.status, reply.error(), &reply.json()["id"]), (400, -32020, &json!(1)));
+    headers.truncate(4);
+    let id = visitor.send("POST", "/mcp", &headers, &body);
+    assert_eq!(visitor.reply(id).status, 200);
+}
+
+#[test]
+fn an_error_keeps_its_status_for_who_takes_streams_only() {
+    let mut visitor = visitor();
+    let more = [("accept", "text/event-stream"), ("mcp-method", "wrong")];
+    let id = visitor.modern_with("tools/list", json!({}), &more);
+    let reply = visitor.reply(id);
+    assert_eq!((reply.status, reply.error(), reply.is_stream()), (400, -32020, false));
+}
+
+#[test]
+fn who_may_not_call_is_told_that_whatever_else_is_wrong() {
+    let visitor = visitor();
+    for refused in [Refused::BodyTooLarge, Refused::BodyTooSlow, Refused::BodyBroken] {
+        for (origin, forbidden) in [("http://evil.example", true), ("http://localhost", false)] {
+            let request = http::Request::post("/mcp").header("host", "localhost");
+            let (head, ()) = request.header("origin", origin).body(()).unwrap().into_parts();
+            let Part::Head { status, .. } = visitor.endpoint.refuse(&head, refused) else {
+                panic!("no head");
+            };
+            assert_eq!(status == 403, forbidden, "{refused:?} {origin}");
+        }
+    }
+}
+
+#[test]
+fn so_many_message_connections_and_no_more() {
+    let config = EndpointConfig { max_sessions: 1, ..EndpointConfig::default() };
+    let mut visitor = Visitor::new(fixture::offers(), config);
+    let (head, ()) =
+        http::Request::get("/mcp").header("host", "localhost").body(()).unwrap().into_parts();
+    assert!(visitor.endpoint.admit_upgrade(&head).is_ok());
+    visitor.handle(EndpointInput::Opened(ConnectionId(1), None));
+    let Err(Part::Head { status, headers, body, .. }) = visitor.endpoint.admit_upgrade(&head)
+    else {
+        panic!("a second one is let in");
+    };
+    assert_eq!((status.as_u16(), headers["retry-after"].as_bytes()), (503, &b"1"[..]));
+    assert!(String::from_utf8(body).unwrap().contains("max_sessions"));
+    visitor.handle(EndpointInput::HungUp(ConnectionId(1)));
+    assert!(visitor.endpoint.admit_upgrade(&head).is_ok());
 }
 
 #[test]

@@ -11,15 +11,17 @@ use super::{
 };
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Frame, Message, Method, Principal, Revision},
-    service::reply,
+    protocol::{Frame, Id, Message, Method, Principal, Revision},
+    service::{guard::Refusal, reply},
     session::server::ServerSession,
-    wire::{self, Belongs, HeaderClaims, Lowered},
+    wire::{self, Belongs, HeaderClaims, Lowered, Wire},
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
 /// Seconds after which a client that was told to wait may come back.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+const CLOSING: &str = "the server is shutting down";
+const NOWHERE: &str = "nothing is served at this path";
 
 /// An HTTP request on its way through the checks.
 pub(super) struct Visit {
@@ -31,8 +33,11 @@ pub(super) struct Visit {
 }
 
 impl Endpoint {
-    /// The answer to a request that is not even looked at.
+    /// The answer to a request that is not even looked at. Who may not call at all is told that.
     pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
+        if let Err(refusal) = self.guard.check(head) {
+            return forbidden(refusal);
+        }
         let (status, message) = match refused {
             Refused::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -57,24 +62,19 @@ impl Endpoint {
 
     /// Whether a request may open a message connection here; else the answer to it.
     pub fn admit_upgrade(&self, head: &Parts) -> Result<(), Part> {
-        let refuse = |status, message: &str| {
-            let (headers, body) = (reply::json_head(), reply::refusal_body(message));
-            Err(Part::Head { status, headers, body, more: false })
+        let refuse = |status, headers, message: &str| {
+            Err(Part::Head { status, headers, body: reply::refusal_body(message), more: false })
         };
-        if let Err(refusal) = self.guard.check(head) {
-            let (headers, body) = (reply::json_head(), refusal.body);
-            return Err(Part::Head { status: refusal.status, headers, body, more: false });
-        }
+        self.guard.check(head).map_err(forbidden)?;
         if self.config.place(head.uri.path()) != Place::Endpoint {
-            return refuse(StatusCode::NOT_FOUND, "nothing is served at this path");
+            return refuse(StatusCode::NOT_FOUND, reply::json_head(), NOWHERE);
         }
-        if self.is_closing || self.connections.len() >= self.config.max_sessions {
-            return refuse(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "too many connections: try again later",
-            );
-        }
-        Ok(())
+        let message = match self.is_closing {
+            true => CLOSING,
+            false if self.connections.len() < self.config.max_sessions => return Ok(()),
+            false => "too many connections (option max_sessions)",
+        };
+        refuse(StatusCode::SERVICE_UNAVAILABLE, wait_head(), message)
     }
 
     pub(super) fn handle_request(
@@ -85,9 +85,7 @@ impl Endpoint {
         body: &Bytes,
     ) {
         if let Err(refusal) = self.guard.check(&head) {
-            let headers = reply::json_head();
-            let (status, body) = (refusal.status, refusal.body);
-            return self.answer(exchange, Part::Head { status, headers, body, more: false });
+            return self.answer(exchange, forbidden(refusal));
         }
         if let Some(headers) = self.guard.preflight(&head) {
             let status = StatusCode::NO_CONTENT;
@@ -112,17 +110,13 @@ impl Endpoint {
         };
         match claims {
             Ok(claims) => visit.claims = claims,
-            Err(fault) => return self.fail(visit, fault),
+            Err(fault) => return self.refuse_headers(visit, body, fault),
         }
         if is_unknown {
-            return self.refuse_visit(
-                visit,
-                StatusCode::NOT_FOUND,
-                "nothing is served at this path",
-            );
+            return self.refuse_visit(visit, StatusCode::NOT_FOUND, NOWHERE);
         }
         if self.is_closing {
-            return self.send_away(visit, "the server is shutting down");
+            return self.send_away(visit, CLOSING);
         }
         match (place, head.method) {
             (_, HttpMethod::OPTIONS) => {
@@ -349,12 +343,28 @@ impl Endpoint {
         self.fail(visit, Fault::new(kind, malformed.message));
     }
 
+    /// Refuses headers that contradict each other, with the id of the request that they came with.
+    fn refuse_headers(&mut self, visit: Visit, body: &Bytes, fault: Fault) {
+        let Frame::One(Ok(Message::Request { id, params, .. })) = Frame::parse(body) else {
+            return self.fail(visit, fault);
+        };
+        let wire = match wire::has_envelope(&params) {
+            true => Wire::of(Revision::LATEST),
+            false => wire::spoken_by(&visit.claims),
+        };
+        self.fail_as(visit, wire, Some(&id), fault);
+    }
+
     /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
     pub(super) fn fail(&mut self, visit: Visit, fault: Fault) {
         let wire = wire::spoken_by(&visit.claims);
+        self.fail_as(visit, wire, None, fault);
+    }
+
+    fn fail_as(&mut self, visit: Visit, wire: &'static Wire, id: Option<&Id>, fault: Fault) {
         let Lowered::Error(error) = wire::lower_fault(wire, None, fault) else { return };
         let status = wire::status(error.code);
-        let body = wire::error_frame(wire, None, &error);
+        let body = wire::error_frame(wire, id, &error);
         self.answer_visit(visit, status, reply::json_head(), body);
     }
 
@@ -364,10 +374,8 @@ impl Endpoint {
 
     /// Not now: the client may try again.
     pub(super) fn send_away(&mut self, visit: Visit, message: &str) {
-        let mut headers = reply::json_head();
-        headers.insert(header::RETRY_AFTER, RETRY_AFTER);
         let body = reply::refusal_body(message);
-        self.answer_visit(visit, StatusCode::SERVICE_UNAVAILABLE, headers, body);
+        self.answer_visit(visit, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
     }
 
     pub(super) fn answer_visit(
@@ -386,4 +394,15 @@ impl Endpoint {
     fn answer(&mut self, exchange: ExchangeId, part: Part) {
         self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
     }
+}
+
+fn forbidden(refusal: Refusal) -> Part {
+    let Refusal { status, body } = refusal;
+    Part::Head { status, headers: reply::json_head(), body, more: false }
+}
+
+fn wait_head() -> HeaderMap {
+    let mut headers = reply::json_head();
+    headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+    headers
 }
