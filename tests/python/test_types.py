@@ -246,3 +246,9 @@ def test_types_load_no_heavy_module() -> None:
         [sys.executable, "-S", "-c", code], capture_output=True, text=True, env={"PYTHONPATH": root}, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_what_was_left_out_is_not_shared() -> None:
+    one, other = (t.ToolResult.from_dict({"content": []}) for _ in range(2))
+    assert one.meta == {}
+    assert one.meta is not other.meta

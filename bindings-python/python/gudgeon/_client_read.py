@@ -36,7 +36,7 @@ def read_tool(core: Any, name: str, letter: tuple[Any, ...]) -> ToolResult[Any]:
     from msgspec.json import decode
 
     def read() -> ToolResult[Any]:
-        result = ToolResult[Any].from_dict(decode(letter[2]))
+        result: ToolResult[Any] = ToolResult.from_dict(decode(letter[2]))
         return result if letter[3] is None else result._with_data(decode(letter[3]))
 
     return read_page(core, f"tool {name!r}", read)

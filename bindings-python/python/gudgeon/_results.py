@@ -39,7 +39,7 @@ class ToolResult(Value):
     @classmethod
     def from_dict(cls, data, /):
         read_object("ToolResult", data)
-        return super().from_dict({"content": (), **data})
+        return super().from_dict(data if "content" in data else {"content": (), **data})
 
     @property
     def data(self):

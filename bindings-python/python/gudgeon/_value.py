@@ -89,24 +89,33 @@ class Value:
     def from_dict(cls, data, /):
         """The value that this JSON object says; unknown keys are ignored."""
         read_object(cls.__name__, data)
-        values = {}
-        for name, default in cls._fields.items():
-            wire, reader = data.get(camel(name)), cls._readers.get(name)
-            if wire is None:
-                if default is REQUIRED and (reader is not None or camel(name) not in data):
-                    raise ValueError(f"{cls.__name__}.from_dict: {camel(name)!r} is missing")
-                if default is REQUIRED:
-                    values[name] = None
-            elif reader is None:
-                values[name] = wire
-            else:
-                try:
-                    values[name] = reader(wire)
-                except (TypeError, AttributeError) as error:
-                    raise ValueError(f"{cls.__name__}.from_dict: {camel(name)!r} does not fit: {error}") from None
         new = cls.__new__(cls)
-        new._put(values)
+        own = new.__dict__
+        for name, key, default, reader in cls.__dict__.get("_plan") or cls._make_plan():
+            wire = data.get(key)
+            if wire is None:
+                if default is not REQUIRED:
+                    # Two values never share what can be changed.
+                    own[name] = default.copy() if type(default) is dict else default
+                elif reader is not None or key not in data:
+                    raise ValueError(f"{cls.__name__}.from_dict: {key!r} is missing")
+                else:
+                    own[name] = None
+                continue
+            if reader is not None:
+                try:
+                    wire = reader(wire)
+                except (TypeError, AttributeError) as error:
+                    raise ValueError(f"{cls.__name__}.from_dict: {key!r} does not fit: {error}") from None
+            own[name] = tuple(wire) if type(wire) is list and type(default) is tuple else wire
         return new
+
+    @classmethod
+    def _make_plan(cls):
+        """Name, name on the wire, default and reader of each field: looked up once, since results are read often."""
+        readers = cls._readers
+        cls._plan = tuple((name, camel(name), default, readers.get(name)) for name, default in cls._fields.items())
+        return cls._plan
 
     def __setattr__(self, name, value):
         raise AttributeError(f"{type(self).__name__} is frozen: make a new one instead of setting {name!r}")
@@ -148,9 +157,11 @@ def _short(value):
 
 def read_object(name, data):
     """Refuses what is not a JSON object."""
+    if isinstance(data, dict):
+        return
     from collections.abc import Mapping
 
-    if not isinstance(data, (dict, Mapping)):
+    if not isinstance(data, Mapping):
         raise TypeError(f"{name}.from_dict takes a JSON object, not {type(data).__name__}")
 
 
