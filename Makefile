@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test ready build build-python build-node build-rust setup fmt lint stubs interop conformance \
-	conformance-all bench-stdio bench-http bench-sessions bench-memory coldstart \
+	conformance-all bench-stdio bench-http bench-clients bench-sessions bench-memory coldstart \
 	clean
 
 help: ## list the targets
@@ -81,6 +81,9 @@ bench-stdio: build ## calls a second over stdio, against the official SDKs
 
 bench-http: build ## calls a second over HTTP in each era, against the official SDKs
 	@$(PY) tests/bench/http_speed.py
+
+bench-clients: build ## calls a second of clients over HTTP in each era, against the official SDKs'
+	@$(PY) tests/bench/client_speed.py
 
 bench-sessions: build ## what 10,000 legacy sessions cost, and whether all of it is given back
 	@$(PY) tests/bench/sessions.py
