@@ -14,7 +14,7 @@ use http::HeaderMap;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OnceCell, oneshot};
 
 use super::{
     ToolError,
@@ -80,7 +80,7 @@ struct Asking {
     next: u64,
     waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Failure>>>,
     /// What was done already.
-    steps: BTreeMap<String, Raw>,
+    steps: BTreeMap<String, Arc<OnceCell<Raw>>>,
     is_over: bool,
 }
 
@@ -367,8 +367,8 @@ impl Context {
     /// because its client's answer came to another process or too late for this one, the step is not done again.
     ///
     /// That is at least once, not exactly once: a process that dies between the deed and the next question has forgotten
-    /// it. What the step gives goes through JSON, on the first run too. A failed step is not remembered; a key names one
-    /// step of a call.
+    /// it. What the step gives goes through JSON, on the first run too. A failed step is not remembered. A key names one
+    /// step of a call: a second one under it waits for the first, and gives the same.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -391,16 +391,17 @@ impl Context {
         T: Serialize + DeserializeOwned,
         ToolError: From<E>,
     {
-        let known = self.asking().steps.get(key).cloned();
-        let known = known.or_else(|| self.context().answers.step(key));
-        let value = if let Some(value) = known {
-            value
-        } else {
+        let cell = Arc::clone(self.asking().steps.entry(key.to_owned()).or_default());
+        let done = async || {
+            let known = self.context().answers.step(key);
+            if let Some(known) = known {
+                return Ok(known);
+            }
             let value = serde_json::value::to_raw_value(&step.await?)?;
             self.call.connection.step(self.call.id, key, value.clone());
-            self.asking().steps.insert(key.to_owned(), value.clone());
-            value
+            Ok::<_, ToolError>(value)
         };
+        let value = cell.get_or_try_init(done).await?;
         Ok(serde_json::from_str(value.get())?)
     }
 
