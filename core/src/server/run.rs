@@ -195,8 +195,7 @@ impl Runner {
         if is_quick {
             drop(self.runtime.spawn(task));
         } else {
-            let runtime = self.runtime.clone();
-            self.workers.run(move || runtime.block_on(task));
+            self.workers.spawn(self.runtime.clone(), task);
         }
         Work::default()
     }

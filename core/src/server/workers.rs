@@ -2,10 +2,17 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    pin::Pin,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+    task::{Context, Wake, Waker},
     thread,
     time::Duration,
 };
+
+use tokio::runtime::Handle;
 
 const MAX_THREADS: usize = 64;
 /// A thread without work ends after this long.
@@ -32,25 +39,86 @@ struct State {
     idle: usize,
 }
 
+/// A future that these threads poll.
+struct Errand {
+    pool: Arc<Pool>,
+    /// Where it finds timers and sockets.
+    runtime: Handle,
+    state: AtomicU8,
+    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+}
+
+// The states of an errand.
+const WAITING: u8 = 0;
+const QUEUED: u8 = 1;
+const POLLED: u8 = 2;
+/// It was woken while it was polled.
+const POLLED_AND_WOKEN: u8 = 3;
+
 impl Workers {
-    pub(super) fn run(&self, job: impl FnOnce() + Send + 'static) {
-        let mut state = self.pool.lock();
-        state.jobs.push_back(Box::new(job));
-        if state.jobs.len() <= state.idle {
-            self.pool.wake.notify_one();
-        } else if state.threads < MAX_THREADS {
-            state.threads += 1;
-            drop(state);
+    /// Polls a future whenever it can go on. While it waits, for an answer say, it holds no thread.
+    pub(super) fn spawn(&self, runtime: Handle, future: impl Future<Output = ()> + Send + 'static) {
+        let errand = Arc::new(Errand {
+            pool: Arc::clone(&self.pool),
+            runtime,
+            state: AtomicU8::new(WAITING),
+            future: Mutex::new(Some(Box::pin(future))),
+        });
+        errand.wake();
+    }
+}
+
+impl Wake for Errand {
+    fn wake(self: Arc<Self>) {
+        let next = |state| match state {
+            WAITING => Some(QUEUED),
+            POLLED => Some(POLLED_AND_WOKEN),
+            _ => None,
+        };
+        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        if before == Ok(WAITING) {
             let pool = Arc::clone(&self.pool);
-            let builder = thread::Builder::new().name("gudgeon-worker".into());
-            if builder.spawn(move || pool.work()).is_err() {
-                self.pool.lock().threads -= 1;
-            }
+            pool.run(Box::new(move || self.poll()));
+        }
+    }
+}
+
+impl Errand {
+    fn poll(self: Arc<Self>) {
+        self.state.store(POLLED, Ordering::Release);
+        let waker = Waker::from(Arc::clone(&self));
+        let mut place = self.future.lock().unwrap_or_else(PoisonError::into_inner);
+        let _entered = self.runtime.enter();
+        let Some(future) = place.as_mut() else { return };
+        if future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            *place = None;
+            return;
+        }
+        drop(place);
+        let before = self.state.swap(WAITING, Ordering::AcqRel);
+        if before == POLLED_AND_WOKEN {
+            waker.wake();
         }
     }
 }
 
 impl Pool {
+    fn run(self: &Arc<Self>, job: Job) {
+        let mut state = self.lock();
+        state.jobs.push_back(job);
+        if state.jobs.len() <= state.idle {
+            self.wake.notify_one();
+        } else if state.threads < MAX_THREADS {
+            state.threads += 1;
+            drop(state);
+            let pool = Arc::clone(self);
+            let builder = thread::Builder::new().name("gudgeon-worker".into());
+            if builder.spawn(move || pool.work()).is_err() {
+                self.lock().threads -= 1;
+            }
+        }
+    }
+
     fn work(&self) {
         let mut state = self.lock();
         loop {
