@@ -156,6 +156,9 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         ran.append("unsayable")
         return object()
 
+    def unsayable_number() -> Any:
+        return {"rates": [1, None, float("nan")]}
+
     async def fails() -> int:
         ran.append("fails")
         if ran.count("fails") == 1:
@@ -175,6 +178,13 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         return [*out, *await asyncio.gather(ctx.step("c", fails), ctx.step("c", fails))]
 
     @app.tool
+    async def number(ctx: Context) -> Any:
+        try:
+            return await ctx.step("n", unsayable_number)
+        except TypeError as error:
+            return [str(error), await ctx.step("n", lambda: None)]
+
+    @app.tool
     def steps_sync(ctx: SyncContext) -> list[Any]:
         out: list[Any] = [ctx.step("a", anything), ctx.step("a", anything)]
         for key, fn in (("b", unsayable), ("", anything), ("c", fails)):
@@ -191,6 +201,8 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         assert keyless == "a step begins with its key, a text that names it, not ''"
         assert failed == "once" and rest == [1, 1]
         assert ran == ["anything", "unsayable", "fails", "fails"]
+        unsaid, none = client.call_tool("number").data
+        assert unsaid.startswith("step 'n' can't be remembered: Out of range float values") and none is None
         ran.clear()
         first, second, unsaid, keyless, is_async = client.call_tool("steps_sync").data
         assert first == second == {"pair": [1, 2]} and "step 'b'" in unsaid and "a step begins" in keyless

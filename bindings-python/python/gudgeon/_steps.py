@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._annotations import raw_annotations, resolve
-from ._json import decoder, encode
+from ._json import decoder, encode, to_builtins
 
 
 class _Step:
@@ -28,6 +28,8 @@ class _Step:
     def done(self, value: Any) -> None:
         try:
             text = encode(value)
+            if b"null" in text:
+                _check_numbers(value)
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"step {self._key!r} can't be remembered: {error}") from None
         self._call.step_done(self._key, text)
@@ -39,6 +41,13 @@ class _Step:
         annotation = raw_annotations(fn).get("return", Any)
         wanted = Any if annotation is Any else resolve(annotation, fn)
         return decoder(wanted).decode(self.text)
+
+
+def _check_numbers(value: Any) -> None:
+    """Raises ValueError for NaN and infinity: a later run would find None in their place."""
+    from json import dumps
+
+    dumps(to_builtins(value), allow_nan=False)
 
 
 async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:
