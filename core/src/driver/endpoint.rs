@@ -144,8 +144,8 @@ impl EndpointServer {
         let connection = ConnectionId(self.next.fetch_add(1, Ordering::Relaxed));
         let mut state = self.lock();
         state.connections.insert(connection, Sending::to(outbox));
-        // Opening starts no handler.
-        drop(state.handle(EndpointInput::Opened(connection, principal)));
+        drop(state);
+        self.say(EndpointInput::Opened(connection, principal));
         connection
     }
 
@@ -157,7 +157,8 @@ impl EndpointServer {
 
     /// A frame over the limit, in bytes, was thrown away.
     pub fn too_long(&self, connection: ConnectionId, limit: usize) -> Work {
-        self.lock().handle(EndpointInput::TooLong(connection, limit))
+        let work = self.lock().handle(EndpointInput::TooLong(connection, limit));
+        self.told(work)
     }
 
     /// The peer of a message connection is gone.
@@ -171,7 +172,8 @@ impl EndpointServer {
 
     /// Takes nothing new, ends subscriptions with their result; what is in flight goes on.
     pub fn shut_down(&self) -> Work {
-        self.lock().handle(EndpointInput::ShutDown)
+        let work = self.lock().handle(EndpointInput::ShutDown);
+        self.told(work)
     }
 
     /// Answers that are not complete.
@@ -207,6 +209,20 @@ impl EndpointServer {
                 return;
             }
             ended.await;
+        }
+    }
+
+    /// Handles what starts no handlers and ends none: nobody is given work, so whoever takes the next is told of a
+    /// deadline that came nearer.
+    fn say(&self, input: EndpointInput<'_>) {
+        let mut state = self.lock();
+        let armed = state.armed;
+        let Work { reports, wake, .. } = state.handle(input);
+        state.reports = reports;
+        state.armed = armed;
+        drop(state);
+        if wake.is_some() {
+            self.rescheduled.notify_one();
         }
     }
 
@@ -322,12 +338,6 @@ impl State {
         }
         work
     }
-
-    /// Handles what starts no handlers and ends none.
-    fn say(&mut self, input: EndpointInput<'_>) {
-        let work = self.handle(input);
-        self.reports = work.reports;
-    }
 }
 
 impl Backend for EndpointServer {
@@ -337,11 +347,11 @@ impl Backend for EndpointServer {
     }
 
     fn progress(&self, call: CallId, step: Progress) {
-        self.lock().say(EndpointInput::Progress(call, step));
+        self.say(EndpointInput::Progress(call, step));
     }
 
     fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        self.lock().say(EndpointInput::Log { call, level, logger, data });
+        self.say(EndpointInput::Log { call, level, logger, data });
     }
 
     fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
@@ -356,23 +366,23 @@ impl Backend for EndpointServer {
 
     fn step(&self, call: CallId, key: &str, value: Raw) {
         let key = key.to_owned();
-        self.lock().say(EndpointInput::Step { call, key, value });
+        self.say(EndpointInput::Step { call, key, value });
     }
 
     fn page_done(&self, page: &str) {
-        self.lock().say(EndpointInput::PageDone(page));
+        self.say(EndpointInput::PageDone(page));
     }
 
     fn close_stream(&self, call: CallId, retry: Option<Duration>) {
-        self.lock().say(EndpointInput::CloseStream(call, retry));
+        self.say(EndpointInput::CloseStream(call, retry));
     }
 
     fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        self.lock().say(EndpointInput::Offers(offers, changed));
+        self.say(EndpointInput::Offers(offers, changed));
     }
 
     fn updated(&self, uri: &str) {
-        self.lock().say(EndpointInput::Updated(uri));
+        self.say(EndpointInput::Updated(uri));
     }
 
     fn tick(&self) -> Work {
