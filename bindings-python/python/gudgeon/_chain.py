@@ -104,13 +104,15 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         before = None if failure else _encoded(write(method, prepared, result))
 
         async def core(request: Request) -> Any:
-            if request.params is not params and request.params != params:
+            if failure:
+                raise failure
+            is_changed = request.params is not params and request.params != params
+            # A refusal says what is wrong with what the client sent.
+            if is_changed and result.get("isError") is not True:
                 raise TypeError(
                     f"the core answers {method} from what the client sent: middleware can change the result, "
                     "not the params"
                 )
-            if failure:
-                raise failure
             return prepared
 
         try:

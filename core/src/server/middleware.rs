@@ -215,11 +215,12 @@ impl End {
             )))
         };
         match self {
-            Self::Core(_) if is_changed => Err(fixed()),
-            Self::Core(Ok(result)) => Ok(result.clone()),
             Self::Core(Err((code, message, data))) => {
                 Err(ToolError::protocol(*code, message, data.as_ref()))
             }
+            // A refusal says what is wrong with what the client sent.
+            Self::Core(Ok(result)) if is_changed && result["isError"] != true => Err(fixed()),
+            Self::Core(Ok(result)) => Ok(result.clone()),
             Self::Handler { handler, passage, input } => {
                 let input = if is_changed {
                     let other = passage.input(&given.to_string()).map_err(ToolError::of)?;
