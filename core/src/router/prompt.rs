@@ -28,9 +28,10 @@ pub struct PromptOffer {
 }
 
 impl PromptOffer {
-    /// Fails when the name is empty.
-    pub fn new(prompt: Prompt, handler: Handler) -> Result<Self, Error> {
+    /// Fails when the name is empty. A prompt that takes no arguments says so.
+    pub fn new(mut prompt: Prompt, handler: Handler) -> Result<Self, Error> {
         names::check_prompt(&prompt.name)?;
+        prompt.arguments.get_or_insert_default();
         Ok(Self {
             prompt: Arc::new(prompt),
             handler,
