@@ -205,7 +205,7 @@ impl Endpoint {
 }
 
 /// Who asks, as the core knows it.
-#[pyclass(frozen)]
+#[pyclass(frozen, name = "Principal")]
 #[derive(Debug)]
 pub(crate) struct NativePrincipal(Arc<Principal>);
 

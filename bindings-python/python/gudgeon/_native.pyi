@@ -1,7 +1,7 @@
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Read", "Registered", "Server", "Serving", "Slot", "expand", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
+__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "Server", "Serving", "Slot", "expand", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
@@ -66,6 +66,11 @@ class Call:
     def meta(self, /) -> str | None:
         """
         The request's `_meta`, as JSON.
+        """
+    @property
+    def principal(self, /) -> str | None:
+        """
+        Who asks, as JSON.
         """
     def progress(self, /, progress: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex | None, message: str | None) -> None: ...
     @property
@@ -228,9 +233,9 @@ class Endpoint:
         """
         The futures of those whose wait is over.
         """
-    def connect(self, /) -> Connection:
+    def connect(self, /, principal: Principal | None = None) -> Connection:
         """
-        Opens a connection that carries messages both ways.
+        Opens a connection that carries messages both ways. `principal`: who is at the other end.
         """
     def fileno(self, /) -> int:
         """
@@ -246,9 +251,9 @@ class Endpoint:
         """
         Answers that are not complete.
         """
-    def request(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, body: bytes) -> Exchange:
+    def request(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, body: bytes, principal: Principal | None) -> Exchange:
         """
-        A request, whole. `via_loopback`: whether it came over this machine's own interface.
+        A request, whole. `via_loopback`: whether it came over this machine's own interface. `principal`: who asks.
         """
     def serve(self, /, of: Server, app: Any, context: Any) -> Serving:
         """
@@ -265,6 +270,10 @@ class Endpoint:
     def too_large(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
         """
         The answer to a request whose body is too long to be taken.
+        """
+    def unidentified(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
+        """
+        The answer to a request of which finding out who asks failed.
         """
 
 @final
@@ -313,6 +322,16 @@ class Pending:
     def wait(self, /) -> tuple:
         """
         Blocks until it is here: `(result, failure)`. Whoever leads hands the lead on first.
+        """
+
+@final
+class Principal:
+    """
+    Who asks, as the core knows it.
+    """
+    def __new__(cls, /, said: bytes) -> Principal:
+        """
+        `said` is JSON.
         """
 
 @final

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_SCOPES = (list, tuple, set, frozenset)
+
 
 class Unidentified(Exception):
     """Finding out who asks failed, and the log knows why."""
@@ -51,8 +53,8 @@ class Identify:
         if subject is not None:
             from .types import Principal
 
-            scopes = getattr(scope.get("auth"), "scopes", ())
-            return Principal(subject, scopes=scopes if isinstance(scopes, (list, tuple, set, frozenset)) else ())
+            scopes: Any = getattr(scope.get("auth"), "scopes", ())
+            return Principal(subject, scopes=frozenset(scopes) if isinstance(scopes, _SCOPES) else ())
         if not self._is_told:
             self._is_told = True
             from ._calls import report
@@ -80,7 +82,7 @@ def _subject(user: Any) -> str | None:
 
 def _native(found: Any) -> Any:
     from ._json import encode
-    from ._native import NativePrincipal
+    from ._native import Principal as Known
     from .types import Principal
 
     if not isinstance(found, Principal):
@@ -88,4 +90,4 @@ def _native(found: Any) -> Any:
             f"principal= gave back a {type(found).__name__}: give back a gudgeon.types.Principal, such as "
             "Principal('ada', scopes=['read']), or None where nobody is known"
         )
-    return NativePrincipal(encode(found.to_dict()))
+    return Known(encode(found.to_dict()))
