@@ -7,7 +7,7 @@ mod asker;
 
 use gudgeon::{
     protocol::{Method, json::to_raw},
-    router::Reply,
+    router::{Failure, Reply},
     service::Input,
 };
 use serde_json::json;
@@ -187,4 +187,27 @@ fn a_waiting_handler_whose_client_leaves_is_stopped_and_told_nothing() {
     assert_eq!(server.cancelled, [waits.context.call, returned.context.call]);
     assert!(server.answered.is_empty(), "an error would let it go on");
     assert!(server.runs.is_empty() && server.sent.is_empty());
+}
+
+#[test]
+fn the_end_of_a_page_that_an_error_named_is_told_where_pages_have_names() {
+    for (revision, is_told) in [("2025-11-25", true), ("2025-06-18", false)] {
+        let mut server = Server::new();
+        server.open(revision, &json!({"elicitation": {"url": {}}}));
+        server.hear(&legacy(1));
+        let page = json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "own"});
+        let data = to_raw(&json!({ "elicitations": [page] }));
+        let message = "sign in first".to_owned();
+        let failure = Failure::Protocol { code: -32042, message, data: Some(data) };
+        let run = server.running();
+        server.done(&run, Err(failure));
+        assert_eq!(server.said()["error"]["code"], -32042);
+        server.handle(Input::PageDone("own"));
+        assert_eq!(
+            server.sent.pop().is_some_and(|it| it["params"]["elicitationId"] == "own"),
+            is_told
+        );
+        server.handle(Input::PageDone("own"));
+        assert!(server.sent.is_empty(), "it is told once");
+    }
 }

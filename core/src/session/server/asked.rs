@@ -163,6 +163,15 @@ impl Asked {
             .collect()
     }
 
+    /// The client is sent to a page with this name otherwise than by a question.
+    pub(super) fn note_page(&mut self, page: String) {
+        if !self.pages.values().any(|it| *it == page) {
+            let number = self.next;
+            self.next += 1;
+            self.keep_page(number, page);
+        }
+    }
+
     /// What somebody was sent to a page for is finished: the notification to send, if it was this client that was sent
     /// there (2025-11-25, Elicitation, "Completion Notifications").
     pub(super) fn page_done(&mut self, page: &str) -> Option<Vec<u8>> {
@@ -182,13 +191,17 @@ impl Asked {
         let frame = wire::request_frame(number, method.as_str(), lowered.get(), Stamp::default())
             .map_err(|problem| Fault::new(FaultKind::Handler, problem))?;
         if let Some(page) = &page {
-            if self.pages.len() >= MAX_OPEN {
-                self.pages.pop_first();
-            }
-            self.pages.insert(number, page.clone());
+            self.keep_page(number, page.clone());
         }
         self.open.insert(number, Open { asking, wire, tries, page });
         Ok(frame)
+    }
+
+    fn keep_page(&mut self, number: u64, page: String) {
+        if self.pages.len() >= MAX_OPEN {
+            self.pages.pop_first();
+        }
+        self.pages.insert(number, page);
     }
 
     fn page_name(&self, number: u64) -> String {
@@ -383,5 +396,17 @@ mod tests {
         assert_eq!(done["method"], "notifications/elicitation/complete");
         assert_eq!(done["params"], json!({"elicitationId": name}));
         assert!(asked.page_done(name).is_none(), "it is told once");
+    }
+    #[test]
+    fn a_page_that_an_error_named_is_told_once_however_often_it_did() {
+        let mut asked = Asked::new(b"a");
+        for _ in 0..3 {
+            asked.note_page("own".into());
+        }
+        assert!(asked.page_done("own").is_some() && asked.page_done("own").is_none());
+        for number in 0..=MAX_OPEN {
+            asked.note_page(number.to_string());
+        }
+        assert_eq!(asked.pages.len(), MAX_OPEN);
     }
 }

@@ -502,7 +502,10 @@ impl ServerSession {
         }
         let answer = match outcome.and_then(|it| self.intend(inbound.intent, it)) {
             Ok(response) => self.result(inbound.wire, &id, &response),
-            Err(fault) => self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault),
+            Err(fault) => {
+                self.note_pages(call, inbound.wire, &fault);
+                self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
+            }
         };
         self.settle(Some(call), inbound.slot, Some(answer));
     }

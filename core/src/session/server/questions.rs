@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{ErrorObject, Id, Method, Raw},
+    protocol::{
+        ElicitRequestParams, ElicitRequestUrlParams, ErrorObject, Id, Method, Raw,
+        UrlElicitationRequiredData, code,
+    },
     session::{CallId, asking::AskId},
     wire::Wire,
 };
@@ -46,14 +49,40 @@ impl ServerSession {
 
     fn put(&mut self, wire: &'static Wire, client: &ClientIdentity, asking: Asking) {
         let Asking { call, ask, about, .. } = asking;
-        let seed = self.config.seed;
-        let asked = self.asked.get_or_insert_with(|| {
-            let own = [&seed[..], &call.0.to_le_bytes(), &ask.0.to_le_bytes()].concat();
-            Box::new(Asked::new(&own))
-        });
-        match asked.ask(wire, client.capabilities.as_ref(), asking) {
+        match self.book(call, ask).ask(wire, client.capabilities.as_ref(), asking) {
             Ok(frame) => self.say(about, frame),
             Err(fault) => self.settle_question(call, ask, Err(fault)),
+        }
+    }
+
+    /// What was asked of this client. The first question makes it.
+    fn book(&mut self, call: CallId, ask: AskId) -> &mut Asked {
+        let seed = self.config.seed;
+        self.asked.get_or_insert_with(|| {
+            let own = [&seed[..], &call.0.to_le_bytes(), &ask.0.to_le_bytes()].concat();
+            Box::new(Asked::new(&own))
+        })
+    }
+
+    /// An error may send the user to pages, too, whose end is to be told (2025-11-25, Elicitation, "URL Elicitation
+    /// Required Error").
+    pub(super) fn note_pages(&mut self, call: CallId, wire: &Wire, fault: &Fault) {
+        let is_needed = fault.kind == FaultKind::Protocol(code::URL_ELICITATION_REQUIRED)
+            && wire.server_notifications.contains(&Method::ElicitationComplete);
+        let data = fault.data.as_ref().filter(|_| is_needed);
+        let Some(UrlElicitationRequiredData { elicitations }) =
+            data.and_then(|it| serde_json::from_str(it.get()).ok())
+        else {
+            return;
+        };
+        for page in elicitations {
+            if let ElicitRequestParams::Url(ElicitRequestUrlParams {
+                elicitation_id: Some(name),
+                ..
+            }) = page
+            {
+                self.book(call, AskId(0)).note_page(name);
+            }
         }
     }
 
