@@ -76,8 +76,8 @@ export declare class NativeSchema {
   constructor(schema: string)
   /** What is wrong with a value given as JSON; null when nothing is. */
   violation(value: string): string | null
-  /** Why no form can ask by this schema, and the mend; null when one can. */
-  static formProblem(schema: string): string | null
+  /** Why no form can ask by this schema, and the mend; null when one can. `name` is what the user is to read. */
+  static formProblem(name: string, schema: string): string | null
   /** A schema as every host reads it: references written out, `null` kept simple. Fails where it needs itself. */
   static portable(schema: string): string
 }

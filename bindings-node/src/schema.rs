@@ -29,10 +29,10 @@ impl NativeSchema {
         }
     }
 
-    /// Why no form can ask by this schema, and the mend; null when one can.
+    /// Why no form can ask by this schema, and the mend; null when one can. `name` is what the user is to read.
     #[napi(catch_unwind)]
-    pub fn form_problem(schema: String) -> Option<String> {
-        gudgeon::session::asking::check_form(&schema).err()
+    pub fn form_problem(name: String, schema: String) -> Option<String> {
+        gudgeon::session::asking::check_form(&name, &schema).err()
     }
 
     /// A schema as every host reads it: references written out, `null` kept simple. Fails where it needs itself.

@@ -1,4 +1,5 @@
 import { isObject } from "./content.js";
+import { native } from "./native.js";
 import type { JsonObject } from "./portable.js";
 import { compileSchema } from "./schema.js";
 import type { Maybe } from "./types.js";
@@ -6,6 +7,8 @@ import type { Maybe } from "./types.js";
 /** What a question's schema becomes: a flat object, and the way back from what was filled in. */
 export interface Form {
   readonly schema: JsonObject;
+  /** Whether the core was asked already, and some revision can say it. */
+  isAskable: boolean;
   /** The answer in the type that was asked for. */
   read(content: unknown): Maybe<unknown>;
 }
@@ -20,12 +23,16 @@ export const VALUE = "value";
 
 const known = new WeakMap<object, Form>();
 
-/** `place` begins every error: `ctx.elicit("Delete it?")`. */
-export function formOf(schema: unknown, place: string): Form {
-  const cached = known.get(schema as object);
-  if (cached) return cached;
-  const form = makeForm(schema, place);
-  known.set(schema as object, form);
+/** Refuses what no form can ask; `message` is what the user is to read. */
+export function formOf(schema: unknown, message: string): Form {
+  let form = known.get(schema as object);
+  if (!form) {
+    form = makeForm(schema, `elicit(${JSON.stringify(message)})`);
+    known.set(schema as object, form);
+  }
+  const problem = form.isAskable ? null : native().NativeSchema.formProblem(message, JSON.stringify(form.schema));
+  if (problem !== null) throw new TypeError(problem);
+  form.isAskable = true;
   return form;
 }
 
@@ -35,13 +42,14 @@ function makeForm(schema: unknown, place: string): Form {
   const properties: JsonObject = {};
   const asked = whole ? (isObject(json["properties"]) ? json["properties"] : {}) : { [VALUE]: json };
   for (const [name, property] of Object.entries(asked)) {
-    const field = question(property, whole ? `${place}, property "${name}"` : place);
+    const field = question(property);
     properties[name] = validate ? withoutChecked(field) : field;
   }
   const required = whole ? json["required"] : "default" in json ? [] : [VALUE];
   const some = Array.isArray(required) && required.length > 0;
   return {
     schema: { type: "object", properties, ...(some && { required }) },
+    isAskable: false,
     read(content) {
       const given = isObject(content) ? content : {};
       const value = whole ? given : (given[VALUE] ?? (validate ? undefined : json["default"]));
@@ -50,22 +58,14 @@ function makeForm(schema: unknown, place: string): Form {
   };
 }
 
-/** A form's property: a text, a number, a yes or no, a choice, or a list of choices. */
-function question(property: unknown, place: string): JsonObject {
+/** A form's property, choices as forms have them. What no form can ask stays as it is, for the core to say so. */
+function question(property: unknown): JsonObject {
   const written = isObject(property) ? property : {};
   const choices = choicesOf(written);
   if (choices) return { ...withoutChoices(written), type: "string", ...choices };
   const { type, items } = written;
-  if (type === "string" || type === "number" || type === "integer" || type === "boolean") return written;
-  if (type === "array" && isObject(items)) {
-    const many = choicesOf(items);
-    if (many) return { ...written, items: "enum" in many ? { type: "string", ...many } : { anyOf: many["oneOf"] } };
-  }
-  throw new TypeError(
-    `${place}: a form asks for texts, numbers, booleans, choices of texts and lists of choices, one level deep, ` +
-      `and this is ${typeof type === "string" ? `of type "${type}"` : "none of them"}. Ask for its parts; ` +
-      "what may be missing is .optional(), not .nullable().",
-  );
+  const many = type === "array" && isObject(items) ? choicesOf(items) : undefined;
+  return many ? { ...written, items: "enum" in many ? { type: "string", ...many } : { anyOf: many["oneOf"] } } : written;
 }
 
 /** Without what the validator checks in the answer all the same, and what only remarks; more the core would refuse. */

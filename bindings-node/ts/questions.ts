@@ -36,11 +36,13 @@ export const ask = {
    *
    * @param message - What the user reads.
    * @param schema - A plain type (asked as the one property `value`), or an object with flat properties.
-   * @throws TypeError when a form can't ask for it.
+   * @throws TypeError when no revision has a form for it. A list of choices is there from 2025-11-25 on; before, it fails
+   * when it is asked.
    */
   elicit<const S extends Schema>(message: string, schema: S, rest: Keyed = {}): Question<Output<S>> {
     const place = `elicit(${JSON.stringify(message)})`;
-    const form = formOf(schema, place);
+    checkText(message);
+    const form = formOf(schema, message);
     return make<Output<S>>({
       kind: "elicit",
       message,
@@ -154,9 +156,13 @@ function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
   }
 }
 
+function checkText(message: unknown): void {
+  if (typeof message !== "string" || message === "") throw new TypeError(`a question begins with its text, not ${JSON.stringify(message)}`);
+}
+
 function make<T>(fields: Omit<Asked<T>, keyof Question<T>>): Question<T> {
   const { message, key } = fields;
-  if (typeof message !== "string" || message === "") throw new TypeError(`a question begins with its text, not ${JSON.stringify(message)}`);
+  checkText(message);
   if (key !== undefined && (typeof key !== "string" || key === "")) {
     throw new TypeError(`key must be a text that names the question, not ${JSON.stringify(key)}`);
   }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
-import { ask, Cancelled, Declined, image, text, user } from "gudgeon";
+import { ask, Cancelled, Client, Declined, image, Server, text, user } from "gudgeon";
 import * as v from "valibot";
 import * as z from "zod";
 
@@ -57,16 +57,7 @@ test("a form says no more than forms can say; what it leaves out, the schema che
     share: { type: "number", minimum: 0, maximum: 1 },
   });
   assert.deepEqual([count.minimum, count.maximum], [1, 9]);
-  assert.equal(NativeSchema.formProblem(JSON.stringify(form)), null);
-  // What only the core can refuse is left to it.
-  for (const [schema, problem] of [
-    [z.string().regex(/^a/), 'its property "value" has "pattern", which forms don\'t know of a text'],
-    [z.number().gt(0), 'its property "value" has "exclusiveMinimum", which forms don\'t know of a number'],
-    [{ type: "string", format: "uuid" }, 'its property "value" has the format "uuid"'],
-  ]) {
-    const told = NativeSchema.formProblem(JSON.stringify(formOf(schema)));
-    assert.ok(told.startsWith(problem), told);
-  }
+  assert.equal(NativeSchema.formProblem("Well?", JSON.stringify(form)), null);
 });
 
 test("choices take the forms that the spec knows", () => {
@@ -81,12 +72,70 @@ test("choices take the forms that the spec knows", () => {
   assert.deepEqual(formOf(z.array(z.enum(["a", "b"]))).properties.value, { type: "array", items: choice });
 });
 
-test("what no form can ask fails with the place and the mend", () => {
-  for (const schema of [z.object({ a: z.object({ b: z.string() }) }), z.object({ a: z.array(z.string()) }), z.object({ a: z.string().nullable() })]) {
-    assert.throws(() => ask.elicit("Who?", schema), /^TypeError: elicit\("Who\?"\), property "a": a form asks for texts, numbers, .*\.optional\(\)/);
+test("what no form can ask fails where the question is made, in the core's words", () => {
+  for (const [schema, problem] of [
+    [z.object({ a: z.object({ b: z.string() }) }), 'its property "a" is an object, and a form asks for texts, numbers, booleans, choices and lists of choices'],
+    [z.object({ a: z.array(z.string()) }), 'its property "a" is a list, which a form asks as a choice of several'],
+    [z.object({ a: z.string().nullable() }), 'its property "a" is of several types, and a form asks for texts, '],
+    [z.array(z.number()), 'its property "value" is a list, which a form asks as a choice of several'],
+    [z.union([z.number(), z.string()]), 'its property "value" is of several types, and a form asks for texts, '],
+    [z.string().regex(/^a/), 'its property "value" has "pattern", which forms don\'t know of a text'],
+    [z.number().gt(0), 'its property "value" has "exclusiveMinimum", which forms don\'t know of a number'],
+    [{ type: "string", format: "uuid" }, 'its property "value" has the format "uuid"'],
+    [{ type: "object", properties: {}, required: ["a"] }, 'it requires "a", which is none of its properties'],
+  ]) {
+    // Also the second time, under another text.
+    for (const message of ["Who?", 'The "other"?']) {
+      const told = `the form ${JSON.stringify(message)} can't be asked: ${problem}`;
+      assert.throws(() => ask.elicit(message, schema), (error) => error instanceof TypeError && error.message.startsWith(told));
+    }
   }
-  assert.throws(() => ask.elicit("Who?", z.array(z.number())), /elicit\("Who\?"\): a form asks for/);
 });
+
+test("what some revision can ask passes, and fails in others when it is asked, before anything is sent", async () => {
+  const toppings = z.object({ toppings: z.array(z.enum(["ham", "olives"])) });
+  const wanted = ask.elicit("Which toppings?", toppings);
+  const app = new Server("asks");
+  app.tool("pizza", {}, (_, ctx) => ctx.answer(wanted)?.toppings.join(" ") ?? wanted);
+  app.tool("asked", {}, async (_, ctx) => {
+    try {
+      return (await ctx.elicit("Which toppings?", toppings)).toppings.join(" ");
+    } catch (error) {
+      assert.equal(error.name, "NotSupported");
+      return error.message;
+    }
+  });
+  app.tool("nested", {}, async (_, ctx) => {
+    const told = { name: "TypeError", message: /^the form "What\?" can't be asked: its property "value" is a list, which / };
+    await assert.rejects(ctx.elicit("What?", z.array(z.string())), told);
+    return "not asked";
+  });
+  const shown = [];
+  const onElicit = ({ message }) => (shown.push(message), { toppings: ["olives"] });
+  for (const revision of ["2025-11-25", "2026-07-28"]) {
+    await using(app, { revision, onElicit }, async (client) => {
+      assert.equal((await client.callTool("pizza")).text, "olives");
+      assert.equal((await client.callTool("asked")).text, "olives");
+      assert.equal((await client.callTool("nested")).text, "not asked");
+    });
+  }
+  await using(app, { revision: "2025-06-18", onElicit }, async (client) => {
+    await assert.rejects(client.callTool("pizza"), { name: "ToolError" });
+    const told = (await client.callTool("asked")).text;
+    assert.ok(told.startsWith('the form "Which toppings?" can\'t be asked: its property "toppings" is a list of choices, '), told);
+    assert.ok(told.includes("which 2025-06-18 has no words for"), told);
+  });
+  assert.equal(shown.length, 4);
+});
+
+async function using(app, options, use) {
+  const client = await Client.connect(app, options);
+  try {
+    await use(client);
+  } finally {
+    await client.close();
+  }
+}
 
 test("an answer that the schema refuses is told as the answer's fault", async () => {
   assert.throws(() => ask.elicit("Age?", z.number().min(1)).read(accept({ value: 0 })), {

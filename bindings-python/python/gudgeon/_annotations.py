@@ -133,8 +133,8 @@ def _names(annotation: Any) -> set[str]:
             return set()
         out = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-                out.add(node.value)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                out |= _names(node.value)
         return out
     if typing.get_origin(annotation) is typing.Literal:
         return set()

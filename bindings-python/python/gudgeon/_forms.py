@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
-from ._json import convert, is_pydantic, to_builtins
-from ._schema import SchemaError, schema_of, union_members, unwrap, uses_pydantic
+from ._json import convert, encode, is_pydantic, to_builtins
+from ._native import form_problem
+from ._schema import SchemaError, own_schema, schema_of, union_members, unwrap, uses_pydantic
 
 _FORMATS = ("email", "uri", "date", "date-time")
 _KEYS = {
@@ -16,7 +17,6 @@ _KEYS = {
     "integer": ("minimum", "maximum", "multipleOf"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     "boolean": (),
-    "array": ("minItems", "maxItems"),
 }
 _NO_DEFAULT: Any = object()
 
@@ -31,28 +31,38 @@ class Form:
         self.decode = decode
 
 
+def askable(name: str, wanted: Any, default: Any = _NO_DEFAULT) -> Form:
+    """The form that asks for a type, or for what a JSON Schema says. Refuses, by this name, what no form can ask."""
+    asked = form(wanted, default)
+    problem = form_problem(name, encode(asked.schema).decode())
+    if problem is not None:
+        raise TypeError(problem)
+    return asked
+
+
 def form(wanted: Any, default: Any = _NO_DEFAULT) -> Form:
-    """The form that asks for a type, or for what a JSON Schema says. Refuses what no form can ask."""
+    """The same unchecked: what no form can ask stays as it is, for the core to say so."""
     if isinstance(wanted, Mapping):
-        return Form(_schema_form(dict(wanted)), dict)
-    label = _label(wanted)
+        return Form(_schema_form(wanted), dict)
     try:
         schema = schema_of(wanted)
     except SchemaError as error:
-        raise TypeError(f"a form can't ask for {label}: {error}") from None
+        raise TypeError(f"a form can't ask for {label(wanted)}: {error}") from None
     if schema.get("type") == "object" and "properties" in schema:
-        return _class_form(wanted, schema, label, default)
-    return _value_form(wanted, schema, label, default)
+        return _class_form(wanted, schema, default)
+    return _value_form(wanted, schema, default)
 
 
-def _label(wanted: Any) -> str:
-    return getattr(wanted, "__name__", None) or str(wanted)
+def label(wanted: Any) -> str:
+    """What a type is called."""
+    name = getattr(wanted, "__name__", None) if get_origin(wanted) is None else None
+    return name or str(wanted)
 
 
-def _value_form(wanted: Any, schema: dict[str, Any], label: str, default: Any) -> Form:
+def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     """A plain type is asked as an object with the one property `value`."""
     choices = _choices(wanted)
-    field = _field(schema, choices, f"{label}")
+    field = _field(schema, choices)
     required = default is _NO_DEFAULT and type(None) not in union_members(wanted)
     if default is not _NO_DEFAULT and default is not None:
         field["default"] = _default(default, choices)
@@ -70,13 +80,13 @@ def _value_form(wanted: Any, schema: dict[str, Any], label: str, default: Any) -
     return Form(out, decode)
 
 
-def _class_form(wanted: Any, schema: dict[str, Any], label: str, default: Any) -> Form:
+def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     """A class is asked by its fields."""
     hints = _hints(wanted)
     choices = {name: _choices(hint) for name, hint in hints.items()}
     properties = {}
     for name, part in schema["properties"].items():
-        properties[name] = _field(part, choices.get(name), f"field {name!r} of {label}")
+        properties[name] = _field(part, choices.get(name))
     if default is not _NO_DEFAULT and default is not None:
         for name, value in to_builtins(default).items():
             if name in properties and value is not None:
@@ -161,29 +171,21 @@ def _default(value: Any, choices: Any) -> Any:
     return [str(item) for item in said] if isinstance(said, list) else str(said)
 
 
-def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None, where: str) -> dict[str, Any]:
+def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None) -> dict[str, Any]:
     """One property as a form may have it."""
     kind = schema.get("type")
     if isinstance(kind, list):
         kinds = [item for item in kind if item != "null"]
         kind = kinds[0] if len(kinds) == 1 else "string" if choices else None
-    out: dict[str, Any] = {}
-    if choices is not None and kind == "array":
-        out = {"type": "array", "items": _options(choices, "anyOf")}
-    elif choices is not None:
-        out = _options(choices, "oneOf")
-    elif kind == "array":
-        out = {"type": "array", "items": _listed(schema.get("items"), where)}
+    if choices is not None:
+        many = kind == "array"
+        out = {"type": "array", "items": _options(choices, "anyOf")} if many else _options(choices, "oneOf")
     elif kind in ("string", "integer", "number", "boolean"):
         out = {"type": kind}
         if schema.get("format") in _FORMATS:
             out["format"] = schema["format"]
     else:
-        what = {"object": "an object", None: "of several types"}.get(kind, str(kind))
-        raise TypeError(
-            f"{where} is {what}, but a form is flat (str, int, float, bool, choices): "
-            "ask for its parts as fields of their own, or in a question of their own"
-        )
+        return dict(schema)
     kept = ("minItems", "maxItems") if kind == "array" else () if choices else _KEYS[str(kind)]
     out.update((key, schema[key]) for key in ("title", "description", *kept) if key in schema)
     if kind == "integer" and "exclusiveMinimum" in schema:
@@ -208,30 +210,7 @@ def _bare(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
-def _listed(items: Any, where: str) -> dict[str, Any]:
-    """The items of a multiple choice in a schema written by hand."""
-    if isinstance(items, Mapping) and ("enum" in items or "anyOf" in items):
-        return dict(items)
-    raise TypeError(
-        f"{where} is a list, which a form can only ask as a choice of several: "
-        'write list[Literal["a", "b"]] or a list of an Enum'
-    )
-
-
-def _schema_form(schema: dict[str, Any]) -> dict[str, Any]:
-    properties = schema.get("properties")
-    if schema.get("type") != "object" or not isinstance(properties, Mapping):
-        raise TypeError(
-            'a form\'s schema is {"type": "object", "properties": {…}}: for one plain value pass its type, e.g. bool'
-        )
-    out: dict[str, Any] = {"type": "object", "properties": {}}
-    for name, part in properties.items():
-        if not isinstance(part, Mapping):
-            raise TypeError(f"field {name!r} of the schema is not a JSON Schema")
-        out["properties"][name] = _field(part, None, f"field {name!r}")
-    unknown = [name for name in schema.get("required", ()) if name not in properties]
-    if unknown:
-        raise TypeError(f"the schema requires {unknown[0]!r}, which is not among its properties")
-    if schema.get("required"):
-        out["required"] = list(schema["required"])
-    return out
+def _schema_form(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a schema written by hand what forms have a place for; nothing checks the answer for the rest of a property."""
+    schema = own_schema(wanted, "a form's schema", "portable")
+    return {key: schema[key] for key in ("type", "properties", "required") if key in schema}

@@ -520,9 +520,10 @@ def expand(template: str, variables: bytes) -> str:
     The URI that a template gives with these variables (a JSON object).
     """
 
-def form_problem(schema: str) -> str | None:
+def form_problem(name: str, schema: str) -> str | None:
     """
-    Why no form can ask by this JSON Schema, and the mend; `None` when one can.
+    Why no form can ask by this JSON Schema, and the mend; `None` when one can. `name` is what the user is to read, or the
+    type that is asked for.
     """
 
 def portable(schema: bytes) -> str:

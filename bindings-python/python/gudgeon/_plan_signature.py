@@ -10,6 +10,7 @@ from typing import Any
 
 from ._annotations import Unresolved, place, raw_annotations, resolve, target
 from ._markers import Depends, Header
+from ._plan_questions import check_questions
 from ._schema import unaliased, union_members, unwrap
 
 MISSING: Any = inspect.Parameter.empty
@@ -71,6 +72,7 @@ class Signature:
             self.parameters.append(self._parameter(given, annotation, contexts))
         returns = raw.get("return", MISSING)
         self.returns = returns if returns is MISSING else self._resolve(returns, "its return annotation", contexts)
+        check_questions(self.returns, f"the return annotation of {self.place}")
 
     def _resolve(self, annotation: Any, what: str, contexts: tuple[type, ...]) -> Any:
         try:
@@ -107,6 +109,8 @@ class Signature:
         self._read(parameter, contexts)
         if parameter.context is not None:
             self._check_context(parameter, where)
+        if parameter.depends is not None:
+            check_questions(resolved, where)
         return parameter
 
     def _read(self, parameter: Parameter, contexts: tuple[type, ...]) -> None:

@@ -11,7 +11,8 @@ class Question:
     """A question that was made but not asked yet.
 
     `kind`, `message`, `key`, `default`, `method` and `params` say what is asked; `decode` makes the answer of the
-    client's result.
+    client's result. A handler whose annotations name a `Question[T]` is refused when it is registered, where no
+    revision has a form for T.
     """
 
     __slots__ = ("_read", "default", "key", "kind", "message", "method", "params")
@@ -74,7 +75,8 @@ def elicit(message, type, /, *, key=None, default=_UNSET):
         default: What the form shows at first.
 
     Raises:
-        TypeError: There is no message, or a form can't ask for such a type.
+        TypeError: There is no message, or no revision has a form for such a type. A list of choices is there from
+            2025-11-25 on; before, it fails when it is asked.
 
     Spec: Client Features › Elicitation.
 
@@ -83,11 +85,17 @@ def elicit(message, type, /, *, key=None, default=_UNSET):
     'boolean'
     >>> question.decode({"action": "accept", "content": {"value": True}})
     True
+    >>> try:
+    ...     elicit("How many?", int | str)
+    ... except TypeError as error:
+    ...     print(str(error).partition(", and")[0])
+    the form "How many?" can't be asked: its property "value" is of several types
     """
-    from ._forms import form
+    from ._forms import askable
 
-    asked = form(type) if default is _UNSET else form(type, default)
-    params = {"mode": "form", "message": _message(message), "requestedSchema": asked.schema}
+    _check_message(message)
+    asked = askable(message, type) if default is _UNSET else askable(message, type, default)
+    params = {"mode": "form", "message": message, "requestedSchema": asked.schema}
     read = lambda result: asked.decode(result.get("content") or {})  # noqa: E731
     return Question("elicit", "elicitation/create", message, params, read, key, default)
 
@@ -107,7 +115,8 @@ def elicit_url(message, url, /, *, key=None):
     """
     if not isinstance(url, str) or "://" not in url:
         raise ValueError(f"elicit_url takes an absolute URL such as https://example.org/in, not {url!r}")
-    params = {"mode": "url", "message": _message(message), "url": url}
+    _check_message(message)
+    params = {"mode": "url", "message": message, "url": url}
     return Question(
         "elicit_url", "elicitation/create", message, params, lambda result: result.get("elicitationId", ""), key
     )
@@ -183,7 +192,6 @@ def roots(*, key=None):
     return Question("roots", "roots/list", "roots", {}, read, key)
 
 
-def _message(message):
+def _check_message(message):
     if not isinstance(message, str) or not message:
         raise TypeError(f"a question begins with its text, not {message!r}")
-    return message

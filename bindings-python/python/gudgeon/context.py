@@ -241,7 +241,8 @@ class Context(_Facts):
 
         Raises:
             Declined, Cancelled: The user said no, or closed the form.
-            NotSupported: The client did not declare elicitation.
+            NotSupported: The client did not declare elicitation, or its revision has no form for the type.
+            TypeError: No revision has a form for the type.
 
         From 2026-07-28 the question is the answer to the request, and the handler waits until the client's next
         request brings the answer. What waits for too long, or on a server that is gone by then, is run again from its

@@ -15,6 +15,7 @@ use crate::{
         json::to_raw,
     },
     router::Failure,
+    session::asking::check_form,
 };
 
 /// A question that was made but not asked yet. [`Context::ask`](super::Context::ask) asks it and waits; a handler that
@@ -50,8 +51,6 @@ pub struct Put {
     pub(super) params: Raw,
     /// For errors: what is asked.
     message: String,
-    /// Why it can't be asked at all.
-    mistake: Option<String>,
 }
 
 /// One question or several, and their answers: [`Question`], and tuples of two to four.
@@ -76,16 +75,38 @@ pub enum Outcome<T> {
 }
 
 /// Asks the user by a form (Elicitation). A plain type, such as `bool`, is asked as the one property `value`; a struct
-/// by its fields, which are plain types, choices (enums without fields) or lists of choices.
+/// by its fields, which are plain types, choices (enums without fields) or lists of choices (from 2025-11-25 on).
+///
+/// # Panics
+/// When no revision has a form for the type: it is a mistake in the program. [`Context::elicit`] fails instead.
+///
+/// ```should_panic
+/// # use gudgeon::ask;
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Order {
+///     lines: Vec<String>,
+/// }
+///
+/// // the form "What?" can't be asked: its property "lines" is a list, which a form asks as a choice of several: …
+/// let question = ask::elicit::<Order>("What?");
+/// ```
+#[track_caller]
 pub fn elicit<T: DeserializeOwned + JsonSchema>(message: impl Into<String>) -> Question<T> {
-    let message = message.into();
-    let (schema, mistake) = match forms::of::<T>() {
-        Ok(schema) => (schema, None),
-        Err(mistake) => (Value::Null, Some(mistake)),
-    };
+    match form(message.into()) {
+        Ok(question) => question,
+        Err(mistake) => panic!("{mistake}"),
+    }
+}
+
+/// [`elicit`] that tells a mistake instead of panicking.
+pub(super) fn form<T: DeserializeOwned + JsonSchema>(
+    message: String,
+) -> Result<Question<T>, String> {
+    let schema = forms::of::<T>();
+    check_form(&message, &schema.to_string())?;
     let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
-    let put = Put { mistake, ..Put::new("elicit", Method::Elicit, &params, message) };
-    Question { put, read: |result| accepted(result).and_then(forms::read) }
+    let put = Put::new("elicit", Method::Elicit, &params, message);
+    Ok(Question { put, read: |result| accepted(result).and_then(forms::read) })
 }
 
 /// Sends the user to a page (Elicitation, "URL Mode"); the answer is the elicitation's id, "" where the revision has none.
@@ -168,23 +189,12 @@ impl Put {
         message: String,
     ) -> Self {
         let params = to_raw(params);
-        Self { kind, key: OnceLock::new(), method, params, message, mistake: None }
+        Self { kind, key: OnceLock::new(), method, params, message }
     }
 
     /// The question's key; `number` counts those of its kind that have none of their own.
     pub(super) fn key(&self, number: impl FnOnce(&'static str) -> u32) -> &str {
         self.key.get_or_init(|| format!("{}-{}", self.kind, number(self.kind)))
-    }
-
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        match &self.mistake {
-            None => Ok(()),
-            Some(mistake) => Err(Failure::Exception {
-                kind: "question".into(),
-                message: mistake.clone(),
-                traceback: String::new(),
-            }),
-        }
     }
 }
 

@@ -304,7 +304,8 @@ impl Context {
     /// its request again with the answer. If that comes to another process, or too late, the handler is run again from its
     /// top and the earlier answers are there at once; see [`Context::step`] for what must not happen twice.
     ///
-    /// It fails when the user said no or closed the form, and when the client did not declare elicitation.
+    /// It fails when the user said no or closed the form, when the client did not declare elicitation, and when the
+    /// client's revision has no form for the type: then nothing is sent.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -321,7 +322,7 @@ impl Context {
     where
         T: DeserializeOwned + JsonSchema,
     {
-        self.ask(ask::elicit(message)).await
+        self.ask(Self::form(message.into())?).await
     }
 
     /// [`Context::elicit`] that gives a no back instead of failing.
@@ -329,7 +330,7 @@ impl Context {
     where
         T: DeserializeOwned + JsonSchema,
     {
-        let question = ask::elicit(message);
+        let question = Self::form(message.into())?;
         let results = self.put(&[&question.put]).await?;
         question.outcome(&results[0])
     }
@@ -427,11 +428,12 @@ impl Context {
         answers.get(key, put.method, put.params.get())
     }
 
+    fn form<T: DeserializeOwned + JsonSchema>(message: String) -> Result<Question<T>, ToolError> {
+        ask::form(message).map_err(ToolError::hidden)
+    }
+
     /// The clients' results, in order; the first failure where there is one.
     async fn put(&self, puts: &[&Put]) -> Result<Vec<Raw>, ToolError> {
-        for put in puts {
-            put.check().map_err(ToolError::of)?;
-        }
         let waiting: Vec<_> = puts
             .iter()
             .map(|put| match self.known(put) {

@@ -120,12 +120,7 @@ impl ToolError {
         match *self.0 {
             Reason::Failed(failure) => Err(failure),
             Reason::Asked(reply) => Ok(reply),
-            Reason::Asks(questions) => {
-                for question in &questions {
-                    question.check()?;
-                }
-                Ok(Reply::Questions(ask::as_json(&questions, call)))
-            }
+            Reason::Asks(questions) => Ok(Reply::Questions(ask::as_json(&questions, call))),
         }
     }
 }

@@ -29,27 +29,17 @@ const KEPT: [&str; 16] = [
     "multipleOf",
 ];
 
-/// The form's schema, or why no form can ask for this type.
-pub(super) fn of<T: JsonSchema>() -> Result<Value, String> {
+/// The form's schema. What no form can ask for stays as it is: the core says so, in words that all languages share.
+pub(super) fn of<T: JsonSchema>() -> Value {
     let whole = schema::written_out(schema::of_arguments::<T>());
-    let problem = |at: &str| {
-        let name = T::schema_name();
-        format!(
-            "a form can't ask for {name}{at}: it has texts, numbers, booleans, choices and lists of choices only"
-        )
-    };
     let Some(properties) = properties(&whole) else {
-        let field = field(&whole).ok_or_else(|| problem(""))?;
         let required = if is_optional(&whole) { json!([]) } else { json!([VALUE]) };
-        return Ok(json!({"type": "object", "properties": {VALUE: field}, "required": required}));
+        return json!({"type": "object", "properties": {VALUE: field(&whole)}, "required": required});
     };
-    let mut fields = Map::new();
-    for (name, property) in properties {
-        let field = field(property).ok_or_else(|| problem(&format!(" (its field {name:?})")))?;
-        fields.insert(name.clone(), field);
-    }
+    let fields: Map<_, _> =
+        properties.iter().map(|(name, property)| (name.clone(), field(property))).collect();
     let required = whole.get("required").cloned().unwrap_or_else(|| json!([]));
-    Ok(json!({"type": "object", "properties": fields, "required": required}))
+    json!({"type": "object", "properties": fields, "required": required})
 }
 
 /// What was filled in, in its type.
@@ -73,21 +63,23 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
 }
 
 /// One field of a form, in the few words that forms have.
-fn field(schema: &Value) -> Option<Value> {
-    let schema = present(schema)?;
-    let mut field = Map::new();
+fn field(schema: &Value) -> Value {
+    let schema = present(schema);
     let named = match &schema["type"] {
         Value::String(name) => Some(name.as_str()),
-        Value::Array(names) => names.iter().filter_map(Value::as_str).find(|it| *it != "null"),
+        Value::Array(names) => match &*present_names(names) {
+            [name] => Some(*name),
+            _ => None,
+        },
         _ => None,
     };
-    let choices = schema.get("oneOf").and_then(Value::as_array);
+    let choices = schema.get("oneOf").and_then(Value::as_array).map(|it| titled(it));
     let kind = match named {
         Some(kind @ ("string" | "integer" | "number" | "boolean" | "array")) => kind,
-        None if choices.is_some() || schema.get("enum").is_some() => "string",
-        _ => return None,
+        None if matches!(choices, Some(Some(_))) || schema.get("enum").is_some() => "string",
+        _ => return schema.clone(),
     };
-    field.insert("type".into(), kind.into());
+    let mut field = Map::from_iter([("type".into(), kind.into())]);
     for name in KEPT {
         if let Some(value) = schema.get(name).filter(|it| !it.is_null()) {
             field.insert(name.into(), value.clone());
@@ -99,22 +91,28 @@ fn field(schema: &Value) -> Option<Value> {
     if let Some(values) = field.get_mut("enum").and_then(Value::as_array_mut) {
         values.retain(Value::is_string);
     }
-    if let Some(choices) = choices {
-        field.insert("oneOf".into(), Value::Array(titled(choices)?));
+    if let Some(Some(choices)) = choices {
+        field.insert("oneOf".into(), Value::Array(choices));
     }
     if kind == "array" {
-        let item = field_of_items(&schema["items"])?;
-        field.insert("items".into(), item);
+        let items = &schema["items"];
+        field.insert("items".into(), field_of_items(items).unwrap_or_else(|| items.clone()));
     }
-    Some(Value::Object(field))
+    Value::Object(field)
 }
 
 /// What an `Option` holds.
-fn present(schema: &Value) -> Option<&Value> {
-    match schema.get("anyOf").and_then(Value::as_array) {
-        None => Some(schema),
-        Some(either) => either.iter().find(|it| it["type"] != "null"),
+fn present(schema: &Value) -> &Value {
+    let either = schema.get("anyOf").and_then(Value::as_array);
+    let mut some = either.into_iter().flatten().filter(|it| it["type"] != "null");
+    match (some.next(), some.next()) {
+        (Some(one), None) => one,
+        _ => schema,
     }
+}
+
+fn present_names(names: &[Value]) -> Vec<&str> {
+    names.iter().filter_map(Value::as_str).filter(|it| *it != "null").collect()
 }
 
 fn is_optional(schema: &Value) -> bool {
@@ -174,6 +172,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
+    use crate::session::asking::check_form;
 
     #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
     #[serde(rename_all = "lowercase")]
@@ -195,11 +194,9 @@ mod tests {
     fn a_plain_type_is_one_field_and_a_struct_one_each() {
         assert_eq!(
             of::<bool>(),
-            Ok(
-                json!({"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]})
-            )
+            json!({"type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"]})
         );
-        let form = of::<Order>().expect("plain fields");
+        let form = of::<Order>();
         assert_eq!(form["required"], json!(["count", "size"]));
         assert_eq!(
             form["properties"]["count"],
@@ -210,7 +207,7 @@ mod tests {
             json!([{"const": "small", "title": "small"}, {"const": "large", "title": "As large as it gets"}])
         );
         assert_eq!(form["properties"]["note"], json!({"type": "string"}));
-        assert_eq!(of::<Option<String>>().expect("plain")["required"], json!([]));
+        assert_eq!(of::<Option<String>>()["required"], json!([]));
     }
 
     #[test]
@@ -220,9 +217,43 @@ mod tests {
         struct Deep {
             order: Order,
         }
-        let problem = of::<Deep>().expect_err("not flat");
-        assert!(problem.contains("Deep (its field \"order\")"), "{problem}");
-        assert!(of::<Vec<i64>>().is_err());
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        enum Either {
+            Order(Order),
+            Note(String),
+        }
+        #[derive(Deserialize, JsonSchema)]
+        #[serde(untagged)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        enum Loose {
+            Text(String),
+            Number(i64),
+        }
+        #[derive(Deserialize, JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct Coded {
+            #[schemars(regex(pattern = "^a"))]
+            code: String,
+        }
+        let problem =
+            |schema: Value| check_form("Well?", &schema.to_string()).expect_err("no form");
+        for (schema, told) in [
+            (of::<Deep>(), "its property \"order\" is an object, and a form asks for texts"),
+            (of::<Vec<i64>>(), "its property \"value\" is a list, which a form asks as a choice"),
+            (of::<Either>(), "its property \"value\" is of several types"),
+            (of::<Loose>(), "its property \"value\" is of several types"),
+            (
+                of::<Coded>(),
+                "its property \"code\" has \"pattern\", which forms don't know of a text",
+            ),
+        ] {
+            let problem = problem(schema);
+            let told = format!("the form \"Well?\" can't be asked: {told}");
+            assert!(problem.starts_with(&told), "{problem}");
+        }
+        assert_eq!(check_form("Which?", &of::<Vec<Size>>().to_string()), Ok(()));
+        assert_eq!(check_form("Which?", &of::<Option<Size>>().to_string()), Ok(()));
     }
 
     #[test]

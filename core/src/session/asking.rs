@@ -138,10 +138,8 @@ fn check_elicitation(params: &Value, wire: &Wire) -> Result<(), Fault> {
             // A revision that can't ask at all says so itself, as a capability that is missing.
             let can_ask = wire.server_requests.contains(&Method::Elicit)
                 || wire.input_requests.contains(&Method::Elicit);
-            form::check(schema, Some(wire).filter(|_| can_ask)).map_err(|problem| {
-                let problem = format!("the form {message:?} can't be asked: {problem}");
-                Fault::new(FaultKind::Handler, problem)
-            })
+            form::check(message, schema, Some(wire).filter(|_| can_ask))
+                .map_err(|problem| Fault::new(FaultKind::Handler, problem))
         }
         mode => Err(misused(&format!("{message:?} has the mode {mode:?}: there are form and url"))),
     }

@@ -24,23 +24,35 @@ enum Kind {
 }
 
 /// Whether some revision can say this form, given as the JSON Schema that it asks by; if not, what is wrong with it, and
-/// the mend. For the time when a question's type is registered, before anybody knows who will be asked.
+/// the mend. For the time when a question is made or its type is registered, before anybody knows who will be asked.
+///
+/// `name` is what the user is to read, or where that is not known yet, the type that is asked for.
 ///
 /// ```
 /// # use gudgeon::session::asking::check_form;
 /// let age = r#"{"type": "object", "properties": {"age": {"type": "integer"}}}"#;
-/// assert_eq!(check_form(age), Ok(()));
+/// assert_eq!(check_form("How old?", age), Ok(()));
 /// let code = r#"{"type": "object", "properties": {"code": {"type": "string", "pattern": "^x"}}}"#;
-/// assert!(check_form(code).is_err_and(|it| it.starts_with("its property \"code\" has \"pattern\"")));
+/// let problem = check_form("Which?", code).expect_err("no form has patterns");
+/// assert!(problem.starts_with(r#"the form "Which?" can't be asked: its property "code" has "pattern""#));
 /// ```
-pub fn check_form(schema: &str) -> Result<(), String> {
-    let schema =
-        serde_json::from_str(schema).map_err(|error| format!("its schema is no JSON: {error}"))?;
-    check(&schema, None)
+pub fn check_form(name: &str, schema: &str) -> Result<(), String> {
+    match serde_json::from_str(schema) {
+        Ok(schema) => check(name, &schema, None),
+        Err(error) => Err(unaskable(name, &format!("its schema is no JSON: {error}"))),
+    }
 }
 
 /// The same for one revision; for any where that is not known.
-pub(super) fn check(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
+pub(super) fn check(name: &str, schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
+    check_schema(schema, wire).map_err(|problem| unaskable(name, &problem))
+}
+
+fn unaskable(name: &str, problem: &str) -> String {
+    format!("the form {name:?} can't be asked: {problem}")
+}
+
+fn check_schema(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
     let whole = schema.as_object().filter(|it| it.get("type").is_some_and(|it| it == "object"));
     let properties = whole.and_then(|it| it.get("properties")?.as_object());
     let (Some(whole), Some(properties)) = (whole, properties) else {
@@ -137,11 +149,17 @@ fn kind(property: &Map<String, Value>) -> Result<Kind, String> {
             )),
             other => Err(format!("is of the type {other:?}, and {KINDS}")),
         },
-        Some(Value::Array(_)) => Err(format!(
+        given if given.is_some_and(Value::is_array) || is_union(property) => Err(format!(
             "is of several types, and {KINDS}: choose one; what may be missing is left out of \"required\""
         )),
         _ => Err(format!("has no \"type\", and {KINDS}: give it one of them")),
     }
+}
+
+/// Whether it has other alternatives than choices.
+fn is_union(property: &Map<String, Value>) -> bool {
+    let either = ["anyOf", "oneOf"].into_iter().filter_map(|it| property.get(it)?.as_array());
+    either.flatten().any(|it| it.get("const").is_none())
 }
 
 /// The texts to choose from.
@@ -268,7 +286,7 @@ mod tests {
 
     fn of(property: &Value, revision: Revision) -> Result<(), String> {
         let schema = json!({"type": "object", "properties": {"p": property}, "required": ["p"]});
-        check(&schema, Some(Wire::of(revision)))
+        check_schema(&schema, Some(Wire::of(revision)))
     }
 
     #[test]
@@ -298,7 +316,7 @@ mod tests {
             assert_eq!(of(&list, Revision::V2025_11_25), Ok(()));
             assert_eq!(of(&list, Revision::V2026_07_28), Ok(()));
             assert_eq!(
-                check_form(&json!({"type": "object", "properties": {"p": list}}).to_string()),
+                check_form("?", &json!({"type": "object", "properties": {"p": list}}).to_string()),
                 Ok(())
             );
             let problem = of(&list, Revision::V2025_06_18).expect_err("no words for it");
@@ -310,7 +328,7 @@ mod tests {
             );
         }
         let nothing = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}});
-        assert_eq!(check(&nothing, None), Ok(()));
+        assert_eq!(check_schema(&nothing, None), Ok(()));
     }
 
     #[test]
@@ -336,7 +354,9 @@ mod tests {
                 "is an object, and a form asks for texts",
             ),
             (json!({"type": ["string", "null"]}), "is of several types"),
-            (json!({"anyOf": [{"type": "string"}]}), "has no \"type\""),
+            (json!({"anyOf": [{"type": "string"}]}), "is of several types"),
+            (json!({"oneOf": [{"const": "a", "title": "A"}]}), "has no \"type\""),
+            (json!({"description": "any"}), "has no \"type\""),
             (json!({"type": "null"}), "is of the type \"null\""),
             (json!(true), "is no JSON Schema"),
             (
@@ -417,9 +437,13 @@ mod tests {
                 "\"required\" must be a list",
             ),
         ] {
-            let told = check(&schema, None).expect_err("no form");
+            let told = check_schema(&schema, None).expect_err("no form");
             assert!(told.starts_with(problem), "{told}");
         }
-        assert!(check_form("{").is_err_and(|it| it.starts_with("its schema is no JSON")));
+        let told = check_form("A \"form\"?", "{").expect_err("no JSON");
+        assert!(
+            told.starts_with(r#"the form "A \"form\"?" can't be asked: its schema is no JSON"#),
+            "{told}"
+        );
     }
 }

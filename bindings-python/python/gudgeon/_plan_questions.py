@@ -1,0 +1,39 @@
+"""The questions that a handler's annotations name: whether forms can ask them is known before any call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_origin
+
+from ._schema import parts, union_members, unwrap
+from .ask import Question
+from .types import Root, SampleResult
+
+
+def check_questions(annotation: Any, where: str) -> None:
+    """Refuses a `Question[T]` anywhere in the annotation, where no form can ask for T. `where` begins the error."""
+    for part in parts(annotation):
+        if get_origin(part) is Question:
+            for wanted in union_members(get_args(part)[0]):
+                if _is_form(wanted):
+                    _check(wanted, where)
+
+
+def _is_form(wanted: Any) -> bool:
+    """Answers of other questions are none, nor what a JSON Schema asks for: a dict, or anything."""
+    inner = unwrap(wanted)
+    kind = get_origin(inner) or inner
+    if isinstance(inner, TypeVar) or inner in (Any, object, None, type(None)):
+        return False
+    if kind is list and get_args(inner) == (Root,):
+        return False
+    return not isinstance(kind, type) or not (kind is SampleResult or kind is dict or kind is Mapping)
+
+
+def _check(wanted: Any, where: str) -> None:
+    from ._forms import askable, label
+
+    try:
+        askable(label(wanted), wanted)
+    except TypeError as error:
+        raise TypeError(f"{where}: {error}") from None
