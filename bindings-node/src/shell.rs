@@ -12,7 +12,7 @@ use std::{
 use gudgeon::{
     driver::{Backend, Work},
     error::Error,
-    protocol::{Era, LoggingLevel, Method, Question, json, json::ObjectWriter},
+    protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
     session::{
         asking::AskId,
         server::{CallContext, Progress},
@@ -227,7 +227,7 @@ impl Drop for NativeShell {
 
 fn facts(context: &CallContext, conversation: u32) -> String {
     let mut facts = ObjectWriter::with_capacity(256);
-    facts.member("stateless", &(context.revision.era() == Era::Modern));
+    facts.member("hasSession", &context.has_session());
     facts.member("conversation", &conversation);
     if let Some(meta) = &context.meta {
         facts.raw("meta", meta.get());

@@ -14,7 +14,7 @@ import type {
 
 /** What the client said about itself and its request. */
 interface Facts {
-  readonly stateless: boolean;
+  readonly hasSession: boolean;
   readonly conversation: number;
   readonly sessionId?: string;
   /** The number of a host's request. */
@@ -80,7 +80,7 @@ export class CallContext implements Context {
   }
 
   get session(): Map<string, unknown> {
-    if (this.facts.stateless) {
+    if (!this.facts.hasSession) {
       throw new NotSupported(
         `revision ${this.revision} has no sessions, so there is no ctx.session`,
         { hint: "give the client a handle that it passes as an argument, or keep the data in a store of your own, by ctx.principal" },

@@ -248,6 +248,12 @@ impl Call {
         self.flush(py);
     }
 
+    /// Whether it belongs to a session.
+    #[getter]
+    fn has_session(&self) -> bool {
+        self.link.look(CallContext::has_session)
+    }
+
     /// A dictionary that lives as long as the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {

@@ -85,11 +85,35 @@ fn below_the_transports_there_is_no_outside_world() {
 fn only_wire_and_session_know_that_revisions_differ() {
     for layer in LAYERS.iter().filter(|it| !["protocol", "wire", "session"].contains(it)) {
         for path in files(layer) {
-            let source = code(&path);
-            for comparison in ["revision>", "revision<", "revision==", "Revision::V20", ".era()"] {
-                assert!(!source.contains(comparison), "{} has {comparison}", path.display());
-            }
+            let comparisons = ["revision>", "revision<", "revision==", "Revision::V20", ".era()"];
+            assert_has_none(&path, &comparisons);
         }
+    }
+}
+
+#[test]
+fn bindings_do_not_know_that_revisions_differ() {
+    for (folder, ending) in [
+        ("bindings-python/src", "rs"),
+        ("bindings-python/python/gudgeon", "py"),
+        ("bindings-node/src", "rs"),
+        ("bindings-node/ts", "ts"),
+    ] {
+        let mut found = Vec::new();
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder), ending, &mut found);
+        assert!(found.len() > 10, "{folder} is where the binding was");
+        for path in found {
+            let comparisons =
+                ["==\"20", "!=\"20", "revision>=", "revision<=", "Revision::V20", ".era()"];
+            assert_has_none(&path, &comparisons);
+        }
+    }
+}
+
+fn assert_has_none(path: &Path, words: &[&str]) {
+    let source = code(path);
+    for word in words {
+        assert!(!source.contains(word), "{} has {word}", path.display());
     }
 }
 
@@ -128,16 +152,16 @@ fn files(layer: &str) -> Vec<PathBuf> {
     if file.exists() {
         found.push(file);
     }
-    collect(&folder, &mut found);
+    collect(&folder, "rs", &mut found);
     found
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.map(|it| it.unwrap().path()) {
         if path.is_dir() {
-            collect(&path, found);
-        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
+            collect(&path, ending, found);
+        } else if path.extension().is_some_and(|it| it == ending) && !path.ends_with("tests.rs") {
             found.push(path);
         }
     }

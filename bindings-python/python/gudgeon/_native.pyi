@@ -52,6 +52,11 @@ class Call:
         Whether the peer reads fast enough for more to be sent.
         """
     @property
+    def has_session(self, /) -> bool:
+        """
+        Whether it belongs to a session.
+        """
+    @property
     def headers(self, /) -> list[tuple[str, str]]:
         """
         The headers of the HTTP request: name and value, in the order in which they came.

@@ -91,7 +91,7 @@ class _Facts:
     @property
     def session(self) -> MutableMapping[str, Any]:
         """A mapping that lives as long as the session. From 2026-07-28 there is none, and it raises NotSupported."""
-        if self._call.revision == "2026-07-28":
+        if not self._call.has_session:
             raise NotSupported(
                 f"revision {self._call.revision} has no sessions, so there is no ctx.session",
                 hint="give the client a handle that it passes as an argument, or keep the data in a store of your own, "
