@@ -65,9 +65,18 @@ async def story(target: Target, revision: Any) -> None:
 
         # Leaving the block gives the subscription up; a new one hears of what happens from then on.
         await customer.call_tool("sell", {"bread": "rye"})
+        assert [change async for change in changes] == []
         async with customer.subscribe(COUNTER) as changes:
             await customer.call_tool("sell", {"bread": "rye"})
             assert (await asyncio.wait_for(anext(changes), 10)).uri == COUNTER
+
+            # Who gives up waiting loses nothing.
+            waiting = asyncio.create_task(anext(changes))
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            await customer.call_tool("sell", {"bread": "rye"})
+            assert (await asyncio.wait_for(anext(changes), 10)).uri == COUNTER
+
         try:
             customer.subscribe()
             raise AssertionError("nothing to subscribe to")

@@ -59,6 +59,11 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     await using changes = await customer.subscribe({ uris: [COUNTER] }).open();
     await customer.callTool("sell", { bread: "rye" });
     assert.deepEqual((await changes.next()).value, { kind: "updated", uri: COUNTER });
+
+    // Who waits when it is given up is told so.
+    const waiting = changes.next();
+    await changes.return?.();
+    assert.equal((await waiting).done, true);
   }
   assert.throws(() => customer.subscribe({}), /subscribe\(\) to something/);
 }

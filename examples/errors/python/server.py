@@ -53,6 +53,25 @@ async def loan() -> str:
     return "granted"
 
 
+at_the_expert: list[str] = []
+
+
+@app.tool
+async def appraise(thing: str) -> str:
+    """Say what something is worth, once the expert comes. Who gives up before ends this handler, and it cleans up."""
+    at_the_expert.append(thing)
+    try:
+        await asyncio.sleep(86_400)
+    finally:
+        at_the_expert.remove(thing)
+    return "priceless"
+
+
+@app.resource("bank://expert")
+def waiting() -> list[str]:
+    return at_the_expert
+
+
 @app.resource("bank://accounts/{name}")
 def statement(name: str) -> str:
     if name not in accounts:

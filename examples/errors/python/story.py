@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from gudgeon import Client, Declined, Target, ToolError
-from gudgeon.errors import McpError, NotSupported, ProtocolError
+from gudgeon import Cancelled, Client, Declined, Target, ToolError
+from gudgeon.errors import CallTimeout, McpError, NotSupported, ProtocolError
 
 _E = TypeVar("_E", bound=McpError)
 
@@ -22,7 +23,8 @@ async def failure(kind: type[_E], call: Awaitable[object]) -> _E:
 
 async def story(target: Target, revision: Any) -> None:
     modern = revision == "2026-07-28"
-    async with Client(target, revision=revision, on_elicit=lambda request: Declined()) as customer:
+    no: Declined | Cancelled = Declined()
+    async with Client(target, revision=revision, on_elicit=lambda request: no) as customer:
         call = customer.call_tool
         assert (await call("withdraw", {"name": "ada", "euros": 30})).data == 70
 
@@ -53,9 +55,24 @@ async def story(target: Target, revision: Any) -> None:
         lost = await failure(McpError, customer.read_resource("bank://accounts/eve"))
         assert lost.code == (-32602 if modern else -32002) and lost.data == {"uri": "bank://accounts/eve"}
 
-        # A no that the handler does not catch.
+        # A no that the handler does not catch, and a form that is closed.
         kept = await failure(ToolError, call("close_account", {"name": "ada"}))
         assert kept.text == "The user declined: Close ada's account?"
+        no = Cancelled()
+        kept = await failure(ToolError, call("close_account", {"name": "ada"}))
+        assert kept.text == "The user declined: Close ada's account?"
+
+        # Giving up, after a while or at once: the handler ends as well, and cleans up.
+        async def at_the_expert() -> str:
+            return (await customer.read_resource("bank://expert")).text
+
+        await failure(CallTimeout, call("appraise", {"thing": "vase"}, timeout=0.1))
+        ring = asyncio.create_task(call("appraise", {"thing": "ring"}))
+        while "ring" not in await at_the_expert():
+            await asyncio.sleep(0.01)
+        ring.cancel()
+        while await at_the_expert() != "[]":
+            await asyncio.sleep(0.01)
 
     # A client that can't be asked: each era says so in its own way.
     async with Client(target, revision=revision) as mute:

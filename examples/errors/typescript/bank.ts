@@ -42,6 +42,21 @@ app.tool("loan", { description: LOAN, timeoutMs: 200 }, async (_, ctx) => {
   return "granted";
 });
 
+const atTheExpert = new Set<string>();
+
+const APPRAISE = "Say what something is worth, once the expert comes. Who gives up before fires `ctx.signal`.";
+app.tool("appraise", { description: APPRAISE, input: z.object({ thing: z.string() }) }, async ({ thing }, ctx) => {
+  atTheExpert.add(thing);
+  try {
+    await sleep(86_400_000, undefined, { signal: ctx.signal });
+  } finally {
+    atTheExpert.delete(thing);
+  }
+  return "priceless";
+});
+
+app.resource("bank://expert", {}, () => [...atTheExpert]);
+
 app.resource("bank://accounts/{name}", {}, ({ name }) => {
   const has = accounts[name];
   if (has === undefined) throw new ResourceNotFound(`bank://accounts/${name}`);

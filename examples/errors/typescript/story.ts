@@ -1,6 +1,10 @@
 /** A customer whose every wish goes wrong, and what the program gets to know of it. */
 import assert from "node:assert/strict";
-import { Client, declined, McpError, NotSupported, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  CallTimeout, Cancelled, cancelled, Client, declined, McpError, NotSupported, ProtocolError, type Revision, type Target,
+  ToolError,
+} from "gudgeon";
 
 /** The error that this call must end with. */
 async function failure<E extends McpError>(kind: abstract new (...args: never[]) => E, call: Promise<unknown>): Promise<E> {
@@ -11,7 +15,8 @@ async function failure<E extends McpError>(kind: abstract new (...args: never[])
 
 export async function story(target: Target, revision: Revision): Promise<void> {
   const modern = revision === "2026-07-28";
-  await using customer = await Client.connect(target, { revision, onElicit: () => declined });
+  let no: unknown = declined;
+  await using customer = await Client.connect(target, { revision, onElicit: () => no });
   const call = (tool: string, args: object = {}) => customer.callTool(tool, args);
   assert.equal((await call("withdraw", { name: "ada", euros: 30 })).data, 70);
 
@@ -44,9 +49,22 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const lost = await failure(McpError, customer.readResource("bank://accounts/eve"));
   assert.deepEqual([lost.code, lost.data], [modern ? -32602 : -32002, { uri: "bank://accounts/eve" }]);
 
-  // A no that the handler does not catch.
+  // A no that the handler does not catch, and a form that is closed.
   const kept = await failure(ToolError, call("close_account", { name: "ada" }));
   assert.equal(kept.text, "The user declined: Close ada's account?");
+  no = cancelled;
+  const dismissed = await failure(ToolError, call("close_account", { name: "ada" }));
+  assert.equal(dismissed.text, "The user declined: Close ada's account?");
+
+  // Giving up, after a while or at once: the handler ends as well, and cleans up.
+  const atTheExpert = async (): Promise<string> => (await customer.readResource("bank://expert")).text;
+  await failure(CallTimeout, customer.callTool("appraise", { thing: "vase" }, { timeoutMs: 100 }));
+  const leaving = new AbortController();
+  const ring = failure(Cancelled, customer.callTool("appraise", { thing: "ring" }, { signal: leaving.signal }));
+  while (!(await atTheExpert()).includes("ring")) await sleep(10);
+  leaving.abort();
+  await ring;
+  while ((await atTheExpert()) !== "[]") await sleep(10);
 
   // A client that can't be asked: each era says so in its own way.
   await using mute = await Client.connect(target, { revision });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,25 @@ def station_page(name: str) -> str:
     """A client may keep this for a minute, and so does the server: the handler runs once a minute and station."""
     visits.append(name)
     return f"{name}: {CELSIUS[name]:g} degrees, visit {len(visits)}"
+
+
+watching: list[str] = []
+
+
+@app.resource("weather://storms/{name}")
+async def next_storm(name: str) -> str:
+    """A page that is there when the storm is. Who gives the read up before ends this handler, and it cleans up."""
+    watching.append(name)
+    try:
+        await asyncio.sleep(86_400)
+    finally:
+        watching.remove(name)
+    return f"Hold your hat at {name}!"
+
+
+@app.resource("weather://storms")
+def who_waits() -> list[str]:
+    return watching
 
 
 @app.tool

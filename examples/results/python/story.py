@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,17 @@ async def story(target: Target, revision: Any) -> None:
         said = await client.request("resources/read", {"uri": link.uri})
         modern = revision == "2026-07-28"
         assert (said.get("ttlMs"), said.get("cacheScope")) == ((60_000, "public") if modern else (None, None))
+
+        # A read that is given up ends its handler, which cleans up.
+        async def waiting_for_storms() -> str:
+            return (await client.read_resource("weather://storms")).text
+
+        storm = asyncio.create_task(client.read_resource("weather://storms/hill"))
+        while await waiting_for_storms() != '["hill"]':
+            await asyncio.sleep(0.01)
+        storm.cancel()
+        while await waiting_for_storms() != "[]":
+            await asyncio.sleep(0.01)
 
         # Lists come in pages of three; `list_tools` fetches them all, `list_tools_page` one.
         tools = [tool.name for tool in await client.list_tools()]

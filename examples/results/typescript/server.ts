@@ -1,4 +1,5 @@
 /** A weather station: numbers, pictures, sounds and files, pages of lists, and how long an answer may be kept. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { audio, file, image, NotSupported, resourceLink, Server, ToolError, ToolResult } from "gudgeon";
 import { z } from "zod";
 
@@ -57,6 +58,21 @@ app.resource("weather://stations/{name}", PAGE, ({ name }) => {
   visits += 1;
   return `${name}: ${CELSIUS[name]} degrees, visit ${visits}`;
 });
+
+const watching = new Set<string>();
+
+// A page that is there when the storm is. Who gives the read up before fires `ctx.signal`, and the handler cleans up.
+app.resource("weather://storms/{name}", {}, async ({ name }, ctx) => {
+  watching.add(name);
+  try {
+    await sleep(86_400_000, undefined, { signal: ctx.signal });
+  } finally {
+    watching.delete(name);
+  }
+  return `Hold your hat at ${name}!`;
+});
+
+app.resource("weather://storms", {}, () => [...watching]);
 
 const WATCH = "Remember a station for as long as the session lasts, where there are sessions.";
 app.tool("watch", { description: WATCH, input: Station }, ({ station }, ctx) => {

@@ -1,6 +1,7 @@
 /** Somebody who wants to know the weather, in every form it comes in. */
 import assert from "node:assert/strict";
-import { Client, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Cancelled, Client, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
 import { z } from "zod";
 
 const Reading = z.object({ station: z.string(), celsius: z.number() });
@@ -49,6 +50,15 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const said = (await client.request("resources/read", { uri: link.uri })) as Record<string, unknown>;
   const modern = revision === "2026-07-28";
   assert.deepEqual([said["ttlMs"], said["cacheScope"]], modern ? [60_000, "public"] : [undefined, undefined]);
+
+  // A read that is given up ends its handler, which cleans up.
+  const waitingForStorms = async (): Promise<string> => (await client.readResource("weather://storms")).text;
+  const leaving = new AbortController();
+  const given = assert.rejects(client.readResource("weather://storms/hill", { signal: leaving.signal }), Cancelled);
+  while ((await waitingForStorms()) !== '["hill"]') await sleep(10);
+  leaving.abort();
+  await given;
+  while ((await waitingForStorms()) !== "[]") await sleep(10);
 
   // Lists come in pages of three; `listTools` fetches them all, `listToolsPage` one.
   const sizes: number[] = [];

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gudgeon import Client, ElicitRequest, InputRequired, ProtocolError, Target
+from gudgeon import Cancelled, Client, ElicitRequest, InputRequired, ProtocolError, Target
+from gudgeon.errors import McpError
 
 PROCESSES = [
     {"LIBRARY_DESK": "north", "LIBRARY_KEYS": "summer key"},
@@ -15,7 +16,7 @@ PROCESSES = [
 BOOK = {"book": "Emma"}
 READER = {"reader": {"action": "accept", "content": {"name": "Ada", "card": 7}}}
 WEEKS = {"weeks": {"action": "accept", "content": {"value": 3}}}
-FORMS = {"Who are you?": {"name": "Ada", "card": 7}, "For how many weeks?": 3, "Is it damaged?": False}
+FORMS: dict[str, Any] = {"Who are you?": {"name": "Ada", "card": 7}, "For how many weeks?": 3, "Is it damaged?": False}
 
 
 async def story(north: Target, south: Target, new: Target, other: Target, revision: Any) -> None:
@@ -25,11 +26,25 @@ async def story(north: Target, south: Target, new: Target, other: Target, revisi
     def at(desk: Target) -> Client:
         return Client(desk, revision=revision, on_elicit=on_elicit)
 
+    # Who can't be asked borrows nothing.
+    async with Client(north, revision=revision) as mute:
+        try:
+            await mute.call_tool("borrow", BOOK)
+            raise AssertionError("a client without on_elicit= can't say who it is")
+        except McpError as error:
+            assert "elicitation" in str(error)
+
     # One client, one desk: the same in every era, and nobody has to know about states.
     async with at(north) as reader:
         done = await reader.call_tool("borrow", BOOK)
         assert done.text == "loan of Emma at the north desk: Ada, 3 weeks, stamped at the north desk"
         assert (await reader.call_tool("give_back", BOOK)).text == "Emma: shelf, says the north desk"
+        # Closing the form cancels, in every era.
+        form = FORMS["Is it damaged?"]
+        FORMS["Is it damaged?"] = Cancelled()
+        kept = await reader.call_tool("give_back", BOOK, raise_on_error=False)
+        assert kept.is_error and "Is it damaged?" in kept.text
+        FORMS["Is it damaged?"] = form
         if revision == "2025-11-25":
             # A session asks while the call runs: there are no rounds, and so no state to hand over.
             at_once = await reader.call_tool_round("borrow", BOOK)

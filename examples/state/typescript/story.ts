@@ -1,6 +1,6 @@
 /** A reader who begins at one desk and ends at another, and somebody who writes on the slip between them. */
 import assert from "node:assert/strict";
-import { Client, type InputRequired, ProtocolError, type Revision, type Target, type ToolResult } from "gudgeon";
+import { cancelled, Client, type InputRequired, McpError, ProtocolError, type Revision, type Target, type ToolResult } from "gudgeon";
 
 export const processes = [
   { LIBRARY_DESK: "north", LIBRARY_KEYS: "summer key" },
@@ -34,12 +34,24 @@ export async function story(north: Target, south: Target, fresh: Target, other: 
     return Client.connect(desk, { revision, onElicit: ({ message }) => FORMS[message] });
   };
 
+  // Who can't be asked borrows nothing.
+  {
+    await using mute = await Client.connect(north, { revision });
+    await assert.rejects(mute.callTool("borrow", EMMA), (error) => error instanceof McpError && error.message.includes("elicitation"));
+  }
+
   // One client, one desk: the same in every era, and nobody has to know about states.
   {
     await using reader = await at(north);
     const done = await reader.callTool("borrow", EMMA);
     assert.equal(done.text, "loan of Emma at the north desk: Ada, 3 weeks, stamped at the north desk");
     assert.equal((await reader.callTool("give_back", EMMA)).text, "Emma: shelf, says the north desk");
+    // Closing the form cancels, in every era.
+    const form = FORMS["Is it damaged?"];
+    FORMS["Is it damaged?"] = cancelled;
+    const givenUp = await reader.callTool("give_back", EMMA, { throwOnError: false });
+    assert(givenUp.isError && givenUp.text.includes("Is it damaged?"));
+    FORMS["Is it damaged?"] = form;
     if (revision === "2025-11-25") {
       // A session asks while the call runs: there are no rounds, and so no state to hand over.
       assert.equal(answered(await reader.callToolRound("borrow", EMMA)).text, done.text);
