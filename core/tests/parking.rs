@@ -358,6 +358,71 @@ fn waiting_counts_against_neither_the_timeout_nor_the_limit_of_calls_at_once() {
     assert_eq!(text(&server.said()), (5, "first"));
 }
 
+/// A handler that waits for its turn with the answers of request 3, while request 2 runs in its place.
+fn in_line(server: &mut Server) -> (Run, Run, String) {
+    let (waits, state) = asked(server, 1, "alone", &["a"]);
+    server.hear(&call(2, "alone", &json!({})));
+    let runs = server.running();
+    server.hear(&retry(3, "alone", &state, &json!({"a": yes()})));
+    assert!(server.resumed.is_empty() && server.sent.is_empty());
+    (waits, runs, state)
+}
+
+#[test]
+fn who_joined_a_request_in_line_takes_its_place_when_that_is_given_up() {
+    let mut server = Server::new();
+    let cancel = |id| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let (waits, runs, state) = in_line(&mut server);
+    server.hear(&retry(4, "alone", &state, &json!({"a": yes()})));
+    server.hear(&cancel(3));
+    assert!(server.cancelled.is_empty());
+    done(&mut server, &runs, "first");
+    done(&mut server, &waits, "second");
+    assert_eq!(text(&server.said()), (2, "first"));
+    assert_eq!(text(&server.said()), (4, "second"));
+    // Where nobody joined it, the handler is stopped, and another request with the state begins anew.
+    let mut server = Server::new();
+    let (waits, runs, state) = in_line(&mut server);
+    server.hear(&cancel(3));
+    assert_eq!(server.cancelled, [waits.context.call]);
+    done(&mut server, &runs, "first");
+    server.hear(&retry(5, "alone", &state, &json!({"a": yes()})));
+    let again = server.running();
+    done(&mut server, &again, "again");
+    assert_eq!(text(&server.said()), (2, "first"));
+    assert_eq!(text(&server.said()), (5, "again"));
+    assert_eq!(server.in_flight(), 0);
+}
+
+#[test]
+fn what_a_handler_does_while_its_request_is_in_line_counts() {
+    let mut server = Server::new();
+    let (waits_in_line, runs, _) = in_line(&mut server);
+    done(&mut server, &waits_in_line, "went on");
+    assert_eq!(text(&server.said()), (3, "went on"));
+    done(&mut server, &runs, "first");
+    assert_eq!(text(&server.said()), (2, "first"));
+    server.hear(&call(4, "alone", &json!({})));
+    let run = server.running();
+    done(&mut server, &run, "next");
+    assert_eq!(text(&server.said()), (4, "next"));
+    assert_eq!(server.in_flight(), 0);
+    // It asks again, and does a step: both are known to the next round.
+    let (waits_in_line, runs, _) = in_line(&mut server);
+    let handler = waits_in_line.context.call;
+    server.handle(Input::Step { call: handler, key: "paid".into(), value: to_raw(&json!(7)) });
+    server.handle(ask(&waits_in_line, 9, "b"));
+    server.handle(waits(&waits_in_line));
+    assert!(server.answered.is_empty() && server.sent.is_empty());
+    done(&mut server, &runs, "first");
+    server.said();
+    let state = state(&mut server, &["b"]);
+    let mut other = Server::new();
+    other.hear(&retry(5, "alone", &state, &json!({"b": yes()})));
+    let replayed = other.running();
+    assert_eq!(replayed.context.answers.step("paid").unwrap().get(), "7");
+}
+
 #[test]
 fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
     let mut server = Server::new();

@@ -172,6 +172,7 @@ impl Calls {
             parked.outcome = Some(outcome);
             return (handler, Finished::Forgotten);
         }
+        self.skip_line(handler);
         let call = self.links.end(handler);
         let outcome = match self.judged(now, call, outcome) {
             Ok(finished) => return (call, finished),
@@ -253,7 +254,7 @@ impl Calls {
             Some(running) => self.give_up(now, call, running),
             None => {
                 if let Some(Ready::Resume(parked, _)) = self.gates.forget(call) {
-                    self.effects.push_back(Effect::Cancel(parked.handler));
+                    self.give_up_turn(now, parked);
                 }
             }
         }
@@ -286,6 +287,11 @@ impl Calls {
             + self.parking.joined()
             + self.cache.joined()
             + self.judging.len()
+    }
+
+    /// Of these, those that only an answer of their client's lets go on.
+    pub(super) fn asking(&self) -> usize {
+        self.running.asking() + self.rounds.len()
     }
 
     /// Whether so many bytes are unanswered that a shell should stop reading.

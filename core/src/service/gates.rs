@@ -20,6 +20,8 @@ pub(super) enum Ready {
 pub(super) struct Gates {
     tools: HashMap<String, Gate>,
     weight: usize,
+    /// How many of those that wait are handlers that go on.
+    resuming: usize,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +39,7 @@ impl Gates {
             return Some(call);
         }
         self.weight += call.weight();
+        self.resuming += usize::from(call.is_resume());
         gate.waiting.push_back(call);
         None
     }
@@ -52,6 +55,7 @@ impl Gates {
             }
         }
         self.weight -= next.as_ref().map_or(0, Ready::weight);
+        self.resuming -= usize::from(next.as_ref().is_some_and(Ready::is_resume));
         next
     }
 
@@ -61,10 +65,37 @@ impl Gates {
             if let Some(at) = gate.waiting.iter().position(|it| it.call() == call) {
                 let ready = gate.waiting.remove(at)?;
                 self.weight -= ready.weight();
+                self.resuming -= usize::from(ready.is_resume());
                 return Some(ready);
             }
         }
         None
+    }
+
+    /// A handler that waits in line with its answers.
+    pub(super) fn resuming(&mut self, handler: CallId) -> Option<&mut Parked> {
+        if self.resuming == 0 {
+            return None;
+        }
+        let waiting = self.tools.values_mut().flat_map(|it| &mut it.waiting);
+        waiting.into_iter().find_map(|ready| match ready {
+            Ready::Resume(parked, _) if parked.handler == handler => Some(&mut **parked),
+            _ => None,
+        })
+    }
+
+    /// Takes it out, with the request that brought its answers.
+    pub(super) fn take_resuming(&mut self, handler: CallId) -> Option<(Box<Parked>, CallContext)> {
+        if self.resuming == 0 {
+            return None;
+        }
+        let is_it =
+            |ready: &Ready| matches!(ready, Ready::Resume(parked, _) if parked.handler == handler);
+        let call = self.tools.values().flat_map(|it| &it.waiting).find(|it| is_it(it))?.call();
+        match self.forget(call)? {
+            Ready::Resume(parked, context) => Some((parked, context)),
+            Ready::Start(..) => None,
+        }
     }
 
     /// Calls that wait in line.
@@ -94,6 +125,10 @@ impl Ready {
     pub(super) fn call(&self) -> CallId {
         let (Self::Start(_, context, _) | Self::Resume(_, context)) = self;
         context.call
+    }
+
+    fn is_resume(&self) -> bool {
+        matches!(self, Self::Resume(..))
     }
 
     pub(super) fn weight(&self) -> usize {

@@ -63,7 +63,7 @@ impl Calls {
         ask: AskId,
         question: Question,
     ) -> Option<(CallId, Question)> {
-        if let Some(parked) = self.parking.get_mut(handler) {
+        if let Some(parked) = self.waiting(handler) {
             match parked.later.len() < MAX_QUESTIONS {
                 true => parked.later.push((ask, question)),
                 false => self.tell(handler, ask, Err(too_many())),
@@ -109,7 +109,7 @@ impl Calls {
 
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
     pub(super) fn wait(&mut self, now: Instant, handler: CallId, blocks: bool) {
-        if let Some(parked) = self.parking.get_mut(handler) {
+        if let Some(parked) = self.waiting(handler) {
             parked.is_ready = !parked.later.is_empty();
             return;
         }
@@ -143,7 +143,11 @@ impl Calls {
     /// A step of a handler's is done, and is not to be done again.
     pub(super) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
         let call = self.links.current(handler);
-        let kept = match self.parking.get_mut(handler) {
+        let parked = match self.gates.resuming(handler) {
+            Some(parked) => Some(parked),
+            None => self.parking.get_mut(handler),
+        };
+        let kept = match parked {
             Some(parked) => parked.running.kept.as_deref_mut(),
             None => self.running.kept(call),
         };
@@ -200,6 +204,18 @@ impl Calls {
         if is_ready {
             self.wait(now, handler, blocks);
         }
+    }
+
+    /// A handler finished while its request waited in line: it has no need of a turn.
+    pub(super) fn skip_line(&mut self, handler: CallId) {
+        let Some((parked, context)) = self.gates.take_resuming(handler) else { return };
+        let mut running = parked.running;
+        let call = context.call;
+        if let Some(kept) = running.kept.as_mut() {
+            kept.context = CallContext { answers: kept.context.answers.clone(), ..context };
+        }
+        self.links.0.insert(handler, call);
+        self.running.insert(call, running);
     }
 
     /// A handler returned questions: they are the answer, or go out as requests.
@@ -279,10 +295,30 @@ impl Calls {
         self.leave(now, running.gate);
     }
 
+    /// The same, where it still waited in line.
+    pub(super) fn give_up_turn(&mut self, now: Instant, parked: Box<Parked>) {
+        let round = parked.running.kept.as_ref().and_then(|it| it.round);
+        if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
+            return self.admit(now, Ready::Resume(parked, next));
+        }
+        if let Some(round) = round {
+            self.parking.release(round);
+        }
+        self.effects.push_back(Effect::Cancel(parked.handler));
+    }
+
     /// Nobody will come back for handlers that wait.
     pub(super) fn unpark(&mut self) {
         for handler in self.parking.clear() {
             self.effects.push_back(Effect::Cancel(handler));
+        }
+    }
+
+    /// A handler that waits for its answers, or with them for its turn.
+    pub(super) fn waiting(&mut self, handler: CallId) -> Option<&mut Parked> {
+        match self.gates.resuming(handler) {
+            Some(parked) => Some(parked),
+            None => self.parking.get_mut(handler),
         }
     }
 
