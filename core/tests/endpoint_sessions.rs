@@ -312,6 +312,33 @@ fn so_many_sessions_and_streams_and_no_more() {
 }
 
 #[test]
+fn who_waits_for_a_client_hears_it_however_much_is_in_flight() {
+    let question =
+        || Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+    let config = EndpointConfig { max_in_flight: 2, ..EndpointConfig::default() };
+    let mut visitor = with(config);
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    let (one, _) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
+    let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
+    assert!(visitor.endpoint.is_full());
+    visitor.handle(EndpointInput::Ask { call: calls[0], ask: AskId(5), question: question() });
+    assert!(!visitor.endpoint.is_full(), "answers would not be read");
+    let third = visitor.call(&session, 3, "wait");
+    assert_eq!(visitor.reply(third).status, 503);
+    let id = visitor.reply(one).messages()[0]["id"].clone();
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"roots": []}});
+    let said = visitor.legacy(&session, &answer);
+    assert_eq!((visitor.reply(said).status, visitor.answers.len()), (202, 1));
+    assert!(visitor.endpoint.is_full());
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    let said = visitor.legacy(&session, &cancelled);
+    assert_eq!((visitor.reply(said).status, visitor.cancelled.len()), (202, 1));
+    let fourth = visitor.call(&session, 4, "wait");
+    assert!(!visitor.replies.contains_key(&fourth));
+}
+
+#[test]
 fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
     let config = EndpointConfig { max_streams: 2, ..EndpointConfig::default() };
     let mut visitor = with(config);

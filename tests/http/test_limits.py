@@ -80,6 +80,23 @@ def test_calls_in_flight(start, era):
             session.connection.close()
 
 
+def test_answers_and_cancellations_are_taken_however_much_is_in_flight(start):
+    server = start(max_in_flight=2)
+    with Session(server) as session:
+        params = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
+        (one, _), (other, _) = (session.start("tools/call", params, id=id) for id in ("a", "b"))
+        with one, other:
+            first, second = one.message(), other.message()
+            too_much(session.post(speak.message("ping")), "max_in_flight", "maxInFlight")
+            answer = {"jsonrpc": "2.0", "id": first["id"], "result": {"action": "decline"}}
+            assert session.post(answer).status == 202
+            assert one.message()["id"] == "a"
+            assert session.post(speak.notification("notifications/cancelled", {"requestId": "b"})).status == 202
+            # The question is taken back, and the stream ends without an answer.
+            assert [it["params"]["requestId"] for it in other.messages()] == [second["id"]]
+            assert session.ask("ping")["result"] == {}
+
+
 def test_the_bodys_limit_is_an_option(start, era):
     server = start(max_body=2000)
     with server.connect() as connection:

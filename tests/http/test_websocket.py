@@ -56,6 +56,17 @@ def test_many_in_flight_come_back_as_they_are_done(socket):
     assert [socket.message()["id"] for _ in range(2)] == [10, 300]
 
 
+def test_questions_are_answered_however_much_is_in_flight(start):
+    with WebSocket(start(max_in_flight=2)) as socket:
+        initialize(socket)
+        for id in ("a", "b"):
+            params = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
+            socket.send(message("tools/call", params, id=id))
+        for question in [socket.message() for _ in range(2)]:
+            socket.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+        assert {socket.message()["id"] for _ in range(2)} == {"a", "b"}
+
+
 def test_cancelling_by_a_notification_and_by_leaving(server, socket):
     def start(name):
         """A slow call that runs: a quick one of its kind, sent after it, has come back."""

@@ -191,6 +191,11 @@ impl EndpointServer {
         self.rescheduled.notified().await;
     }
 
+    /// Whether so much is unanswered that no more messages should be read.
+    pub fn is_full(&self) -> bool {
+        self.lock().endpoint.is_full()
+    }
+
     /// Waits while too much is unanswered.
     pub async fn has_room(&self) {
         self.until(|it| !it.is_full()).await;

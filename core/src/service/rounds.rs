@@ -101,6 +101,11 @@ impl Rounds {
         }
     }
 
+    /// How many calls wait for answers.
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
     pub(super) fn forget(&mut self, call: CallId) {
         self.open.remove(&call);
     }

@@ -94,6 +94,12 @@ impl RunningCalls {
         self.calls.len()
     }
 
+    /// How many wait for what their clients were asked in requests.
+    pub(super) fn asking(&self) -> usize {
+        let asks = |it: &&Running| it.kept.as_ref().is_some_and(|it| !it.sent.is_empty());
+        self.calls.values().filter(asks).count()
+    }
+
     /// Bytes of input that all of them hold.
     pub(super) fn weight(&self) -> usize {
         self.weight

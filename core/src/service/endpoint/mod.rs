@@ -324,7 +324,10 @@ impl Endpoint {
 
     /// Whether so much is unanswered, by count or by bytes, that no more messages should be read.
     pub fn is_full(&self) -> bool {
-        self.in_flight() >= self.config.max_in_flight || self.calls.is_full()
+        let limit = self.config.max_in_flight;
+        // Who waits for a client's answer would wait for ever if that were not read.
+        let is_crowded = || self.in_flight() >= limit + self.calls.asking();
+        self.in_flight() >= limit && is_crowded() || self.calls.is_full()
     }
 
     /// The longest body that is read: bytes.

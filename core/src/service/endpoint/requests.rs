@@ -21,6 +21,7 @@ const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
 /// Seconds after which a client that was told to wait may come back.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
+pub(super) const TOO_MUCH: &str = "too many requests in flight (option max_in_flight)";
 const NOWHERE: &str = "nothing is served at this path";
 
 /// An HTTP request on its way through the checks.
@@ -148,9 +149,12 @@ impl Endpoint {
 
     fn post(&mut self, now: Instant, visit: Visit, body: &Bytes) {
         if !self.check_post(&visit, body) {
-            return self.refuse_post(visit, body);
+            return self.refuse_post(visit);
         }
         let frame = Frame::parse(body);
+        if self.is_too_much(&frame) {
+            return self.send_away(visit, TOO_MUCH);
+        }
         match wire::classify(&frame, &visit.claims, &self.session.dialects) {
             Belongs::Modern => self.post_modern(now, visit, frame),
             Belongs::Dialect => {
@@ -165,22 +169,29 @@ impl Endpoint {
         reply::is_json(&visit.facts.headers)
             && (visit.accepts.json || visit.accepts.stream)
             && body.len() <= self.config.max_body
-            && self.in_flight() < self.config.max_in_flight
     }
 
-    pub(super) fn refuse_post(&mut self, visit: Visit, body: &Bytes) {
+    /// Requests are sent away while too many are in flight; answers and cancellations make less of them.
+    pub(super) fn is_too_much(&self, frame: &Frame<'_>) -> bool {
+        let is_request = |it: &Result<Message<'_>, _>| matches!(it, Ok(Message::Request { .. }));
+        self.in_flight() >= self.config.max_in_flight
+            && match frame {
+                Frame::One(message) => is_request(message),
+                Frame::Batch(messages) => messages.iter().any(is_request),
+            }
+    }
+
+    pub(super) fn refuse_post(&mut self, visit: Visit) {
         if !reply::is_json(&visit.facts.headers) {
             let message = "Content-Type must be application/json";
             self.refuse_visit(visit, StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
         } else if !visit.accepts.json && !visit.accepts.stream {
             let message = "Accept must list application/json, text/event-stream, or both";
             self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
-        } else if body.len() > self.config.max_body {
+        } else {
             let limit = self.config.max_body;
             let message = format!("the body is longer than {limit} bytes (option max_body)");
             self.refuse_visit(visit, StatusCode::PAYLOAD_TOO_LARGE, &message);
-        } else {
-            self.send_away(visit, "too many requests in flight (option max_in_flight)");
         }
     }
 

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::{
-    Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part, requests::Visit, session,
+    Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part,
+    requests::{TOO_MUCH, Visit},
+    session,
 };
 use crate::{
     framing::sse,
@@ -117,7 +119,7 @@ impl Endpoint {
 
     pub(super) fn post_to_pair(&mut self, now: Instant, visit: Visit, query: &str, body: &Bytes) {
         if !self.check_post(&visit, body) {
-            return self.refuse_post(visit, body);
+            return self.refuse_post(visit);
         }
         let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
         let owner = visit.facts.principal.as_deref();
@@ -129,12 +131,17 @@ impl Endpoint {
             return self.refuse_session(visit);
         }
         let number = session.number;
+        let id = Arc::clone(&session.id);
+        let frame = Frame::parse(body);
+        if self.is_too_much(&frame) {
+            return self.send_away(visit, TOO_MUCH);
+        }
         let facts = Arc::new(HttpFacts {
             headers: visit.facts.headers.clone(),
-            session_id: Some(Arc::clone(&session.id)),
+            session_id: Some(id),
             principal: visit.facts.principal.clone(),
         });
-        let input = session::Input::Parsed(Frame::parse(body));
+        let input = session::Input::Parsed(frame);
         self.with_session(now, number, 0, Some(&facts), input);
         self.answer_visit(visit, StatusCode::ACCEPTED, HeaderMap::new(), Vec::new());
     }
