@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -71,6 +71,13 @@ async def ask(asgi: Any, method: str, params: Mapping[str, Any], who: Any = None
     if "error" in said:
         raise ProtocolError(said["error"]["code"], f"{status}: {said['error']['message']}")
     return said["result"]
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + 5
+    while not happened():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.001)
 
 
 def name_of(who: Any) -> str:

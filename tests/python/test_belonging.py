@@ -13,7 +13,7 @@ from gudgeon import Context, Server, SyncContext, current_context, current_sync_
 from gudgeon.errors import NotSupported, ProtocolError, ResourceNotFound, ToolError
 from gudgeon.middleware import RateLimit
 from gudgeon.types import Principal
-from principals import ADA, BOB, WAYS, ask, door, entering, name_of, whom
+from principals import ADA, BOB, WAYS, ask, door, entering, name_of, until, whom
 
 # ── without questions ───────────────────────────────────────────────────────────────────────────────
 
@@ -101,8 +101,7 @@ async def test_nobody_gets_what_was_read_for_another(kind: str) -> None:
     @app.resource("shelf://async", cache=60)
     async def read_async(ctx: Context) -> str:
         calls.append(name_of(ctx.principal))
-        while not goes_on.is_set():
-            await asyncio.sleep(0.001)
+        await until(goes_on.is_set)
         return f"for {name_of(ctx.principal)}"
 
     @app.resource("shelf://def", cache=60, thread=True)
@@ -118,8 +117,7 @@ async def test_nobody_gets_what_was_read_for_another(kind: str) -> None:
         return text
 
     reading = [asyncio.ensure_future(read(who)) for who in (ADA, ADA, BOB, None)]
-    while len(calls) < 3:
-        await asyncio.sleep(0.001)
+    await until(lambda: len(calls) == 3)
     goes_on.set()
     assert await asyncio.gather(*reading) == ["for ada staff", "for ada staff", "for bob", "for nobody"]
     assert sorted(calls) == ["ada staff", "bob", "nobody"]
@@ -305,8 +303,7 @@ async def test_a_handler_sees_the_request_that_it_runs_for(form: str) -> None:
     async def asks_async(ctx: Context) -> str:
         before, question = turn(ctx), ctx.elicit("Go on?", bool)
         asking = asyncio.ensure_future(question)
-        while not goes_on.is_set():
-            await asyncio.sleep(0.001)
+        await until(goes_on.is_set)
         meanwhile.append(turn(ctx))
         await asking
         return f"{before}, {turn(ctx)}, {turn(current_context())}"
@@ -321,8 +318,7 @@ async def test_a_handler_sees_the_request_that_it_runs_for(form: str) -> None:
     asgi = app.asgi(principal=whom)
     asked = await round_of(asgi, "tools/call", {"name": form}, ADA, 1)
     goes_on.set()
-    while not meanwhile:
-        await asyncio.sleep(0.001)
+    await until(lambda: bool(meanwhile))
     answers = {"name": form, "requestState": asked["requestState"], "inputResponses": YES}
     done = await round_of(asgi, "tools/call", answers, ADA, 2)
     assert meanwhile == ["ada 1"]

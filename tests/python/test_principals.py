@@ -59,7 +59,7 @@ async def test_calls_at_the_same_time_are_each_ones_own() -> None:
         came.append(before)
         if len(came) == 3:
             all_came.set()
-        await all_came.wait()
+        await asyncio.wait_for(all_came.wait(), 5)
         return [before, name_of(ctx.principal)]
 
     asgi = app.asgi(principal=whom)
