@@ -12,11 +12,14 @@ use std::{
 };
 
 use gudgeon::{
-    Client, Context, Server, Tool, ToolError, ask,
+    Client, Context, Prompt, Resource, Revision, Server, Tool, ToolError, ask,
     ask::Outcome,
     client::ToolRound,
     error::{Error, ErrorKind},
-    protocol::{ClientCapabilities, ElicitationCapability, InputRequiredResult},
+    protocol::{
+        ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationCapability,
+        InputRequiredResult, Root,
+    },
 };
 use serde_json::{Value, json};
 use tokio::{join, time::timeout};
@@ -225,4 +228,83 @@ async fn what_shares_a_key_is_one_step() {
     let client = connect(&server).await;
     assert_eq!(client.call_tool("twice", ()).await.unwrap().text(), "0 0");
     assert_eq!(count(&done), 1);
+}
+
+/// Answers every question with what it is asked, and has one root.
+async fn talkative(server: &Server, revision: Revision) -> Client {
+    let accepted = |form: &str| {
+        let content = json!({ "value": form.trim_end_matches('?') });
+        let answer = json!({"action": "accept", "content": content});
+        serde_json::from_value::<ElicitResult>(answer).unwrap()
+    };
+    Client::builder(server)
+        .revision(revision)
+        .roots([Root::new("file:///a")])
+        .on_elicit(move |it| async move {
+            match it {
+                ElicitRequestParams::Form(form) => Ok(accepted(&form.message)),
+                ElicitRequestParams::Url(page) => panic!("nobody is sent to {}", page.url),
+            }
+        })
+        .connect()
+        .await
+        .unwrap()
+}
+
+const ERAS: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
+
+#[tokio::test]
+async fn prompts_and_resources_ask_as_tools_do_and_questions_may_be_returned() {
+    async fn name(ctx: Context) -> Result<String, ToolError> {
+        ctx.elicit::<String>("Name?").await
+    }
+    async fn returned(ctx: Context) -> Result<String, ToolError> {
+        let (name, roots) = (ask::elicit::<String>("Name?"), ask::roots().key("own"));
+        match (ctx.answer(&name)?, ctx.answer(&roots)?) {
+            (Some(name), Some(roots)) => Ok(format!("{name} in {}", roots[0].uri)),
+            _ => Err(ToolError::ask((name, roots))),
+        }
+    }
+    let server = Server::new("asks")
+        .tool("tool", name)
+        .add(Prompt::new("prompt", name))
+        .add(Resource::new("asks://fixed", name))
+        .tool("returned", returned)
+        .add(Prompt::new("returned", returned))
+        .add(Resource::new("asks://returned", returned));
+    for revision in ERAS {
+        let client = talkative(&server, revision).await;
+        for (suffix, said) in [("", "Name"), ("returned", "Name in file:///a")] {
+            let of = |other: &'static str| if suffix.is_empty() { other } else { "returned" };
+            let tool = client.call_tool(of("tool"), ()).await.unwrap().text();
+            let prompt = client.get_prompt(of("prompt"), ()).await.unwrap();
+            let uri = format!("asks://{}", of("fixed"));
+            let resource = client.read_resource(&uri).await.unwrap();
+            let prompt = serde_json::to_value(&prompt.messages[0]).unwrap();
+            let resource = serde_json::to_value(&resource.contents[0]).unwrap();
+            assert_eq!(tool, said, "{revision:?}");
+            assert_eq!(prompt["content"]["text"], said, "{revision:?}");
+            assert_eq!(resource["text"], said, "{revision:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_roots_are_asked_for_when_they_change() {
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let server = Server::new("asks").notification(
+        "notifications/roots/list_changed",
+        move |ctx: Context| {
+            let told = told.clone();
+            async move {
+                let _ = told.send(ctx.roots().await.unwrap()[0].uri.clone());
+            }
+        },
+    );
+    for revision in [Revision::V2024_11_05, Revision::V2025_11_25] {
+        let client = talkative(&server, revision).await;
+        client.set_roots([Root::new("file:///b")]).unwrap();
+        let uri = timeout(PATIENCE, heard.recv()).await.expect("in time").unwrap();
+        assert_eq!(uri, "file:///b", "{revision:?}");
+    }
 }
