@@ -1,14 +1,14 @@
-//! The fixture server of the transcripts in Rust. `transcript_server 4096` serves with that `max_message`,
-//! `transcript_server --dialects 0.7,bare` in these, too.
+//! The fixture server of the transcripts in Rust. Its options are those of `tests/transcripts/README.md`.
 
-use std::future;
+use std::{collections::HashMap, future, time::Duration};
 
 use gudgeon::{
-    Audio, Context, Image, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
+    Audio, Context, HttpOptions, Image, Json, List, Prompt, Resource, ResourceNotFound, Server,
+    Tool, ToolError, ask,
     error::Error,
     protocol::{
-        ContentBlock, CreateMessageRequestParams, Dialect, LoggingLevel, Resource as Link,
-        ResourceContents, SamplingMessage, TextResourceContents, json::to_raw,
+        ContentBlock, CreateMessageRequestParams, Dialect, LoggingLevel, PromptMessage,
+        Resource as Link, ResourceContents, SamplingMessage, TextResourceContents, json::to_raw,
     },
 };
 use schemars::JsonSchema;
@@ -63,6 +63,11 @@ struct Greet {
     name: String,
     #[serde(default = "warm")]
     style: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Change {
+    what: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -214,7 +219,7 @@ async fn main() -> Result<(), Error> {
     let names = |typed: String| async move {
         ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&typed)).collect::<Vec<_>>()
     };
-    let mut server = with_tools(
+    let server = with_tools(
         Server::new("fixture").version("1.0").instructions("Ask the fixture.").page_size(100),
     )
     .add(about)
@@ -224,15 +229,121 @@ async fn main() -> Result<(), Error> {
     .complete("greet", "name", names)
     .notification("notifications/roots/list_changed", roots_changed)
     .method("acme/echo", |Text { text }: Text| async move { Json(json!({"echo": text})) });
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--dialects", names] => {
-            let dialects: Result<Vec<Dialect>, Error> = names.split(',').map(str::parse).collect();
-            let search = Resource::template("fixture://search{?q,limit}", search).name("search");
-            server = server.dialects(dialects?).add(search.description("Search."));
-        }
-        [limit] => server = server.max_message(limit.parse().unwrap_or(usize::MAX)),
-        _ => (),
+    serve(server, given()).await
+}
+
+/// The options by their names; one without a value has the empty one.
+fn given() -> HashMap<String, String> {
+    let mut given = HashMap::new();
+    let mut arguments = std::env::args().skip(1).peekable();
+    while let Some(name) = arguments.next() {
+        let value = arguments.next_if(|it| !it.starts_with("--")).unwrap_or_default();
+        given.insert(name, value);
     }
-    server.run_stdio().await
+    given
+}
+
+async fn serve(mut server: Server, given: HashMap<String, String>) -> Result<(), Error> {
+    if let Some(limit) = given.get("--limit").and_then(|it| it.parse().ok()) {
+        server = server.max_message(limit);
+    }
+    if let Some(names) = given.get("--dialects") {
+        let dialects: Result<Vec<Dialect>, Error> = names.split(',').map(str::parse).collect();
+        server = in_dialects(server.dialects(dialects?));
+    }
+    if given.contains_key("--around") {
+        server = with_middleware(server);
+    }
+    let Some(url) = given.get("--listen") else { return server.run_stdio().await };
+    let idle = given.get("--idle").and_then(|it| it.parse().ok());
+    eprintln!("{url}");
+    let options = HttpOptions {
+        legacy_sse: true,
+        keep_alive: Duration::from_millis(200),
+        session_idle: Duration::from_secs_f64(idle.unwrap_or(1800.0)),
+        shutdown_grace: Duration::from_millis(500),
+        ..HttpOptions::default()
+    };
+    server.http(options).run(url).await
+}
+
+fn in_dialects(server: Server) -> Server {
+    let registry = server.registry();
+    let change = move |Change { what }: Change| {
+        let registry = registry.clone();
+        async move {
+            match what.as_str() {
+                "tools" => registry.enable(List::Tools, ["hidden"])?,
+                "resources" => registry.disable(List::Resources, ["fixture://bytes"])?,
+                "prompts" => registry.disable(List::Prompts, ["greet"])?,
+                uri => registry.notify_updated(uri),
+            }
+            Ok::<_, ToolError>("changed")
+        }
+    };
+    let talk =
+        || async { vec![PromptMessage::user("Hello."), PromptMessage::assistant("Hello you.")] };
+    server
+        .add(
+            Tool::new("slow", future::pending::<()>)
+                .description("Too slow.")
+                .timeout(Duration::from_millis(10)),
+        )
+        .add(Tool::new("change", change).description("Change something.").output(false))
+        .add(Resource::new("fixture://broken", broken).name("broken").description("Broken."))
+        .add(
+            Resource::template("fixture://search{?q,limit}", search)
+                .name("search")
+                .description("Search."),
+        )
+        .add(Prompt::new("talk", talk).description("Two messages."))
+        .add(Prompt::new("lost", broken).description("Lost."))
+}
+
+async fn broken() -> Result<String, ToolError> {
+    "a secret".parse::<u8>()?;
+    Ok(String::new())
+}
+
+fn with_middleware(server: Server) -> Server {
+    server
+        .middleware(["*"], |request, next| async move {
+            match request.method.as_str() {
+                "completion/complete" => Err(ToolError::protocol(1234, "Not now.", None::<()>)),
+                _ => next.run(request).await,
+            }
+        })
+        .middleware(["tools/list"], |request, next| async move {
+            let mut result = next.run(request).await?;
+            if let Some(tools) = result["tools"].as_array_mut() {
+                tools.retain(|it| it["name"] == "add" || it["name"] == "echo");
+            }
+            Ok(result)
+        })
+        .middleware(["tools/call", "prompts/get"], |mut request, next| async move {
+            let name = request.params["name"].as_str().unwrap_or_default().to_owned();
+            match name.as_str() {
+                "fail" => return Err(ToolError::new("Refused before it ran.")),
+                "add" => request.params["arguments"]["b"] = json!(100),
+                "greet" => request.params["arguments"]["style"] = json!("loud"),
+                _ => (),
+            }
+            let mut result = next.run(request).await?;
+            if name == "echo" {
+                let said =
+                    format!("{}!", result["content"][0]["text"].as_str().unwrap_or_default());
+                result["content"][0]["text"] = json!(said);
+            }
+            Ok(result)
+        })
+        .middleware(["resources/read"], |request, next| async move {
+            if request.params["uri"] == "fixture://bytes" {
+                let data = json!({"uri": "fixture://bytes"});
+                return Err(ToolError::protocol(1234, "Not these.", Some(data)));
+            }
+            let mut result = next.run(request).await?;
+            let text = result["contents"][0]["text"].as_str().unwrap_or_default();
+            result["contents"][0]["text"] = json!(format!("Read: {text}"));
+            Ok(result)
+        })
 }

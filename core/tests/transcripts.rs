@@ -1,5 +1,5 @@
-//! Replays every `tests/transcripts/**/*.txt`: `>` goes in, `<` must come out, in order.
-//! A line `dialects: …` names those that the server speaks. `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
+//! Replays every `tests/transcripts/**/*.txt` over each of its wires: `>` goes in, `<` must come out, in order.
+//! `UPDATE_TRANSCRIPTS=1` rewrites the `<` lines that differ.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
@@ -7,22 +7,17 @@
 mod conformance;
 #[path = "support/fixture.rs"]
 mod fixture;
+#[path = "support/player.rs"]
+mod player;
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    sync::Arc,
-    time::Instant,
 };
 
 use conformance::spec;
-use fixture::{Act, Then, Told};
-use gudgeon::{
-    protocol::{Dialect, LoggingLevel, Method, Question, json::to_raw},
-    router::{Failure, Reply},
-    service::{Effect, Input, Output, Run, Service},
-    session::{CallId, asking::AskId, server::Progress},
-};
-use serde_json::{Value, json};
+use gudgeon::protocol::Dialect;
+use player::{Player, Wire};
+use serde_json::Value;
 
 #[test]
 fn every_transcript_holds() {
@@ -31,40 +26,61 @@ fn every_transcript_holds() {
     assert!(files.len() > 20, "only {} transcripts found", files.len());
     let mut wrong = Vec::new();
     for path in files {
-        let expected = fs::read_to_string(&path).unwrap();
-        let actual = replay(&expected);
-        if actual == expected {
-            continue;
-        }
-        match env::var_os("UPDATE_TRANSCRIPTS") {
-            Some(_) => fs::write(&path, actual).unwrap(),
-            None => wrong.push(format!(
-                "{}\n--- expected\n{expected}\n--- actual\n{actual}",
+        let mut expected = fs::read_to_string(&path).unwrap();
+        for wire in wires(&expected) {
+            let actual = replay(&expected, wire);
+            if actual == expected {
+                continue;
+            }
+            if env::var_os("UPDATE_TRANSCRIPTS").is_some() {
+                fs::write(&path, &actual).unwrap();
+                expected = actual;
+                continue;
+            }
+            wrong.push(format!(
+                "{} over {wire:?}\n--- expected\n{expected}\n--- actual\n{actual}",
                 path.display()
-            )),
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 /// The transcript with what came out; a frame that equals the expected one keeps its spelling.
-fn replay(transcript: &str) -> String {
-    let mut server = Server::new(dialects(transcript));
+fn replay(transcript: &str, wire: Wire) -> String {
+    let offers = match header(transcript, "middleware").is_some() {
+        true => fixture::offers_behind_middleware(),
+        false => fixture::offers_in(dialects(transcript)),
+    };
+    let limit = header(transcript, "limit").map(|it| it.parse().unwrap());
+    let mut player = Player::new(wire, offers, limit);
     let mut actual = String::new();
     let mut state = String::new();
     let mut lines = transcript.lines().peekable();
     while let Some(line) = lines.next() {
         actual += line;
         actual.push('\n');
-        let Some(frame) = line.strip_prefix("> ") else { continue };
-        let frame = frame.replace("<state>", &state);
+        if !line.starts_with("> ") && !line.starts_with("~ ") {
+            continue;
+        }
         let mut expected = Vec::new();
         while let Some(line) = lines.next_if(|it| it.starts_with("< ")) {
             expected.push(&line[2..]);
         }
-        for (index, sent) in server.exchange(frame.as_bytes()).into_iter().enumerate() {
-            if let Some((_, rest)) = sent.split_once(r#""requestState":""#) {
-                rest.split('"').next().unwrap().clone_into(&mut state);
+        let sent = match line.split_at(2) {
+            ("> ", frame) => player.exchange(&frame.replace("<state>", &state), expected.len()),
+            (_, happens) if happens.starts_with("idle") => player.idle(),
+            (_, happens) => {
+                assert!(happens.starts_with("restart"), "what is meant by {line:?}?");
+                player.restart();
+                Vec::new()
+            }
+        };
+        for (index, mut sent) in sent.into_iter().enumerate() {
+            if let Some((before, rest)) = sent.split_once(r#""requestState":""#) {
+                let (found, after) = rest.split_once('"').unwrap();
+                found.clone_into(&mut state);
+                sent = format!(r#"{before}"requestState":"<state>"{after}"#);
             }
             let same = expected.get(index).filter(|it| matches(it, &sent));
             actual += "< ";
@@ -106,109 +122,6 @@ fn every_frame_fits_its_revisions_schema() {
     assert!(checked > 200, "only {checked} frames were checked");
 }
 
-struct Server {
-    service: Service,
-    /// What a handler makes of the answer that it waits for.
-    waiting: Option<Then>,
-    /// The handler of a notification that ran last.
-    listener: Option<CallId>,
-}
-
-impl Server {
-    fn new(dialects: Vec<Dialect>) -> Self {
-        Self {
-            service: Service::new(
-                Arc::new(fixture::offers_in(dialects)),
-                &gudgeon::testing::start(Instant::now()),
-            ),
-            waiting: None,
-            listener: None,
-        }
-    }
-
-    fn exchange(&mut self, frame: &[u8]) -> Vec<String> {
-        let mut sent = Vec::new();
-        self.service.handle(Instant::now(), Input::Frame(frame));
-        while let Some(output) = self.service.poll() {
-            match output {
-                Output::Send(frame) | Output::Change(frame) => {
-                    sent.push(String::from_utf8(frame).unwrap());
-                }
-                Output::Effect(Effect::Run(run)) => self.run(&run),
-                Output::Effect(Effect::Answered { call, outcome, .. }) => {
-                    let then = self.waiting.take().unwrap();
-                    let reply = outcome
-                        .map_err(Failure::from)
-                        .and_then(|it| then(&serde_json::from_str(it.get()).unwrap()));
-                    if self.listener == Some(call)
-                        && let Ok(Reply::Text(text)) = &reply
-                    {
-                        let (level, data) = (LoggingLevel::Info, to_raw(text));
-                        let logger = Some("fixture".into());
-                        let log = Input::Log { call, level, logger, data };
-                        self.service.handle(Instant::now(), log);
-                    }
-                    self.service.handle(Instant::now(), Input::Done(call, reply));
-                }
-                Output::Effect(_) => (),
-            }
-        }
-        sent
-    }
-
-    fn run(&mut self, run: &Run) {
-        let now = Instant::now();
-        let act = run.handler.downcast_ref::<Act>().unwrap();
-        let call = run.context.call;
-        self.listener = run.is_notification.then_some(call).or(self.listener);
-        let mut told = Vec::new();
-        let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);
-        for told in told {
-            let input = match told {
-                Told::Progress { progress, total, message } => Input::Progress(
-                    call,
-                    Progress { progress, total: Some(total), message: Some(message) },
-                ),
-                Told::Log { level, data } => Input::Log {
-                    call,
-                    level: LoggingLevel::parse(&level).unwrap(),
-                    logger: Some("fixture".into()),
-                    data: to_raw(&data),
-                },
-                Told::Ask { method, params, then } => {
-                    self.waiting = Some(then);
-                    let question =
-                        Question { key: "asked".into(), method, params: to_raw(&params) };
-                    Input::Ask { call, ask: AskId(0), question }
-                }
-                Told::Interview { questions } => Input::Done(call, interview(run, &questions)),
-            };
-            self.service.handle(now, input);
-        }
-        if let Some(outcome) = outcome {
-            self.service.handle(now, Input::Done(call, outcome));
-        }
-    }
-}
-
-/// The first question that has no answer yet, or the answers.
-fn interview(run: &Run, questions: &[(&str, Value); 2]) -> Result<Reply, Failure> {
-    let mut answers = Vec::new();
-    for (key, params) in questions {
-        let found = run.context.answers.get(key, Method::Elicit, &params.to_string());
-        let Some(found) = found else {
-            let question = json!({"key": key, "method": "elicitation/create", "params": params});
-            return Ok(Reply::Questions(json!([question]).to_string()));
-        };
-        let found: Value = serde_json::from_str(found.get()).unwrap();
-        match found["content"]["value"].as_str() {
-            Some(answer) => answers.push(answer.to_owned()),
-            None => return Err(Failure::Declined(params["message"].as_str().unwrap().into())),
-        }
-    }
-    Ok(Reply::Text(answers.join(" likes ")))
-}
-
 /// Equal as JSON; `"<any>"` and `"<state>"` stand for any string.
 fn matches(expected: &str, actual: &str) -> bool {
     match (serde_json::from_str(expected), serde_json::from_str(actual)) {
@@ -232,9 +145,19 @@ fn equal(expected: &Value, actual: &Value) -> bool {
     }
 }
 
+/// What a line `name: …` says.
+fn header<'a>(transcript: &'a str, name: &str) -> Option<&'a str> {
+    transcript.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(": "))
+}
+
 fn dialects(transcript: &str) -> Vec<Dialect> {
-    let named = transcript.lines().find_map(|it| it.strip_prefix("dialects: "));
-    named.into_iter().flat_map(|it| it.split(',')).map(|it| it.parse().unwrap()).collect()
+    let named = header(transcript, "dialects").unwrap_or_default();
+    named.split(',').filter(|it| !it.is_empty()).map(|it| it.parse().unwrap()).collect()
+}
+
+fn wires(transcript: &str) -> Vec<Wire> {
+    let named = header(transcript, "wires").unwrap_or("stdio");
+    named.split(',').map(|it| Wire::named(it.trim())).collect()
 }
 
 fn folder() -> PathBuf {

@@ -7,7 +7,12 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("../transcripts/", import.meta.url));
-const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".txt")).sort();
+/** What a line `name: …` says. */
+const header = (lines, name) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+
+const all = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".txt")).sort();
+// What is held over other wires only is tested from Python, with this server as well.
+const files = all.filter((file) => (header(readFileSync(folder + file, "utf8").split("\n"), "wires") ?? "stdio").includes("stdio"));
 const PATIENCE_MS = 20_000;
 
 /** Integers that a double can't hold become texts, so that they are compared digit by digit. */
@@ -22,29 +27,51 @@ function equal(expected, actual) {
   return names.length === Object.keys(actual).length && names.every((name) => Object.hasOwn(actual, name) && equal(expected[name], actual[name]));
 }
 
+function options(lines) {
+  const [dialects, limit] = [header(lines, "dialects"), header(lines, "limit")];
+  const around = header(lines, "middleware");
+  return [...(dialects ? ["--dialects", dialects] : []), ...(limit ? ["--limit", limit] : []), ...(around ? ["--around"] : [])];
+}
+
+class Peer {
+  told = "";
+
+  constructor(options) {
+    const env = { ...process.env, GUDGEON_STATE_KEYS: "the key of every fixture" };
+    this.process = spawn(process.execPath, [`${folder}server.mjs`, ...options], { stdio: "pipe", timeout: PATIENCE_MS, env });
+    this.process.stderr.setEncoding("utf8").on("data", (text) => (this.told += text));
+    this.ended = new Promise((resolve) => this.process.on("close", (code, signal) => resolve(code ?? signal)));
+    this.lines = createInterface({ input: this.process.stdout })[Symbol.asyncIterator]();
+  }
+
+  async close() {
+    this.process.stdin.end();
+    assert.deepEqual(await this.lines.next(), { value: undefined, done: true });
+    assert.equal(await this.ended, 0, this.told);
+  }
+}
+
 async function replay(file) {
   const transcript = readFileSync(folder + file, "utf8").split("\n");
-  // A line `dialects: …` names those that the server speaks.
-  const dialects = transcript.find((line) => line.startsWith("dialects: "))?.slice("dialects: ".length);
-  const server = spawn(process.execPath, [`${folder}server.mjs`, ...(dialects ? ["--dialects", dialects] : [])], { stdio: "pipe", timeout: PATIENCE_MS });
-  let [told, state] = ["", ""];
-  server.stderr.setEncoding("utf8").on("data", (text) => (told += text));
-  const ended = new Promise((resolve) => server.on("close", (code, signal) => resolve(code ?? signal)));
-  const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
+  let peer = new Peer(options(transcript));
+  let state = "";
   try {
     for (const [index, line] of transcript.entries()) {
-      if (line.startsWith("> ")) server.stdin.write(`${line.slice(2).replaceAll("<state>", state)}\n`);
+      if (line.startsWith("> ")) peer.process.stdin.write(`${line.slice(2).replaceAll("<state>", state)}\n`);
+      if (line.startsWith("~ ")) {
+        assert(line.startsWith("~ restart"), `what is meant by ${line}?`);
+        await peer.close();
+        peer = new Peer(options(transcript));
+      }
       if (!line.startsWith("< ")) continue;
-      const { value, done } = await lines.next();
-      assert(!done, `line ${index + 1}: the server has ended; stderr: ${told}`);
+      const { value, done } = await peer.lines.next();
+      assert(!done, `line ${index + 1}: the server has ended; stderr: ${peer.told}`);
       state = /"requestState":"([^"]*)"/.exec(value)?.[1] ?? state;
       assert(equal(parse(line.slice(2)), parse(value)), `line ${index + 1}, expected\n${line.slice(2)}\ngot\n${value}`);
     }
-    server.stdin.end();
-    assert.deepEqual(await lines.next(), { value: undefined, done: true });
-    assert.equal(await ended, 0, told);
+    await peer.close();
   } finally {
-    server.kill("SIGKILL");
+    peer.process.kill("SIGKILL");
   }
 }
 

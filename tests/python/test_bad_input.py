@@ -122,7 +122,7 @@ def test_nesting(server: str, revision: str, left: str, right: str) -> None:
 
 
 def test_line_over_a_small_limit(server: str) -> None:
-    with opened(server, "4096") as peer:
+    with opened(server, "--limit", "4096") as peer:
         error = peer.ask(call(1, "echo", text="x" * 4096))
         assert error["error"]["code"] == -32600 and "4096" in error["error"]["message"], error
         room = 4096 - len(json.dumps(call(2, "echo", text="")))

@@ -1,16 +1,19 @@
-/** The fixture server of the transcripts in TypeScript's API. `server.mjs 4096` serves with that `maxMessage`,
- * `server.mjs --dialects 0.7,bare` in these, too. */
+/** The fixture server of the transcripts in TypeScript's API. Its options are those of README.md. */
+import { parseArgs } from "node:util";
+
 import {
-  ProtocolError, ResourceNotFound, Server, ToolError, ask, audio, embed, image, other, resourceLink,
+  ProtocolError, ResourceNotFound, Server, ToolError, ask, assistant, audio, embed, image, other, resourceLink, user,
 } from "gudgeon";
 
-const [first, names] = process.argv.slice(2);
-const dialects = first === "--dialects" ? names.split(",") : undefined;
+const text = { type: "string" };
+const { values: given } = parseArgs({ options: { limit: text, dialects: text, around: { type: "boolean" }, listen: text, idle: text } });
+const dialects = given.dialects?.split(",");
 const app = new Server("fixture", {
   version: "1.0",
   instructions: "Ask the fixture.",
   pageSize: 100,
-  ...(dialects ? { dialects } : first && { maxMessage: Number(first) }),
+  ...(dialects && { dialects }),
+  ...(given.limit && { maxMessage: Number(given.limit) }),
 });
 
 const integer = { type: "integer" };
@@ -69,10 +72,6 @@ app.resource("fixture://items/{id}", { name: "items", description: "An item." },
   return { id: Number(id) };
 });
 
-if (dialects) {
-  app.resource("fixture://search{?q,limit}", { name: "search", description: "Search." }, ({ q, limit = "10" }) => ({ q, limit: Number(limit) }));
-}
-
 const greeting = { type: "object", properties: { name: string, style: string }, required: ["name"] };
 app.prompt("greet", { description: "Greet somebody.", args: greeting }, ({ name, style = "warm" }) => `Greet ${name}, ${style}.`);
 app.complete("greet", "name", (prefix) => ["Ada", "Alan"].filter((name) => name.startsWith(prefix)));
@@ -82,4 +81,50 @@ app.onRootsChanged(async (ctx) => {
 });
 app.method("acme/echo", { params: object({ text: string }) }, ({ text }) => ({ echo: text }));
 
-await app.run();
+if (dialects) {
+  app.tool("slow", { description: "Too slow.", timeoutMs: 10 }, () => new Promise(() => {}));
+  const changes = {
+    tools: () => app.tools.enable("hidden"),
+    resources: () => app.resources.disable("fixture://bytes"),
+    prompts: () => app.prompts.disable("greet"),
+  };
+  app.tool("change", { description: "Change something.", input: object({ what: string }) }, ({ what }) => {
+    if (Object.hasOwn(changes, what)) changes[what]();
+    else app.notifyUpdated(what);
+    return "changed";
+  });
+  app.resource("fixture://broken", { name: "broken", description: "Broken." }, () => {
+    throw new RangeError("a secret");
+  });
+  app.resource("fixture://search{?q,limit}", { name: "search", description: "Search." }, ({ q, limit = "10" }) => ({ q, limit: Number(limit) }));
+  app.prompt("talk", { description: "Two messages." }, () => [user("Hello."), assistant("Hello you.")]);
+  app.prompt("lost", { description: "Lost." }, () => {
+    throw new RangeError("a secret");
+  });
+}
+
+if (given.around) {
+  app.middleware(({ method }, next) => {
+    if (method === "completion/complete") throw new ProtocolError(1234, "Not now.");
+    return next();
+  });
+  app.middleware(async (_, next) => {
+    const page = await next();
+    return { ...page, items: page.items.filter(({ name }) => name === "add" || name === "echo") };
+  }, { on: "tools/list" });
+  app.middleware(async ({ params }, next) => {
+    if (params.name === "fail") throw new ToolError("Refused before it ran.");
+    if (params.name === "add") params.arguments.b = 100;
+    if (params.name === "greet") params.arguments.style = "loud";
+    const result = await next();
+    return params.name === "echo" ? `${result}!` : result;
+  }, { on: ["tools/call", "prompts/get"] });
+  app.middleware(async ({ params }, next) => {
+    if (params.uri === "fixture://bytes") throw new ProtocolError(1234, "Not these.", { uri: "fixture://bytes" });
+    return `Read: ${await next()}`;
+  }, { on: "resources/read" });
+}
+
+if (given.listen) console.error(given.listen);
+const http = { legacySse: true, keepAliveMs: 200, shutdownGraceMs: 500, ...(given.idle && { sessionIdleMs: 1000 * Number(given.idle) }) };
+await (given.listen ? app.run(given.listen, http) : app.run());

@@ -1,6 +1,6 @@
-"""The fixture server of the transcripts in Python. `server.py 4096` serves with that `max_message`,
-`server.py --dialects 0.7,bare` in these, too."""
+"""The fixture server of the transcripts in Python. Its options are those of README.md."""
 
+import argparse
 import asyncio
 import sys
 from typing import Any, TypedDict
@@ -11,21 +11,29 @@ from gudgeon import (
     EmbeddedResource,
     Image,
     Other,
+    Page,
     ProtocolError,
     ResourceLink,
     ResourceNotFound,
     Server,
     SyncContext,
     ToolError,
+    ToolResult,
     ask,
+    assistant,
+    user,
 )
 
-options: Any = {}
-match sys.argv[1:]:
-    case ["--dialects", names]:
-        options["dialects"] = names.split(",")
-    case [limit]:
-        options["max_message"] = int(limit)
+parser = argparse.ArgumentParser()
+parser.add_argument("--limit", type=int, default=16 << 20)
+parser.add_argument("--dialects")
+parser.add_argument("--around", action="store_true")
+parser.add_argument("--listen", metavar="URL")
+parser.add_argument("--idle", type=float, default=1800)
+given = parser.parse_args()
+options: Any = {"max_message": given.limit}
+if given.dialects:
+    options["dialects"] = given.dialects.split(",")
 app = Server("fixture", version="1.0", instructions="Ask the fixture.", page_size=100, **options)
 
 
@@ -161,14 +169,6 @@ def items(id: int) -> dict[str, int]:
     return {"id": id}
 
 
-if "dialects" in options:
-
-    @app.resource("fixture://search{?q,limit}")
-    def search(q: str, limit: int = 10) -> dict[str, Any]:
-        """Search."""
-        return {"q": q, "limit": limit}
-
-
 @app.prompt
 def greet(name: str, style: str = "warm") -> str:
     """Greet somebody."""
@@ -190,4 +190,83 @@ def acme_echo(text: str) -> dict[str, str]:
     return {"echo": text}
 
 
-app.run()
+if given.dialects:
+
+    @app.tool(timeout=0.01)
+    async def slow():
+        """Too slow."""
+        await asyncio.Event().wait()
+
+    @app.tool
+    def change(what: str):
+        """Change something."""
+        match what:
+            case "tools":
+                app.tools.enable("hidden")
+            case "resources":
+                app.resources.disable("fixture://bytes")
+            case "prompts":
+                app.prompts.disable("greet")
+            case _:
+                app.notify_updated(what)
+        return "changed"
+
+    @app.resource("fixture://broken")
+    def broken() -> str:
+        """Broken."""
+        raise RuntimeError("a secret")
+
+    @app.resource("fixture://search{?q,limit}")
+    def search(q: str, limit: int = 10) -> dict[str, Any]:
+        """Search."""
+        return {"q": q, "limit": limit}
+
+    @app.prompt
+    def talk() -> Any:
+        """Two messages."""
+        return [user("Hello."), assistant("Hello you.")]
+
+    @app.prompt
+    def lost() -> str:
+        """Lost."""
+        raise RuntimeError("a secret")
+
+
+if given.around:
+
+    @app.middleware
+    async def every_request(request: Any, next: Any) -> Any:
+        if request.method == "completion/complete":
+            raise ProtocolError(1234, "Not now.")
+        return await next(request)
+
+    @app.middleware(on="tools/list")
+    async def lists(request: Any, next: Any) -> Any:
+        page = await next(request)
+        return Page([tool for tool in page.items if tool.name in ("add", "echo")])
+
+    @app.middleware(on=["tools/call", "prompts/get"])
+    async def calls(request: Any, next: Any) -> Any:
+        name, arguments = request.params["name"], request.params["arguments"]
+        if name == "fail":
+            raise ToolError("Refused before it ran.")
+        if name == "add":
+            request.params = {**request.params, "arguments": {**arguments, "b": 100}}
+        if name == "greet":
+            request.params = {**request.params, "arguments": {**arguments, "style": "loud"}}
+        result = await next(request)
+        return ToolResult(result.text + "!") if name == "echo" else result
+
+    @app.middleware(on="resources/read")
+    async def reads(request: Any, next: Any) -> Any:
+        if request.params["uri"] == "fixture://bytes":
+            raise ProtocolError(1234, "Not these.", {"uri": "fixture://bytes"})
+        result = await next(request)
+        return "Read: " + result.contents[0].text
+
+
+if given.listen:
+    print(given.listen, file=sys.stderr, flush=True)
+    app.run(given.listen, legacy_sse=True, keep_alive=0.2, session_idle=given.idle, shutdown_grace=0.5)
+else:
+    app.run()

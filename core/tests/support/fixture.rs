@@ -10,8 +10,8 @@ use gudgeon::{
         Revision, Tool, json::to_raw,
     },
     router::{
-        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, RoundLimits, ServerFacts,
-        TemplateOffer, ToolOffer,
+        Failure, Handler, Middleware, Offers, PromptOffer, Reply, ResourceOffer, RoundLimits,
+        ServerFacts, TemplateOffer, ToolOffer,
     },
 };
 use serde_json::{Value, json};
@@ -43,9 +43,16 @@ pub(crate) enum Told {
     Interview {
         questions: [(&'static str, Value); 2],
     },
+    /// Something that others are to hear of: a list, or the resource with this URI.
+    Change(String),
 }
 
 pub(crate) fn offers() -> Offers {
+    build(|_, act| act)
+}
+
+/// `behind`: what is run for the handler of this tool, prompt, resource or argument.
+fn build(behind: fn(&str, Act) -> Act) -> Offers {
     let mut offers = Offers::new(ServerFacts {
         info: Implementation::new("fixture", "1.0"),
         instructions: Some("Ask the fixture.".into()),
@@ -54,16 +61,19 @@ pub(crate) fn offers() -> Offers {
         page_size: 100,
         list_ttl: Duration::ZERO,
         debug: false,
-        request_state_keys: Vec::new(),
+        request_state_keys: vec![b"the key of every fixture".to_vec()],
         rounds: RoundLimits::default(),
     });
-    add_tools(&mut offers);
-    add_resources(&mut offers);
+    add_tools(&mut offers, behind);
+    add_resources(&mut offers, behind);
     let mut greet = Prompt::new("greet");
     greet.description = Some("Greet somebody.".into());
     greet.arguments = Some(vec![argument("name", true), argument("style", false)]);
-    offers.prompts.add(PromptOffer::new(greet, handler(act::greet)).unwrap(), true).unwrap();
-    offers.add_completion("greet", "name", handler(act::names)).unwrap();
+    offers
+        .prompts
+        .add(PromptOffer::new(greet, handler(behind("greet", act::greet))).unwrap(), true)
+        .unwrap();
+    offers.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
     offers.add_method("acme/echo", handler(act::acme)).unwrap();
     // Whoever replays the transcripts logs what a handler of notifications comes to.
     let changed = "notifications/roots/list_changed";
@@ -71,22 +81,66 @@ pub(crate) fn offers() -> Offers {
     offers
 }
 
-/// A server that speaks dialects also offers a template with a query, which these fill by arguments.
+/// What a server offers beside that when it speaks dialects.
 pub(crate) fn offers_in(dialects: Vec<Dialect>) -> Offers {
     let mut offers = offers();
     if !dialects.is_empty() {
+        let what = json!({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]});
+        let mut slow = tool("slow", "Too slow.", &none(), act::wait);
+        slow.timeout = Some(Duration::from_millis(10));
+        offers.tools.add(slow, true).unwrap();
+        offers.tools.add(tool("change", "Change something.", &what, act::change), true).unwrap();
+        let broken = resource(&json!({
+            "uri": "fixture://broken", "name": "broken", "description": "Broken.",
+        }));
+        let broken = ResourceOffer::new(broken, handler(act::crash)).unwrap();
+        offers.resources.add(broken, true).unwrap();
         let search: ResourceTemplate = serde_json::from_value(json!({
             "uriTemplate": "fixture://search{?q,limit}", "name": "search", "description": "Search.",
         }))
         .unwrap();
         let search = TemplateOffer::new(search, handler(act::search)).unwrap();
         offers.templates.add(search, true).unwrap();
+        let prompts: [(&str, &str, Act); 2] =
+            [("talk", "Two messages.", act::talk), ("lost", "Lost.", act::crash)];
+        for (name, description, act) in prompts {
+            let mut prompt = Prompt::new(name);
+            prompt.description = Some(description.into());
+            offers.prompts.add(PromptOffer::new(prompt, handler(act)).unwrap(), true).unwrap();
+        }
     }
     Arc::make_mut(&mut offers.server).dialects = dialects;
     offers
 }
 
-fn add_tools(offers: &mut Offers) {
+/// What the server offers, behind its middleware: as every shell does it, around each handler and around what the core
+/// answers by itself.
+pub(crate) fn offers_behind_middleware() -> Offers {
+    let mut offers = build(|name, act| match name {
+        "add" => act::add_a_hundred,
+        "echo" => act::echo_loudly,
+        "fail" => act::refused,
+        "greet" => act::greet_loudly,
+        "fixture://about" => act::about_that_was_read,
+        "fixture://bytes" => act::not_these,
+        "name" => act::not_now,
+        _ => act,
+    });
+    offers.set_middleware(Some(Middleware::new(handler(act::few_tools), ["*"], false)));
+    offers
+}
+
+fn none() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
+fn tool(name: &str, description: &str, input: &Value, act: Act) -> ToolOffer {
+    let mut tool = Tool::new(name, to_raw(input));
+    tool.description = Some(description.into());
+    ToolOffer::new(tool, handler(act)).unwrap()
+}
+
+fn add_tools(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
     let integer = json!({"type": "integer"});
     let text = json!({"type": "string"});
     let book = json!({
@@ -94,7 +148,6 @@ fn add_tools(offers: &mut Offers) {
         "properties": {"id": {"type": "integer"}, "title": {"type": "string"}},
         "required": ["id", "title"],
     });
-    let none = || json!({"type": "object", "properties": {}});
     let object = |properties: Value| {
         let required: Vec<_> = properties.as_object().unwrap().keys().cloned().collect();
         json!({"type": "object", "properties": properties, "required": required})
@@ -127,17 +180,30 @@ fn add_tools(offers: &mut Offers) {
         let mut tool = Tool::new(name, to_raw(&input));
         tool.description = Some(description.into());
         tool.output_schema = output.as_ref().map(to_raw);
-        offers.tools.add(ToolOffer::new(tool, handler(act)).unwrap(), name != "hidden").unwrap();
+        let offer = ToolOffer::new(tool, handler(behind(name, act))).unwrap();
+        offers.tools.add(offer, name != "hidden").unwrap();
     }
 }
 
-fn add_resources(offers: &mut Offers) {
+fn add_resources(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
     let about = resource(&json!({
         "uri": "fixture://about", "name": "about", "description": "About the fixture.", "mimeType": "text/plain",
     }));
-    offers.resources.add(ResourceOffer::new(about, handler(act::about)).unwrap(), true).unwrap();
+    offers
+        .resources
+        .add(
+            ResourceOffer::new(about, handler(behind("fixture://about", act::about))).unwrap(),
+            true,
+        )
+        .unwrap();
     let bytes = resource(&json!({"uri": "fixture://bytes", "name": "bytes"}));
-    offers.resources.add(ResourceOffer::new(bytes, handler(act::bytes)).unwrap(), true).unwrap();
+    offers
+        .resources
+        .add(
+            ResourceOffer::new(bytes, handler(behind("fixture://bytes", act::bytes))).unwrap(),
+            true,
+        )
+        .unwrap();
     let items: ResourceTemplate = serde_json::from_value(json!({
         "uriTemplate": "fixture://items/{id}", "name": "items", "description": "An item.",
     }))
@@ -316,6 +382,57 @@ mod act {
 
     pub(super) fn acme(input: &Value, _: &mut Vec<Told>) -> Answer {
         Some(Ok(Reply::Json(json!({"echo": input["text"]}).to_string())))
+    }
+
+    pub(super) fn change(input: &Value, told: &mut Vec<Told>) -> Answer {
+        told.push(Told::Change(text(input, "what")));
+        Some(Ok(Reply::Text("changed".into())))
+    }
+
+    pub(super) fn talk(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let said = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+        let messages = json!([said("user", "Hello."), said("assistant", "Hello you.")]);
+        Some(Ok(Reply::Parts(messages.to_string())))
+    }
+
+    pub(super) fn add_a_hundred(input: &Value, told: &mut Vec<Told>) -> Answer {
+        add(&json!({"a": input["a"], "b": 100}), told)
+    }
+
+    pub(super) fn echo_loudly(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text(format!("{}!", text(input, "text")))))
+    }
+
+    pub(super) fn refused(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Tool { message: "Refused before it ran.".into(), meta: None }))
+    }
+
+    pub(super) fn greet_loudly(input: &Value, told: &mut Vec<Told>) -> Answer {
+        greet(&json!({"name": input["name"], "style": "loud"}), told)
+    }
+
+    pub(super) fn about_that_was_read(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text("Read: About.".into())))
+    }
+
+    pub(super) fn not_these(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let data = Some(to_raw(&json!({"uri": "fixture://bytes"})));
+        Some(Err(Failure::Protocol { code: 1234, message: "Not these.".into(), data }))
+    }
+
+    pub(super) fn not_now(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Protocol { code: 1234, message: "Not now.".into(), data: None }))
+    }
+
+    /// Around what the core answers by itself.
+    pub(super) fn few_tools(input: &Value, _: &mut Vec<Told>) -> Answer {
+        if input["method"] != "tools/list" {
+            return Some(Ok(Reply::Nothing));
+        }
+        let mut result = input["result"].clone();
+        let tools = result["tools"].as_array_mut().unwrap();
+        tools.retain(|it| it["name"] == "add" || it["name"] == "echo");
+        Some(Ok(Reply::Result(result.to_string())))
     }
 
     fn text(input: &Value, name: &str) -> String {

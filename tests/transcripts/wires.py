@@ -1,0 +1,163 @@
+"""The fixture servers over the wires that transcripts name: each takes frames, and gives those that come back."""
+
+import contextlib
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import servers
+import wire as http
+from peer import PATIENCE, SERVERS, Peer
+from websocket import TEXT, WebSocket, frame
+
+# How long a session may be idle where a transcript waits for its end, and how long such a wait takes.
+IDLE, LONGER = 1.5, 2.5
+JSON = {"Content-Type": "application/json"}
+BOTH = {**JSON, "Accept": "application/json, text/event-stream"}
+
+
+class Stdio:
+    """A process of its own, to whose end it must say nothing more."""
+
+    def __init__(self, server: str, options: list[str]) -> None:
+        self._peer = Peer(server, *options)
+        self.send, self.receive = self._peer.send, self._peer.receive
+
+    def close(self) -> None:
+        assert self._peer.end() == []
+
+    def kill(self) -> None:
+        self._peer.__exit__()
+
+
+class Listening:
+    """A server that listens, spoken to over one of its wires."""
+
+    path = "/mcp"
+
+    def __init__(self, server: str, options: list[str]) -> None:
+        url = f"http://127.0.0.1:{servers.free_port()}/mcp"
+        self.server = servers.Server(server, command=[*SERVERS[server], *options, "--listen", url])
+        self._heard: queue.Queue[Any] = queue.Queue()
+        self._failures: list[Exception] = []
+        self._connections: list[http.Connection] = []
+        try:
+            self.open()
+        except BaseException:
+            self.kill()
+            raise
+
+    def open(self) -> None:
+        """Says hello, where the wire has one."""
+
+    def send(self, message: bytes) -> None:
+        raise NotImplementedError
+
+    def connect(self, **options: Any) -> http.Connection:
+        connection = self.server.connect(timeout=PATIENCE, **options)
+        self._connections.append(connection)
+        return connection
+
+    def read(self, messages: Iterator[Any]) -> None:
+        """In a thread of its own, until they end."""
+
+        def read() -> None:
+            try:
+                for message in messages:
+                    self._heard.put(message)
+            except (http.Gone, OSError, ValueError) as error:
+                self._failures.append(error)
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def receive(self) -> Any:
+        try:
+            return self._heard.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise AssertionError(f"no frame in {PATIENCE:.0f} s; {self._failures}; {self.server.said()}") from None
+
+    def nothing_more(self) -> None:
+        """What is asked last is answered first of all that still comes."""
+        self.send(b'{"jsonrpc":"2.0","id":"the end","method":"ping"}')
+        last = self.receive()
+        assert isinstance(last, dict) and last.get("id") == "the end", f"nobody expected {last}"
+
+    def close(self) -> None:
+        self.nothing_more()
+        self._hang_up()
+        self.server.stop()
+        assert self.server.process.returncode == 0, self.server.said()
+
+    def _hang_up(self) -> None:
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.socket.shutdown(2)
+
+    def kill(self) -> None:
+        self._hang_up()
+        self.server.kill()
+
+
+class OverWebSocket(Listening):
+    def open(self) -> None:
+        self._socket = WebSocket(self)
+        assert self._socket.head.status == 101, self._socket.head
+        self.read(iter(self._socket.message, None))
+
+    def send(self, message: bytes) -> None:
+        self._socket.connection.send(frame(TEXT, message))
+
+
+class OverSse(Listening):
+    """The pair of endpoints of 2024-11-05."""
+
+    def open(self) -> None:
+        stream = self.connect()
+        stream.request("GET", "/sse", {"Accept": "text/event-stream"})
+        assert stream.head(to="GET").status == 200
+        first = stream.event()
+        assert first is not None and first.event == "endpoint" and first.data
+        self._address = first.data
+        self.read(event.json() for event in iter(stream.event, None) if event.data)
+
+    def send(self, message: bytes) -> None:
+        posting = self.connect()
+        assert posting.ask("POST", self._address, JSON, message).status == 202
+        posting.close()
+
+
+class OverHttp(Listening):
+    """POSTs, and the stream of a session once there is one."""
+
+    session: str | None = None
+
+    def send(self, message: bytes) -> None:
+        """Waits until the answer has begun, which it has at the latest with the first comment of a quiet stream."""
+        posting = self.connect()
+        posting.request("POST", self.path, {**BOTH, "Mcp-Session-Id": self.session}, message)
+        response = posting.head()
+        self.read(iter([]) if response.status == 202 else self._answers(posting, response))
+        if self.session is None and (session := response.header("mcp-session-id")):
+            self.session = session
+            stream = self.connect()
+            stream.request("GET", self.path, {"Accept": "text/event-stream", "Mcp-Session-Id": session})
+            assert stream.head(to="GET").status == 200
+            self.read(event.json() for event in iter(stream.event, None) if event.data)
+
+    @staticmethod
+    def _answers(posting: http.Connection, response: http.Response) -> Iterator[Any]:
+        if response.type == "text/event-stream":
+            yield from (event.json() for event in iter(posting.event, None) if event.data)
+        else:
+            yield json.loads(posting.body())
+
+
+WIRES = {"stdio": Stdio, "websocket": OverWebSocket, "sse": OverSse, "http": OverHttp}
+
+
+def pass_time() -> None:
+    """Nobody says anything until a session of `IDLE` has expired."""
+    time.sleep(LONGER)
