@@ -15,10 +15,15 @@ fn ran_in_a_child(test: &str, trusts: &str) -> bool {
     }
     let folder = env::temp_dir().join(format!("gudgeon-{test}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    for name in ["server", "other"] {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-        fs::write(folder.join(format!("{name}.pem")), made.cert.pem()).unwrap();
-        fs::write(folder.join(format!("{name}.key")), made.signing_key.serialize_pem()).unwrap();
+    for name in ["server", "other", "authority"] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut about = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        if name == "authority" {
+            about.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        }
+        fs::write(folder.join(format!("{name}.pem")), about.self_signed(&key).unwrap().pem())
+            .unwrap();
+        fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
     }
     let child = Command::new(env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -38,9 +43,13 @@ fn ran_in_a_child(test: &str, trusts: &str) -> bool {
 }
 
 fn server() -> Server {
+    serving("server")
+}
+
+fn serving(name: &str) -> Server {
     let folder = env::var_os(CHILD).unwrap();
-    let file = |name: &str| Path::new(&folder).join(name);
-    let tls = Some((file("server.pem"), file("server.key")));
+    let file = |ending: &str| Path::new(&folder).join(format!("{name}.{ending}"));
+    let tls = Some((file("pem"), file("key")));
     Server::new("safe")
         .tool("one", || async { 1 })
         .http(HttpOptions { tls, ..HttpOptions::default() })
@@ -63,6 +72,19 @@ fn https_and_wss_in_both_eras() {
                 client.close().await;
             }
         }
+        listening.shut_down().await;
+    });
+}
+
+#[test]
+fn an_authoritys_certificate_is_refused_with_the_mend() {
+    if ran_in_a_child("an_authoritys_certificate_is_refused_with_the_mend", "authority.pem") {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listening = serving("authority").listen("https://localhost:0/mcp").await.unwrap();
+        let error = Client::connect(Target::url(listening.url()).unwrap()).await.unwrap_err();
+        assert!(format!("{error:?}").contains("basicConstraints=CA:FALSE"), "{error:?}");
         listening.shut_down().await;
     });
 }

@@ -267,6 +267,67 @@ async fn a_wire_of_ones_own_carries_whole_messages_and_is_closed() {
 }
 
 #[tokio::test]
+async fn a_wire_of_ones_own_carries_a_server_in_both_eras_and_is_closed() {
+    for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+        let (wire, requests, answer) = own();
+        let (other, answers, request) = own();
+        let closed = Arc::clone(&wire.is_closed);
+        carry(requests, request);
+        carry(answers, answer);
+        let serving = tokio::spawn(server().serve_transport(wire));
+        let target = Target::transport(other);
+        let client = Client::builder(target).revision(revision).connect().await.unwrap();
+        assert_eq!(add(&client).await, 3);
+        client.close().await;
+        serving.await.unwrap();
+        assert!(closed.load(Ordering::SeqCst));
+    }
+}
+
+/// What one end sends is what the other receives, until its end is dropped.
+fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<Vec<u8>>) {
+    tokio::spawn(async move {
+        while let Some(message) = from.recv().await {
+            let _ = to.send(message);
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it_breaks() {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
+    for breaks in [false, true] {
+        let finished = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&finished);
+        let server = Server::new("slow").tool("slow", move || {
+            let seen = Arc::clone(&seen);
+            async move {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                seen.store(true, Ordering::SeqCst);
+                "done"
+            }
+        });
+        let (wire, mut answers, request) = own();
+        let closed = Arc::clone(&wire.is_closed);
+        let serving = tokio::spawn(server.serve_transport(wire));
+        request.send(call.to_string().into_bytes()).unwrap();
+        if breaks {
+            // Whoever sends to it learns that nobody is there any more.
+            answers.close();
+            request.send(b"{}".to_vec()).unwrap();
+        } else {
+            drop(request);
+            let answer: Value = serde_json::from_slice(&answers.recv().await.unwrap()).unwrap();
+            assert_eq!(answer["result"]["structuredContent"], "done");
+        }
+        serving.await.unwrap();
+        assert!(closed.load(Ordering::SeqCst));
+        assert_eq!(finished.load(Ordering::SeqCst), !breaks);
+    }
+}
+
+#[tokio::test]
 async fn a_wire_of_ones_own_that_ends_is_a_lost_connection() {
     let (wire, mut requests, answer) = own();
     tokio::spawn(async move {

@@ -325,8 +325,8 @@ impl Server {
     /// Serves until the process is told to end, by SIGTERM or Ctrl-C: at an address, as [`Server::listen`] does, or over
     /// standard input and output (`"stdio"`).
     ///
-    /// Then nothing new is taken, subscriptions end with their result, and calls in flight get
-    /// [`HttpOptions::shutdown_grace`] to finish.
+    /// Its URL is said on standard error once it can be asked. At the end nothing new is taken, subscriptions end with
+    /// their result, and calls in flight get [`HttpOptions::shutdown_grace`] to finish.
     ///
     /// ```no_run
     /// # #[tokio::main]
@@ -349,7 +349,7 @@ impl Server {
         if served.is_ok() {
             served = match at {
                 "stdio" => serve::stdio(&self.hub, self.limits).await,
-                _ => serve::listening(self.listen(at)).await,
+                _ => serve::listening(&self.hub, self.listen(at)).await,
             };
         }
         for hook in self.at_shutdown {

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{ErrorKind as IoErrorKind, Read as _},
+    io::{ErrorKind as IoErrorKind, Read as _, Write as _},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -102,6 +102,7 @@ pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
 
 /// Until the process is told to; a second time means at once.
 pub(super) async fn listening(
+    hub: &Hub,
     begun: impl Future<Output = Result<Listening, Error>>,
 ) -> Result<(), Error> {
     let unheard = |it: std::io::Error| {
@@ -113,6 +114,7 @@ pub(super) async fn listening(
     if let Some(warning) = listening.warning() {
         report(warning);
     }
+    announce(&hub.edit(|it| it.server.info.name.clone()), listening.url());
     told.await;
     let again = told_to_end().map_err(unheard)?;
     tokio::select! {
@@ -120,6 +122,14 @@ pub(super) async fn listening(
         () = again => (),
     }
     Ok(())
+}
+
+/// The URL has a line of its own: programs that start servers read it.
+fn announce(name: &str, url: &str) {
+    let name = if name.is_empty() { "gudgeon" } else { name };
+    tracing::info!("{name} serves {url}");
+    // A closed standard error is no reason not to serve.
+    let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
 }
 
 /// The reader's thread: frames in, quick handlers run in place, one write a batch.

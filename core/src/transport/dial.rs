@@ -51,7 +51,11 @@ async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
         .map_err(|_| Error::misuse(format!("{:?} is no host's name for TLS", url.host())))?;
     let connector = TlsConnector::from(tls().await?);
     let stream = connector.connect(name, tcp).await.map_err(|it| {
-        let hint = "is it a server that speaks TLS, with a certificate that this machine trusts? http:// is without";
+        // What `openssl req -x509` makes unless it is told otherwise.
+        let hint = match it.to_string().contains("CaUsedAsEndEntity") {
+            true => "the certificate says that it is an authority's: a server needs one with basicConstraints=CA:FALSE",
+            false => "is it a server that speaks TLS, with a certificate that this machine trusts? http:// is without",
+        };
         failed(format!("no TLS connection: {it}"), it).with_hint(hint)
     })?;
     Ok(Box::new(stream))

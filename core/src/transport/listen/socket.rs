@@ -136,3 +136,20 @@ fn explain(at: &Address, error: io::Error) -> Error {
         .with_target(at.to_string())
         .in_phase("listen")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn small_messages_do_not_wait_for_acknowledgements() {
+        for shares_port in [false, true] {
+            let at: Address = "http://127.0.0.1:0/mcp".parse().expect("an address");
+            let socket = Socket::bind(&at, shares_port).await.expect("a port");
+            let client = TcpStream::connect(("127.0.0.1", socket.port())).await.expect("a peer");
+            let Ok(Accepted::Tcp(stream)) = socket.accept().await else { panic!("no connection") };
+            assert!(stream.nodelay().expect("a socket"));
+            drop(client);
+        }
+    }
+}
