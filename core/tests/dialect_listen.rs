@@ -2,7 +2,13 @@
 #![cfg(feature = "runtime")]
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use gudgeon::{
     Client, Context, HttpOptions, Json, Prompt, Resource, Server,
@@ -120,14 +126,22 @@ async fn a_prompts_text_comes_as_one_message() {
 
 #[tokio::test]
 async fn a_session_that_expired_is_begun_anew_by_itself() {
-    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&begun);
+    let server = server().middleware(["initialize"], move |request, next| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        next.run(request)
+    });
+    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
     let url = listening.url().to_owned();
     for url in [url.replacen("http", "ws", 1), url.replacen("/mcp", "/sse", 1)] {
+        let before = begun.load(Ordering::Relaxed);
         let client = connect(Target::url(&url).unwrap(), Dialect::V0_7).await;
-        for _ in 0..2 {
+        for times in 2..4 {
             tokio::time::sleep(Duration::from_millis(600)).await;
             let sum = client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap();
             assert_eq!(sum.text(), "3");
+            assert_eq!(begun.load(Ordering::Relaxed) - before, times, "{url}");
         }
         client.close().await;
     }

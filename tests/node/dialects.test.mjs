@@ -1,6 +1,7 @@
 /** Clients of the two older descriptions of the protocol, against servers that understand them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, McpError, ResourceNotFound, Server, ToolError } from "gudgeon";
 
@@ -41,6 +42,50 @@ for (const dialect of dialects) {
     assert.deepEqual(prompts[0].arguments.map((it) => [it.name, it.required]), [["name", true], ["style", false]]);
     assert.equal((await client.getPrompt("greet", { name: "Ada" })).messages[0].content.text, "Greet Ada, warm.");
     await client.ping();
+  });
+}
+
+/** Where this wire of a server is that listens at `url`. */
+const at = (url, wire) => ({ http: url, websocket: url.replace("http", "ws"), sse: url.replace("/mcp", "/sse") })[wire];
+
+for (const wire of ["http", "sse", "websocket"]) {
+  for (const dialect of dialects) {
+    test(`both are spoken over every wire: ${dialect}, ${wire}`, async (t) => {
+      const here = await shelf({ dialects }).listen("http://127.0.0.1:0/mcp", { legacySse: true });
+      t.after(() => here.close());
+      const client = await Client.connect(at(here.url, wire), { revision: dialect });
+      t.after(() => client.close());
+      assert.equal(client.revision, dialect);
+      assert.equal(client.sessionId !== undefined, dialect === "bare" && wire === "http");
+      assert.deepEqual((await client.listTools()).map(({ name }) => name), ["add", "spoken", "fail"]);
+      assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
+      assert.equal((await client.callTool("spoken")).text, dialect);
+      const read = await client.readResource("shelf://items/7?lang=de");
+      assert.deepEqual(JSON.parse(read.contents[0].text), { id: "7", lang: "de" });
+      assert.equal((await client.getPrompt("greet", { name: "Ada" })).messages[0].content.text, "Greet Ada, warm.");
+      await assert.rejects(client.readResource("shelf://nothing"), ResourceNotFound);
+      await client.ping();
+    });
+  }
+}
+
+for (const wire of ["sse", "websocket"]) {
+  test(`a session that expired is begun anew: ${wire}`, async (t) => {
+    const app = shelf({ dialects: ["0.7"] });
+    let begun = 0;
+    app.middleware((_, next) => {
+      begun += 1;
+      return next();
+    }, { on: "initialize" });
+    const here = await app.listen("http://127.0.0.1:0/mcp", { legacySse: true, sessionIdleMs: 200 });
+    t.after(() => here.close());
+    const client = await Client.connect(at(here.url, wire), { revision: "0.7" });
+    t.after(() => client.close());
+    assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
+    assert.equal(begun, 1);
+    await sleep(1000);
+    assert.equal((await client.callTool("add", { a: 1, b: 2 })).text, "3");
+    assert.equal(begun, 2);
   });
 }
 

@@ -1,5 +1,7 @@
 """Clients of the two older descriptions of the protocol, both faces, against servers that understand them."""
 
+import asyncio
+
 import pytest
 
 from gudgeon import Client, Context, McpError, ResourceNotFound, Server, SyncClient, ToolError
@@ -64,6 +66,47 @@ async def test_structured_values_come_as_data():
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
         with pytest.raises(NotSupported):
             await client.complete("greet", "name", "A")
+
+
+def at(url: str, wire: str) -> str:
+    """Where this wire of a server is that listens at `url`."""
+    return {"http": url, "websocket": url.replace("http", "ws", 1), "sse": url.replace("/mcp", "/sse")}[wire]
+
+
+@pytest.mark.parametrize("wire", ["http", "sse", "websocket"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_both_are_spoken_over_every_wire(dialect, wire):
+    async with make_app(dialects=DIALECTS).listen("http://127.0.0.1:0/mcp", legacy_sse=True) as here:
+        async with Client(at(here.url, wire), revision=dialect) as client:
+            assert client.revision == dialect
+            assert (client.session_id is not None) == (dialect == "bare" and wire == "http")
+            assert [tool.name for tool in await client.list_tools()] == ["add", "spoken", "fail"]
+            assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
+            assert (await client.call_tool("spoken")).text == dialect
+            assert '"de"' in (await client.read_resource("shelf://items/7?lang=de")).contents[0].text
+            assert (await client.get_prompt("greet", {"name": "Ada"})).messages[0].content.text == "Greet Ada, warm."
+            with pytest.raises(ResourceNotFound):
+                await client.read_resource("shelf://nothing")
+            await client.ping()
+
+
+@pytest.mark.parametrize("wire", ["sse", "websocket"])
+async def test_a_session_that_expired_is_begun_anew(wire):
+    app = make_app(dialects=["0.7"])
+    begun = []
+
+    @app.middleware(on="initialize")
+    async def count(request, next):
+        begun.append(request)
+        return await next(request)
+
+    async with app.listen("http://127.0.0.1:0/mcp", legacy_sse=True, session_idle=0.2) as here:
+        async with Client(at(here.url, wire), revision="0.7") as client:
+            assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
+            assert len(begun) == 1
+            await asyncio.sleep(1)
+            assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
+            assert len(begun) == 2
 
 
 def test_without_the_dialect_a_client_of_0_7_is_refused():
