@@ -23,12 +23,15 @@ use pyo3::{
 };
 
 use crate::{
-    mail::{Letterbox, Mail, Slit},
+    mail::{Letterbox, MAX_QUEUED, MAX_UNREAD, Mail, Slit},
     server::NativeServer,
     serving::Serving,
     source::Source,
     stream::{Stream, lock},
 };
+
+/// With more than this unsent, nothing more is taken: a peer that only talks is not listened to.
+const MAX_UNSENT: usize = 256 * 1024;
 
 /// Peers that come by way of an event loop. Their sessions outlive the loop.
 #[pyclass(frozen)]
@@ -143,7 +146,7 @@ impl Endpoint {
             head.extensions.insert(Arc::clone(&principal.0));
         }
         let endpoint = this.get();
-        let letterbox = endpoint.mail.letterbox();
+        let letterbox = endpoint.mail.letterbox(MAX_UNREAD);
         let outbox = Box::new(Slit(Arc::clone(&letterbox)));
         let (id, work) = endpoint.server.request(head, Bytes::copy_from_slice(body), outbox);
         endpoint.distribute(work);
@@ -196,7 +199,7 @@ impl Endpoint {
     #[pyo3(signature = (principal = None))]
     fn connect(this: &Bound<'_, Self>, principal: Option<&NativePrincipal>) -> Connection {
         let endpoint = this.get();
-        let letterbox = endpoint.mail.letterbox();
+        let letterbox = endpoint.mail.letterbox(MAX_QUEUED);
         let principal = principal.map(|it| Arc::clone(&it.0));
         let id = endpoint.server.connect(principal, Box::new(Slit(Arc::clone(&letterbox))));
         let is_over = AtomicBool::new(false);
@@ -291,6 +294,12 @@ impl Connection {
     fn too_long(&self, limit: usize) {
         let endpoint = self.endpoint.get();
         endpoint.distribute(endpoint.server.too_long(self.id, limit));
+    }
+
+    /// Whether so much is unanswered or unsent that no more messages should be taken.
+    #[getter]
+    fn is_full(&self) -> bool {
+        self.letterbox.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full()
     }
 
     /// The messages to be sent since; None where the connection is to be closed.

@@ -15,8 +15,10 @@ use pyo3::{Py, PyAny};
 
 use crate::{stream::lock, waker::Waker};
 
-/// A peer that leaves so many bytes unread is given up.
-const MAX_UNREAD: usize = 4 * 1024 * 1024;
+/// The client of a request that leaves so many bytes unread is given up.
+pub(crate) const MAX_UNREAD: usize = 4 * 1024 * 1024;
+/// And so is a connection's, which may have many requests under way.
+pub(crate) const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
 /// Boxes with something new in them, and the file descriptor that the loop watches.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(crate) struct Mail {
 /// The pieces of one answer, or the frames for one connection.
 pub(crate) struct Letterbox {
     mail: Weak<Mail>,
+    /// With more bytes inside it is overfull.
+    limit: usize,
     inside: Mutex<Inside>,
 }
 
@@ -50,8 +54,8 @@ impl Mail {
         Ok(Arc::new(Self { waker: Waker::new()?, full, alarm }))
     }
 
-    pub(crate) fn letterbox(self: &Arc<Self>) -> Arc<Letterbox> {
-        Arc::new(Letterbox { mail: Arc::downgrade(self), inside: Mutex::default() })
+    pub(crate) fn letterbox(self: &Arc<Self>, limit: usize) -> Arc<Letterbox> {
+        Arc::new(Letterbox { mail: Arc::downgrade(self), limit, inside: Mutex::default() })
     }
 
     /// Somebody is to ask for the deadline.
@@ -87,6 +91,11 @@ impl Letterbox {
         (!inside.is_overfull).then(|| mem::take(&mut inside.parts))
     }
 
+    /// Bytes that nobody has taken.
+    pub(crate) fn bytes(&self) -> usize {
+        lock(&self.inside).bytes
+    }
+
     /// Has the future resolved when there is something inside; `false` when there is already.
     pub(crate) fn wait(&self, future: Py<PyAny>) -> bool {
         let mut inside = lock(&self.inside);
@@ -100,7 +109,7 @@ impl Letterbox {
 
 impl Outbox for Slit {
     fn unread(&self) -> usize {
-        lock(&self.0.inside).bytes
+        self.0.bytes()
     }
 
     fn deliver(&mut self, part: Part) {
@@ -111,7 +120,7 @@ impl Outbox for Slit {
             Part::End => 0,
         };
         // One piece may be longer than all that may wait.
-        if inside.bytes > MAX_UNREAD {
+        if inside.bytes > self.0.limit {
             inside.is_overfull = true;
             inside.parts.clear();
         }

@@ -128,6 +128,28 @@ async def test_websockets(era: str) -> None:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
 
 
+async def test_a_websocket_with_much_in_flight_is_answered_in_full() -> None:
+    from websockets.asyncio.client import connect
+
+    app: Server[Any] = Server("big")
+
+    @app.tool
+    def big() -> str:
+        return "x" * 20_000
+
+    _, message = call("big", {})
+    async with hosted(app.asgi()) as url, connect(url.replace("http", "ws") + "/mcp", max_size=None) as socket:
+
+        async def ask() -> None:
+            for id in range(1_500):  # 30 MB of answers
+                await socket.send(json.dumps({**json.loads(message["body"]), "id": id}))
+
+        asking = asyncio.ensure_future(ask())
+        for _ in range(1_500):
+            assert "xxx" in str(await asyncio.wait_for(socket.recv(), 10))
+        await asking
+
+
 async def test_progress_of_an_async_handler_is_streamed() -> None:
     seen: list[float] = []
     async with hosted(shelf().asgi()) as url, Client(url) as client:

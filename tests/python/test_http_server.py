@@ -1,6 +1,7 @@
 """Servers at addresses, as far as Python is concerned: options, contexts, threads, how they end."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -16,10 +17,12 @@ from typing import Any
 import pytest
 
 from gudgeon import Client, Context, Server, SyncClient, SyncContext
+from gudgeon.errors import ConnectFailed
 
 PACKAGE = Path(__file__).resolve().parents[2] / "bindings-python/python"
 ANYWHERE = "http://127.0.0.1:0/mcp"
 ERAS = ["2025-11-25", "2026-07-28"]
+META = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
 
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────────
@@ -204,11 +207,13 @@ async def test_async_handlers_run_on_the_loop_that_listens() -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("kind", ["http", "ws", "tcp", "unix"])
+@pytest.mark.parametrize("kind", ["http", "ws", "tcp", "unix", "sse"])
 async def test_every_address_serves_every_era(kind: str, era: str, tmp_path: Path) -> None:
+    if kind == "sse":  # the pair belongs to the handshake
+        era = {"2026-07-28": "2024-11-05"}.get(era, era)
     at = {"tcp": "tcp://127.0.0.1:0", "unix": f"unix:{tmp_path}/s"}.get(kind, ANYWHERE)
-    async with shelf().listen(at) as here:
-        url = here.url.replace("http", kind) if kind == "ws" else here.url
+    async with shelf().listen(at, legacy_sse=True) as here:
+        url = {"ws": here.url.replace("http", "ws"), "sse": here.url.replace("/mcp", "/sse")}.get(kind, here.url)
         async with Client(url, revision=era) as client:
             assert (await client.call_tool("quick")).text == "quick"
             assert (await client.call_tool("sleep_async", {"seconds": 0.01})).text == "slept 0.01"
@@ -242,6 +247,74 @@ async def test_a_wire_of_ones_own(era: str) -> None:
         assert (await client.call_tool("sleep_async", {"seconds": 0.01})).text == "slept 0.01"
     await asyncio.wait_for(serving, 5)
     assert wire.is_closed
+
+
+@pytest.mark.parametrize("given, shown", [("{}", "str"), (7, "int"), ({}, "dict")])
+async def test_what_is_no_message_ends_the_serving_and_the_client_with_the_mend(
+    given: Any, shown: str, caplog: Any
+) -> None:
+    class Wrong:
+        is_closed = False
+
+        async def receive(self) -> Any:
+            return given
+
+        async def send(self, message: bytes, /) -> None: ...
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    wire = Wrong()
+    with pytest.raises(TypeError, match=f"gives bytes, or None at the end, not {shown}"):
+        await asyncio.wait_for(shelf().serve(wire), 5)
+    assert wire.is_closed
+    with pytest.raises(ConnectFailed):
+        await asyncio.wait_for(Client(Wrong()).connect(), 5)
+    assert f"not {shown}" in caplog.text
+
+
+async def test_a_wire_that_talks_and_talks_is_read_no_faster_than_it_is_answered() -> None:
+    app: Server[Any] = Server("big")
+    running: list[int] = [0, 0]
+
+    @app.tool
+    def big() -> str:
+        return "x" * 20_000
+
+    @app.tool
+    async def slow() -> str:
+        running[0] += 1
+        running[1] = max(running)
+        await asyncio.sleep(0.1)
+        running[0] -= 1
+        return "slow"
+
+    class Endless:
+        """A client that never lets anybody else have a turn."""
+
+        def __init__(self, tool: str, count: int) -> None:
+            meta = {f"io.modelcontextprotocol/{name}": value for name, value in META.items()}
+            params = {"name": tool, "arguments": {}, "_meta": meta}
+            self.calls = (
+                json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).encode()
+                for id in range(count)
+            )
+            self.answered = 0
+
+        async def receive(self) -> bytes | None:
+            return next(self.calls, None)
+
+        async def send(self, message: bytes, /) -> None:
+            self.answered += 1
+            await asyncio.sleep(0)
+
+        async def close(self) -> None: ...
+
+    for tool, count in (("big", 2_000), ("slow", 3_000)):
+        wire = Endless(tool, count)
+        await asyncio.wait_for(app.serve(wire), 30)
+        assert wire.answered == count
+    assert 500 < running[1] <= 1_000
 
 
 async def test_a_wire_that_ends_leaves_time_to_answer() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ._hosting import Hosting, resolve, send_all
+from ._hosting import Hosting, resolve, room, send_all
 from ._http import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
 from ._principals import Identify, Unidentified
 
@@ -310,6 +310,7 @@ async def _serve_websocket(
                 connection.too_long(limit)
             else:
                 connection.message(frame)
+            await room(connection)
     finally:
         connection.hang_up()
         sending.cancel()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from ._client_targets import InMemory, Wire
+from ._hosting import checked
 
 CHUNK = 256 * 1024
 
@@ -112,7 +113,7 @@ async def pump(transport: Any, stream: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while (message := await transport.receive()) is not None:
             # One message a line: outside of strings, where JSON allows none, a line break is but space.
-            line = bytes(message).replace(b"\n", b" ").replace(b"\r", b" ")
+            line = checked(message).replace(b"\n", b" ").replace(b"\r", b" ")
             await loop.sock_sendall(stream, line + b"\n")
 
     halves = [asyncio.ensure_future(send()), asyncio.ensure_future(receive())]

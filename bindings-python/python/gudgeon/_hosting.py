@@ -9,6 +9,8 @@ from typing import Any
 
 from ._serving import CLEANUP, GRACE, Lane
 
+_TICK = 0.005  # seconds between two looks whether there is room
+
 
 class Hosting:
     """One event loop that serves an endpoint: its timer, and what wakes it."""
@@ -72,6 +74,24 @@ async def send_all(connection: Any, send: Callable[[bytes], Awaitable[Any]]) -> 
                 await future
 
 
+async def room(connection: Any) -> None:
+    """Waits while too much is unanswered or unsent: the reader's back pressure."""
+    if connection.is_full:
+        # Whoever sends may only have had no turn.
+        await asyncio.sleep(0)
+        while connection.is_full:
+            await asyncio.sleep(_TICK)
+
+
+def checked(message: Any) -> bytes:
+    """A message of a transport's; refuses what is none."""
+    if isinstance(message, bytes):
+        return message
+    if isinstance(message, (bytearray, memoryview)):
+        return bytes(message)
+    raise TypeError(f"receive() of a Transport gives bytes, or None at the end, not {type(message).__name__}")
+
+
 async def serve_wire(app: Any, wire: Any) -> None:
     """Serves a wire of the user's own until it ends; then calls in flight get some time."""
     for name in ("receive", "send", "close"):
@@ -118,8 +138,10 @@ async def _carry(hosting: Hosting, wire: Any) -> None:
 
 async def _receive_all(hosting: Hosting, connection: Any, wire: Any) -> None:
     limit = hosting.serving.max_message
-    while (message := await wire.receive()) is not None:
+    while (given := await wire.receive()) is not None:
+        message = checked(given)
         if len(message) > limit:
             connection.too_long(limit)
         else:
             connection.message(message)
+        await room(connection)

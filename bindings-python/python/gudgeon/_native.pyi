@@ -200,6 +200,11 @@ class Connection:
         """
         The peer is gone.
         """
+    @property
+    def is_full(self, /) -> bool:
+        """
+        Whether so much is unanswered or unsent that no more messages should be taken.
+        """
     def message(self, /, message: bytes) -> None:
         """
         A message came.
