@@ -72,12 +72,12 @@ async fn replay(path: &Path) {
 /// The client's end of a connection whose other end is a transcript.
 struct Wire {
     says: mpsc::UnboundedSender<Vec<u8>>,
-    heard: Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
+    arriving: Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
 }
 
 impl Transport for Wire {
     async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.heard.lock().await.recv().await)
+        Ok(self.arriving.lock().await.recv().await)
     }
 
     async fn send(&self, message: Vec<u8>) -> io::Result<()> {
@@ -114,10 +114,10 @@ impl Player {
     async fn begin(&mut self, name: &str, given: Value) {
         let told = self.told.0.clone();
         if name == "connect" {
-            let ((says, said), (hears, heard)) =
+            let ((says, said), (hears, arriving)) =
                 (mpsc::unbounded_channel(), mpsc::unbounded_channel());
             (self.said, self.hears) = (Some(said), Some(hears));
-            let wire = Wire { says, heard: Mutex::new(heard) };
+            let wire = Wire { says, arriving: Mutex::new(arriving) };
             let (dialect, kept) = (self.dialect, Arc::clone(&self.client));
             self.acts.push_back(tokio::spawn(async move {
                 match connect(wire, dialect, told).await {

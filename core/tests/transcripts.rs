@@ -54,6 +54,9 @@ fn replay(transcript: &str, wire: Wire) -> String {
     };
     let limit = header(transcript, "limit").map(|it| it.parse().unwrap());
     let mut player = Player::new(wire, offers, limit);
+    if let Some((name, value)) = header(transcript, "header").and_then(|it| it.split_once(": ")) {
+        player = player.with_header(name, value);
+    }
     let mut actual = String::new();
     let mut state = String::new();
     let mut lines = transcript.lines().peekable();

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from peer import HERE, SERVERS
-from wires import IDLE, WIRES, pass_time
+from wires import IDLE, WIRES, OverHttp, pass_time
 
 FILES = sorted(HERE.rglob("*.txt"))
 
@@ -58,6 +58,10 @@ def test_transcript(path: Path, wire: str, server: str, monkeypatch: pytest.Monk
     state = ""
     peer = WIRES[wire](server, options(lines))
     try:
+        if given := header(lines, "header"):
+            assert isinstance(peer, OverHttp)
+            name, _, value = given.partition(": ")
+            peer.header = (name, value)
         expected: list[Any] = []
         for number, line in enumerate(lines, 1):
             if line.startswith("> "):

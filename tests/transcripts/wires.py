@@ -37,6 +37,8 @@ class Listening:
     """A server that listens, spoken to over one of its wires."""
 
     path = "/mcp"
+    # Asked at the end; whatever the answer is, it has the id.
+    last_question = b'{"jsonrpc":"2.0","id":"the end","method":"ping"}'
 
     def __init__(self, server: str, options: list[str]) -> None:
         url = f"http://127.0.0.1:{servers.free_port()}/mcp"
@@ -81,7 +83,7 @@ class Listening:
 
     def nothing_more(self) -> None:
         """What is asked last is answered first of all that still comes."""
-        self.send(b'{"jsonrpc":"2.0","id":"the end","method":"ping"}')
+        self.send(self.last_question)
         last = self.receive()
         assert isinstance(last, dict) and last.get("id") == "the end", f"nobody expected {last}"
 
@@ -132,12 +134,16 @@ class OverSse(Listening):
 class OverHttp(Listening):
     """POSTs, and the stream of a session once there is one."""
 
+    # A ping needs a session where a header names a version.
+    last_question = b'{"jsonrpc":"2.0","id":"the end","method":"list_tools"}'
     session: str | None = None
+    header: tuple[str, str] | None = None
 
     def send(self, message: bytes) -> None:
         """Waits until the answer has begun, which it has at the latest with the first comment of a quiet stream."""
         posting = self.connect()
-        posting.request("POST", self.path, {**BOTH, "Mcp-Session-Id": self.session}, message)
+        headers = dict([self.header] if self.header else [])
+        posting.request("POST", self.path, {**BOTH, **headers, "Mcp-Session-Id": self.session}, message)
         response = posting.head()
         self.read(iter([]) if response.status == 202 else self._answers(posting, response))
         if self.session is None and (session := response.header("mcp-session-id")):

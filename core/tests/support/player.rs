@@ -58,6 +58,8 @@ pub(crate) struct Player {
     offers: Offers,
     /// The longest message, in bytes.
     limit: usize,
+    /// Sent with every POST: name and value.
+    header: Option<(String, String)>,
     now: Instant,
     starts: u8,
     /// What came out and was not taken yet.
@@ -96,6 +98,7 @@ impl Player {
             machine: machine(wire, &offers, &start(now, 0)),
             offers,
             limit: limit.unwrap_or(usize::MAX),
+            header: None,
             now,
             starts: 0,
             sent: Vec::new(),
@@ -106,6 +109,12 @@ impl Player {
         };
         player.open();
         player
+    }
+
+    /// Sends this with every POST, too.
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.header = Some((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// What comes out after this frame; where nothing does although something is expected, time passes.
@@ -195,6 +204,9 @@ impl Player {
             .header("content-type", "application/json");
         if self.wire == Wire::Http && !self.address.is_empty() {
             request = request.header("mcp-session-id", &self.address);
+        }
+        if let Some((name, value)) = self.header.as_ref().filter(|_| method == "POST") {
+            request = request.header(name, value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
         let exchange = ExchangeId(self.next_exchange);
