@@ -89,8 +89,11 @@ export declare class NativeServer {
   /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Gives back what known hosts will not take of it. */
   add(kind: string, declaration: string, handler: number): Array<string>
   addCompletion(target: string, argument: string, handler: number): void
-  addMethod(name: string, handler: number): void
+  /** `params` is the JSON Schema that they are checked against. */
+  addMethod(name: string, params: string, handler: number): void
   addNotification(name: string, handler: number): void
+  /** Refuses names for which middleware would never run. */
+  checkMiddleware(methods: Array<string>): void
   /** From now on requests with these methods (`*`: all) that no handler answers are given to this one first. */
   setMiddleware(handler: number, methods: Array<string>): void
   /**

@@ -88,10 +88,14 @@ impl NativeServer {
             .map_err(misuse)
     }
 
+    /// `params` is the JSON Schema that they are checked against.
     #[napi(catch_unwind)]
-    pub fn add_method(&self, name: String, handler: u32) -> napi::Result<()> {
+    pub fn add_method(&self, name: String, params: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |offers: &mut Offers| offers.add_method(&name, handler).map(|()| true);
+        let add = |offers: &mut Offers| {
+            offers.add_method(&name, handler)?;
+            offers.check_params(&name, &params).map(|()| true)
+        };
         self.offered.change(None, add).map_err(misuse)
     }
 
@@ -100,6 +104,12 @@ impl NativeServer {
         let handler = self.dropped.handler(handler);
         let add = |offers: &mut Offers| offers.add_notification(&name, handler).map(|()| true);
         self.offered.change(None, add).map_err(misuse)
+    }
+
+    /// Refuses names for which middleware would never run.
+    #[napi(catch_unwind)]
+    pub fn check_middleware(&self, methods: Vec<String>) -> napi::Result<()> {
+        self.offered.offers().check_middleware(&methods).map_err(misuse)
     }
 
     /// From now on requests with these methods (`*`: all) that no handler answers are given to this one first.

@@ -6,6 +6,7 @@ import { Subscribing } from "./client-subscription.js";
 import { headersOf, reach, type Reached } from "./client-target.js";
 import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.js";
 import { isObject } from "./content.js";
+import { tellForeign } from "./foreign.js";
 import { toJson } from "./json.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
 import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
@@ -316,6 +317,7 @@ export class Client implements AsyncDisposable {
   }
 }
 brandClass("Client", Client as never);
+tellForeign("Client", Client);
 
 /** Why what serves in this process could not: better than that the connection was closed. */
 function failureOf({ served }: Reached): () => Promise<unknown> {

@@ -1,6 +1,7 @@
 import { type Answer, Asking, type Refusal } from "./asking.js";
 import type { Connection } from "./connection.js";
 import { NotSupported } from "./errors.js";
+import { tellForeign } from "./foreign.js";
 import { toJson } from "./json.js";
 import type { Plan } from "./plan.js";
 import { ask, type Asked, isQuestion, outcomeOf } from "./questions.js";
@@ -272,6 +273,8 @@ function heard<T>(answer: Promise<T>): Promise<T> {
   answer.catch(() => {});
   return answer;
 }
+
+tellForeign("Context", CallContext);
 
 const END =
   "nobody waits for this run of the handler any more: the client gave the call up, its time is over, the server stops, " +

@@ -77,6 +77,10 @@ export class ServerCore {
     const methods = on === undefined ? ["*"] : typeof on === "string" ? [on] : on;
     this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
     // What the core answers by itself; handlers are wrapped by their plans.
+    if (!Array.isArray(methods) || !methods.every((one) => typeof one === "string")) {
+      throw new TypeError('middleware(handler, { on }): a method, such as "tools/call", or a list of methods');
+    }
+    checked("middleware", () => this.native.checkMiddleware([...methods]));
     const passing = this.plans.push(passingPlan(this)) - 1;
     this.native.setMiddleware(passing, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
   }
@@ -107,7 +111,7 @@ export class ServerCore {
         case "completion":
           return this.native.addCompletion(key, String(declaration["argument"]), id);
         case "method":
-          return this.native.addMethod(key, id);
+          return this.native.addMethod(key, toJson(declaration["params"], place), id);
         case "notification":
           return this.native.addNotification(key, id);
         default:

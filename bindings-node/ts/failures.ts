@@ -50,6 +50,10 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
   }
   if (thrown instanceof Declined || thrown instanceof Cancelled) return { kind: "declined", message: thrown.message };
   if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
+  if (thrown instanceof SchemaMismatch) {
+    const message = `the result does not fit the output schema: ${thrown.message}`;
+    return { kind: "exception", type: "invalid result", message, traceback: "" };
+  }
   if (thrown instanceof NotSupported && isObject(thrown.data) && "requiredCapabilities" in thrown.data) {
     return { kind: "missingCapability", message: thrown.message, data: thrown.data };
   }

@@ -18,6 +18,7 @@ export {
   UrlElicitationRequired,
 } from "./errors.js";
 export { currentContext } from "./current.js";
+export { FastMCP, McpServer } from "./foreign.js";
 export { middleware } from "./middleware.js";
 export { ask, cancelled, declined } from "./questions.js";
 export { PromptResult, ResourceResult, ToolResult } from "./results.js";

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { brandClass } from "./brand.js";
-import { checkOptions, oneOf } from "./checks.js";
 import type { CallContext } from "./context.js";
 import { coreOf, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
 import { ProtocolError } from "./errors.js";
 import { answerFetch } from "./fetch.js";
+import { tellForeign } from "./foreign.js";
 import { httpOptions } from "./http-options.js";
 import { listen, runListening } from "./listening.js";
 import { then } from "./maybe.js";
 import { checked, native } from "./native.js";
 import { answerNode, failNode } from "./node-http.js";
+import { checkOfferOptions } from "./offer-options.js";
 import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
 import { makePlan, promptCall, toolCall, type Steps } from "./plan.js";
 import { promptArguments } from "./prompt-arguments.js";
@@ -91,7 +92,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
   ): this {
     const place = placeOf("tool", name, options, handler);
     const { input, output, annotations, concurrency, replay, exposeErrors } = options;
-    checkOptions(place, { replay: oneOf("allow", "forbid") }, { replay });
+    checkOfferOptions("tool", place, options);
     const profile = this.#core.options.schemaProfile;
     const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined };
     const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
@@ -145,6 +146,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     handler: (variables: Variables<U>, ctx: Context<L>) => unknown,
   ): this {
     const place = placeOf("resource", uri, options, handler);
+    checkOfferOptions("resource", place, options);
     const isTemplate = uri.includes("{");
     const { name = uri, mimeType, annotations, size, ttlMs, cacheScope, cacheMs } = options;
     const call = handler as Handle;
@@ -197,6 +199,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
     ) => Maybe<string | Message | readonly (string | Message)[] | PromptResult | Question<unknown>>,
   ): this {
     const place = placeOf("prompt", name, options, handler);
+    checkOfferOptions("prompt", place, options);
     const args = options.args ? compileInput(options.args, `${place}, args`, this.#core.options.schemaProfile) : undefined;
     return this.#register("prompt", place, name, {
       visible: options.visible,
@@ -260,9 +263,11 @@ export class Server<L = undefined> implements ServerMembers<L> {
     handler: (params: Output<P>, ctx: Context<L>) => unknown,
   ): this {
     const place = placeOf("method", name, options, handler);
-    const call = this.#checkedCall(place, options.params, handler as Handle);
+    const { json, validate } = this.#paramsOf(place, options.params);
+    const call: Steps["call"] = (params, ctx) =>
+      then(validate ? validate(params) : params, (given) => (handler as Handle)(given, ctx));
     return this.#register("method", place, name, {
-      declaration: {},
+      declaration: { params: json },
       steps: { kind: "method", method: name, params: (params) => params, call },
     });
   }
@@ -299,7 +304,9 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * sees the names that things have in its own server.
    *
    * @param handler - `(request, next) => result`; `middleware.timing()` and its kin are ready-made.
-   * @param options - `on`: methods such as `"tools/call"`, `"tools/list"` or `"initialize"`. Default: all.
+   * @param options - `on`: methods such as `"tools/call"`, `"tools/list"` or `"initialize"`. Default: all. A vendor's own
+   *   may be registered later.
+   * @throws TypeError when it would never run, because clients send no request of such a name.
    */
   middleware(handler: Middleware<L>, options: { on?: string | readonly string[] | undefined } = {}): this {
     this.#core.use(handler as Middleware, options.on);
@@ -451,10 +458,14 @@ export class Server<L = undefined> implements ServerMembers<L> {
     return this;
   }
 
-  /** The core checks arguments of tools; params of vendors' own methods are checked here. */
-  #checkedCall(place: string, schema: Schema, handler: Handle): Steps["call"] {
+  #paramsOf(place: string, schema: Schema): CompiledSchema {
     if (schema === undefined) throw new TypeError(`${place}: params must be a schema, as in { params: z.object({ … }) }`);
-    const { json, validate } = compileInput(schema, `${place}, params`, this.#core.options.schemaProfile);
+    return compileInput(schema, `${place}, params`, this.#core.options.schemaProfile);
+  }
+
+  /** The core checks arguments of tools and params of methods; those of notifications are checked here. */
+  #checkedCall(place: string, schema: Schema, handler: Handle): Steps["call"] {
+    const { json, validate } = this.#paramsOf(place, schema);
     const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
     return (params: Wire, ctx: CallContext) => {
       const wrong = compiled.violation(JSON.stringify(params));
@@ -465,6 +476,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
 }
 
 brandClass("Server", Server);
+tellForeign("Server", Server);
 
 interface CommonOptions {
   title?: unknown; description?: unknown; icons?: unknown; meta?: unknown; tags?: unknown; timeoutMs?: number | undefined;

@@ -93,7 +93,9 @@ pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Fail
 }
 
 fn describe(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> PyResult<Failure> {
-    let said = hooks(py)?.describe.bind(py).call1((error.value(py), expose))?;
+    // With its traceback, which `value` leaves out.
+    let thrown = error.clone_ref(py).into_value(py);
+    let said = hooks(py)?.describe.bind(py).call1((thrown, expose))?;
     let said: Described = serde_json::from_slice(said.cast::<PyBytes>()?.as_bytes())
         .map_err(|it| pyo3::exceptions::PyValueError::new_err(it.to_string()))?;
     Ok(match said {

@@ -433,7 +433,7 @@ fn run_behind(py: Python<'_>, job: &Job, behind: &Behind) {
     job.handler.took(start.elapsed());
     let told = match result {
         Ok(reply) => behind.resolve.call1(py, (reply, py.None())),
-        Err(error) => behind.resolve.call1(py, (py.None(), error.value(py))),
+        Err(error) => behind.resolve.call1(py, (py.None(), error.into_value(py))),
     };
     if let Err(error) = told {
         error.write_unraisable(py, None);

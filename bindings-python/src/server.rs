@@ -118,17 +118,23 @@ impl NativeServer {
         Ok(Registered::quiet(handler))
     }
 
+    /// `params` is the JSON Schema that they are checked against.
+    #[pyo3(signature = (name, params, invoke, is_async, expose))]
     fn add_method(
         &self,
         py: Python<'_>,
         name: &str,
+        params: &str,
         invoke: Py<PyAny>,
         is_async: bool,
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |it| it.add_method(name, given).map(|()| true))?;
+        self.change(py, None, is_async, |offers| {
+            offers.add_method(name, given)?;
+            offers.check_params(name, params).map(|()| true)
+        })?;
         Ok(Registered::quiet(handler))
     }
 
@@ -144,6 +150,11 @@ impl NativeServer {
         let given = Arc::clone(&handler);
         self.change(py, None, is_async, |it| it.add_notification(name, given).map(|()| true))?;
         Ok(Registered::quiet(handler))
+    }
+
+    /// Refuses names for which middleware would never run.
+    fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
+        self.lock().offers.check_middleware(&methods).map_err(|it| raise(&it))
     }
 
     /// From now on requests with these methods (`*`: all) that no handler answers are given to this async function

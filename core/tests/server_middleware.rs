@@ -204,6 +204,47 @@ async fn a_mounted_server_offers_its_things_under_its_prefix_behind_its_own_midd
 }
 
 #[test]
+fn middleware_that_would_never_run_is_refused() {
+    let pass = |request: middleware::Request, next: middleware::Next| next.run(request);
+    for (on, mend) in [
+        ("tools/cal", "did you mean \"tools/call\"?"),
+        ("tool/call", "did you mean \"tools/call\"?"),
+        ("prompts/gets", "did you mean \"prompts/get\"?"),
+        ("tools/everything", "name one that they send, such as \"tools/call\""),
+        ("call_tool", "name one that they send"),
+        ("", "name one that they send"),
+        ("sampling/createMessage", "name one that they send"),
+        ("notifications/initialized", "name one that they send"),
+        ("acme/a b", "is no method name"),
+    ] {
+        let refused = std::panic::catch_unwind(|| drop(shelf().middleware([on], pass)));
+        let said = *refused.expect_err(on).downcast::<String>().unwrap();
+        assert!(said.contains(on) && said.contains(mend), "{on}: {said}");
+    }
+    let nothing: [&str; 0] = [];
+    assert!(std::panic::catch_unwind(|| drop(shelf().middleware(nothing, pass))).is_err());
+    let known = ["*", "ping", "server/discover", "notifications/roots/list_changed", "acme/later"];
+    let server = shelf().method("reindex", || async { json!({}) });
+    drop(server.middleware(known, pass).middleware(["reindex"], pass));
+}
+
+#[tokio::test]
+async fn params_that_do_not_fit_are_refused_before_the_handler() {
+    let server =
+        Server::new("s").method("acme/open", |it: Book| async move { json!({"book": it.title}) });
+    let mut peer = Peer::legacy(&server).await;
+    let opened = peer.request("acme/open", json!({"title": "dune"})).await;
+    assert_eq!(opened["result"]["book"], "dune");
+    for (params, said) in [
+        (json!({}), "Invalid params: `/`: the required property \"title\" is missing"),
+        (json!({"title": 5}), "Invalid params: `/title`: 5 is not of type \"string\""),
+    ] {
+        let refused = peer.request("acme/open", params).await;
+        assert_eq!(refused["error"], json!({"code": -32602, "message": said}));
+    }
+}
+
+#[test]
 #[should_panic(expected = "a prefix is one or more letters")]
 fn a_prefix_that_fits_no_name_is_refused() {
     drop(Server::new("house").mount("a b", shelf()));

@@ -6,7 +6,7 @@ import * as gudgeon from "gudgeon";
 import { failureJson } from "../../bindings-node/dist/modules/failures.js";
 import { SchemaMismatch } from "../../bindings-node/dist/modules/schema.js";
 
-const { Cancelled, ConnectFailed, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired } = gudgeon;
+const { Cancelled, ConnectFailed, Declined, McpError, NotSupported, ProtocolError, ResourceNotFound, ToolError, ToolResult, UrlElicitationRequired } = gudgeon;
 const failure = (thrown, options) => JSON.parse(failureJson(thrown, options));
 
 test("every error has its kind and name", () => {
@@ -59,7 +59,9 @@ test("anything else is an exception with its type, and the stacks of its causes"
   assert.deepEqual([told.kind, told.type, told.message], ["exception", "Broke", "poor"]);
   assert.match(told.traceback, /poor[\s\S]*errors\.test\.mjs[\s\S]*caused by: TypeError: why/);
   assert.equal(failure(new RangeError("x")).type, "RangeError");
-  assert.equal(failure(new SchemaMismatch("bad", "output")).kind, "exception");
+  assert.deepEqual(failure(new SchemaMismatch("bad", "output")), {
+    kind: "exception", type: "invalid result", message: "the result does not fit the output schema: bad", traceback: "",
+  });
   for (const [thrown, type, message] of [["text", "string", "text"], [undefined, "undefined", "undefined"], [Symbol("s"), "symbol", "Symbol(s)"]]) {
     assert.deepEqual(failure(thrown), { kind: "exception", type, message, traceback: message });
   }
@@ -87,4 +89,53 @@ test("nothing that is thrown can break the telling", () => {
   const loop = new Error("loop");
   loop.cause = loop;
   assert.ok(failure(loop).traceback.length < 10_000);
+});
+
+test("names of other SDKs are answered with ours", async () => {
+  const app = new gudgeon.Server("t");
+  app.tool("report", {}, (_, ctx) => ctx.reportProgress(1));
+  assert.throws(() => app.registerTool("add", {}, () => 1), /'Server' has no 'registerTool': here it is app\.tool\(name, options, handler\)/);
+  for (const name of ["McpServer", "FastMCP"]) assert.throws(() => new gudgeon[name]("t"), /here it is Server/);
+  const client = await gudgeon.Client.connect(app);
+  assert.throws(() => client.getServerVersion(), /'Client' has no 'getServerVersion': here it is client\.server/);
+  const { isError, text } = await client.callTool("report", {}, { throwOnError: false });
+  assert.ok(isError && text.includes("TypeError"));
+  await client.close();
+  assert.deepEqual(Object.keys(app).filter((name) => name === "registerTool"), [], "they are no members that anybody lists");
+});
+
+test("debug shows what went wrong, and a result without what its schema promises is the server's fault", async () => {
+  const output = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+  const app = new gudgeon.Server("t", { debug: true });
+  app.tool("crash", {}, () => {
+    throw new RangeError("a secret");
+  });
+  app.tool("promised", { output }, () => new ToolResult("three"));
+  app.tool("failed", { output }, () => new ToolResult("broken", { isError: true }));
+  const client = await gudgeon.Client.connect(app);
+  const text = async (name) => (await client.callTool(name, {}, { throwOnError: false })).text;
+  assert.match(await text("crash"), /^RangeError: a secret\n[\s\S]*errors\.test\.mjs/);
+  assert.match(await text("promised"), /^invalid result: the tool has an output schema, so its result needs structured content that fits it/);
+  assert.equal(await text("failed"), "broken");
+  await client.close();
+});
+
+test("options of offers that can't be meant are refused with their place", () => {
+  const app = new gudgeon.Server("t");
+  const said = {
+    timeoutMs: [-1, /tool "t": timeoutMs must be a number of milliseconds, not -1/],
+    concurrency: [0, /concurrency must be an integer from 1/],
+    tags: ["abc", /tags must be a list of texts/],
+    exposeErrors: [RangeError, /exposeErrors must be a list of classes/],
+    visible: [5, /visible must be a function of the principal/],
+    enabled: ["no", /enabled must be true or false/],
+    icons: ["x", /icons must be a list of icons/],
+    timout: [1, /there is no option timout; there are .*timeoutMs/],
+  };
+  for (const [name, [value, mend]] of Object.entries(said)) {
+    assert.throws(() => app.tool("t", { [name]: value }, () => 1), (error) => error instanceof TypeError && mend.test(error.message));
+  }
+  assert.throws(() => app.resource("a://b", { cacheScope: "publc" }, () => ""), /resource "a:\/\/b": cacheScope must be "public" or "private", not "publc"/);
+  assert.throws(() => app.resource("a://b", { ttlMs: -1 }, () => ""), /ttlMs must be a number of milliseconds/);
+  assert.throws(() => app.prompt("p", { input: {} }, () => ""), /prompt "p": there is no option input; there are .*args/);
 });

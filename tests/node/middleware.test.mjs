@@ -230,6 +230,37 @@ test("responses are limited", async () => {
   });
 });
 
+test("middleware that would never run is refused", async () => {
+  const app = shelf();
+  for (const [on, mend] of [
+    ["tools/cal", /did you mean "tools\/call"\?/],
+    [["tools/list", "prompt/get"], /did you mean "prompts\/get"\?/],
+    ["call_tool", /such as "tools\/call"/],
+    ["notifications/initialized", /such as "tools\/call"/],
+    [[], /no methods are named/],
+    [5, /a method, such as "tools\/call"/],
+  ]) {
+    assert.throws(() => app.middleware((_, next) => next(), { on }), (error) => error instanceof TypeError && mend.test(error.message));
+  }
+  await using(app, {}, async (client) => assert.equal((await client.callTool("open", { title: "x" })).text, "open x"));
+});
+
+test("middleware of a vendor's method may come first, and params are checked before it", async () => {
+  const app = new Server("t");
+  const noted = noting(app, "acme/echo");
+  const text = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+  app.method("acme/echo", { params: text }, ({ text }) => ({ echo: text }));
+  app.method("reindex", { params: { type: "object" } }, () => ({}));
+  const more = noting(app, "reindex");
+  await using(app, {}, async (client) => {
+    assert.equal((await client.request("acme/echo", { text: "hello" })).echo, "hello");
+    await client.request("reindex");
+    assert.deepEqual([...noted, ...more].map(([method]) => method), ["acme/echo", "reindex"]);
+    await assert.rejects(client.request("acme/echo", {}), /Invalid params: `\/`: the required property "text" is missing/);
+    await assert.rejects(client.request("acme/echo", { text: 5 }), /Invalid params: `\/text`: 5 is not of type "string"/);
+  });
+});
+
 test("numbers that can't be meant are refused", () => {
   assert.throws(() => middleware.rateLimit(0), /above 0/);
   assert.throws(() => middleware.rateLimit(1, { burst: 0 }), /at least 1/);

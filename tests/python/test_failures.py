@@ -2,16 +2,16 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 
+from gudgeon import Server, SyncClient
 from gudgeon._failures import InvalidArguments, describe_error
 from gudgeon._plan import Plan, make_plan
 from gudgeon.errors import Cancelled, Declined, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired
-from gudgeon.types import (
-    ElicitRequest,
-)
+from gudgeon.types import ElicitRequest, Image, ToolResult
 
 pytestmark = pytest.mark.usefixtures("contexts")
 
@@ -23,6 +23,14 @@ def tool(fn: Any, **options: Any) -> Plan:
 def call(plan: Plan, /, **arguments: Any) -> Any:
     out = plan.invoke(json.dumps(arguments).encode(), "call")
     return asyncio.run(out) if plan.is_async else out
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> str:
+    """What was logged, which may come after the reply."""
+    end = time.monotonic() + 5
+    while not caplog.text and time.monotonic() < end:
+        time.sleep(0.005)
+    return caplog.text
 
 
 def described(error: BaseException, *expose: type[Exception]) -> Any:
@@ -58,6 +66,86 @@ def test_other_exceptions_show_type_message_and_the_users_lines() -> None:
     out = described(caught.value)
     assert (out["kind"], out["type"], out["message"]) == ("exception", "ValueError", "bad")
     assert "in boom" in out["traceback"] and out["traceback"].endswith("ValueError: bad\n")
+
+
+@pytest.mark.parametrize("behind_middleware", [False, True])
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_log_shows_the_users_lines_and_clients_only_where_they_may(
+    debug: bool, behind_middleware: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = Server("t", debug=debug)
+
+    def helper() -> str:
+        raise ValueError("a secret")
+
+    @app.tool
+    def crash() -> str:
+        return helper()
+
+    @app.tool
+    async def crash_soon() -> str:
+        return helper()
+
+    @app.prompt
+    def review() -> str:
+        return helper()
+
+    if behind_middleware:
+
+        @app.middleware
+        async def around(request: Any, next: Any) -> Any:
+            return await next(request)
+
+    with SyncClient(app) as client:
+        for name in ("crash", "crash_soon"):
+            caplog.clear()
+            text = client.call_tool(name, raise_on_error=False).text
+            log = logged(caplog)
+            assert "in helper" in log and f"in {name}" in log and "a secret" in log
+            assert behind_middleware or '_calls.py"' not in log, (
+                "what is ours comes before the user's lines, and is left out"
+            )
+            if debug:
+                assert text.startswith("ValueError: a secret\n") and "in helper" in text
+            else:
+                reference = text.split("(reference ")[1].rstrip(")")
+                assert "a secret" not in text and reference in log
+        with pytest.raises(ProtocolError, match="a secret" if debug else r"\(reference "):
+            client.get_prompt("review")
+
+
+def test_a_result_without_what_its_schema_promises_is_the_servers_fault(caplog: pytest.LogCaptureFixture) -> None:
+    app = Server("t")
+
+    @app.tool
+    def count() -> int:
+        return ToolResult("three")  # type: ignore[return-value]
+
+    @app.tool
+    def picture() -> int:
+        return Image(b"", format="png")  # type: ignore[return-value]
+
+    @app.tool
+    def maybe() -> int | None:
+        return ToolResult("none")  # type: ignore[return-value]
+
+    @app.tool
+    def text() -> str:
+        return ToolResult("three")  # type: ignore[return-value]
+
+    @app.tool
+    def broken() -> int:
+        return ToolResult("broken", is_error=True)  # type: ignore[return-value]
+
+    with SyncClient(app) as client:
+        for name in ("count", "picture"):
+            result = client.call_tool(name, raise_on_error=False)
+            assert result.is_error and "invalid result" in result.text
+            assert "needs structured content" in logged(caplog)
+            caplog.clear()
+        assert client.call_tool("maybe").structured_content is None
+        assert client.call_tool("text").structured_content == "three", "one text is what a text's schema means"
+        assert client.call_tool("broken", raise_on_error=False).text == "broken"
 
 
 def test_strange_exceptions_do_not_break_the_description() -> None:

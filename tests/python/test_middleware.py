@@ -257,6 +257,49 @@ def test_exceptions_of_def_handlers_pass_middleware(noted: list[Any]) -> None:
     assert len(noted) == 1
 
 
+@pytest.mark.parametrize(
+    ("on", "mend"),
+    [
+        ("tools/cal", 'did you mean "tools/call"?'),
+        (["tools/list", "prompt/get"], 'did you mean "prompts/get"?'),
+        ("call_tool", 'such as "tools/call"'),
+        ("notifications/initialized", 'such as "tools/call"'),
+        ([], "no methods are named"),
+        (5, "on= takes a method"),
+    ],
+)
+def test_middleware_that_would_never_run_is_refused(on: Any, mend: str) -> None:
+    app = shelf()
+    with pytest.raises((TypeError, ValueError)) as caught:
+        app.middleware(Timing(), on=on)
+    assert mend in str(caught.value)
+    with connect_sync(app) as client:
+        assert client.call_tool("open", {"title": "x"}).text == "open x"
+
+
+def test_middleware_of_vendors_methods_may_come_first_and_params_are_checked_before_it(noted: list[Any]) -> None:
+    app = Server("t")
+    note(app, noted, "acme/echo")
+
+    @app.method("acme/echo")
+    def echo(text: str) -> dict[str, str]:
+        return {"echo": text}
+
+    @app.method("reindex")
+    def reindex() -> dict[str, str]:
+        return {}
+
+    note(app, noted, "reindex")
+    with connect_sync(app) as client:
+        assert client.request("acme/echo", {"text": "hello"})["echo"] == "hello"
+        client.request("reindex")
+        assert [method for method, _, _ in noted] == ["acme/echo", "reindex"]
+        with pytest.raises(ProtocolError, match='Invalid params: `/`: the required property "text" is missing'):
+            client.request("acme/echo", {})
+        with pytest.raises(ProtocolError, match='Invalid params: `/text`: 5 is not of type "string"'):
+            client.request("acme/echo", {"text": 5})
+
+
 def test_a_method_of_the_specifications_is_replaced() -> None:
     app = Server("gateway")
 

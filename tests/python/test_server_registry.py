@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gudgeon import Context, Server, SyncContext
+from gudgeon import Client, Context, Server, SyncClient, SyncContext
 from serverproc import ServerProcess
 
 
@@ -71,6 +71,11 @@ def no_schema(app: Any) -> None:
         (lambda app: app.resource("no uri")(lambda: ""), ["lambda"]),
         (lambda app: app.complete("nothing", "x")(lambda prefix: []), ["annotation"]),
         (lambda app: app.middleware(3), ["middleware"]),
+        (lambda app: app.tool(expose_errors=LookupError), ["expose_errors", "(LookupError,)"]),
+        (lambda app: app.tool(thread="yes"), ["thread", "True or False"]),
+        (lambda app: app.tool(icons="x"), ["icons", "list"]),
+        (lambda app: Server("x", expose_errors=("ValueError",)), ["expose_errors", "classes"]),  # type: ignore[arg-type]
+        (lambda app: Server("x", lifespan=5), ["lifespan", "context manager"]),  # type: ignore[arg-type, call-overload]
         (lambda app: app.mount("x", app), ["itself"]),
         (lambda app: app.tools.remove("nothing"), ["nothing", "it has none"]),
         (lambda app: app.tools.enable(tags="x"), ["list"]),
@@ -90,6 +95,10 @@ def test_names_of_other_sdks_are_answered_with_ours() -> None:
         gudgeon.FastMCP  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="app.tool"):
         Server("t").add_tool  # type: ignore[attr-defined]
+    for client in (Client(Server("t")), SyncClient(Server("t"))):
+        with pytest.raises(AttributeError, match=r"client\.set_log_level\(level\)"):
+            client.set_logging_level  # type: ignore[union-attr]
+        assert not hasattr(client, "nonsense")
 
 
 def test_registries_show_and_change_what_is_offered() -> None:

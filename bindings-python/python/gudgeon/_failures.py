@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -14,6 +15,9 @@ from .errors import (
     ToolError,
     UrlElicitationRequired,
 )
+
+
+_HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class InvalidArguments(Exception):
@@ -87,4 +91,4 @@ def _traceback(error: BaseException) -> str:
 
 
 def _is_ours(filename: str) -> bool:
-    return filename.startswith("<gudgeon ")
+    return filename.startswith(("<gudgeon ", _HOME))

@@ -377,8 +377,15 @@ class Server:
         """
     def add(self, /, kind: str, spec: bytes, invoke: Any, is_async: bool, expose: Any, thread: bool | None) -> Registered: ...
     def add_completion(self, /, target: str, argument: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
-    def add_method(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def add_method(self, /, name: str, params: str, invoke: Any, is_async: bool, expose: Any) -> Registered:
+        """
+        `params` is the JSON Schema that they are checked against.
+        """
     def add_notification(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
+    def check_middleware(self, /, methods: SupportsGetItem[int, str]) -> None:
+        """
+        Refuses names for which middleware would never run.
+        """
     def endpoint(self, /, options: bytes) -> Endpoint:
         """
         An endpoint whose bytes an event loop moves, at any path. `options`: those of HTTP, as JSON.

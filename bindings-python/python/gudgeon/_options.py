@@ -63,6 +63,19 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         value = options.get(name)
         if value is not None and not (_is_number(value, int) and value >= 0):
             raise ValueError(f"{place}: {name}= is a whole number, or 0 for none, not {value!r}")
+    expose = options.get("expose_errors")
+    if expose is not None and not (
+        isinstance(expose, (tuple, list)) and all(isinstance(it, type) and issubclass(it, Exception) for it in expose)
+    ):
+        raise TypeError(
+            f"{place}: expose_errors= takes a tuple of exception classes, such as (LookupError,), not {expose!r}"
+        )
+    for name in ("thread", "enabled", "debug"):
+        value = options.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"{place}: {name}= is True or False, not {value!r}")
+    if isinstance(options.get("icons"), (str, Mapping)):
+        raise TypeError(f'{place}: icons= takes a list: [Icon("https://…")]')
     visible = options.get("visible")
     if visible is not None and not callable(visible):
         raise TypeError(

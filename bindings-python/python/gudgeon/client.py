@@ -74,6 +74,11 @@ class _Peer:
         """
         self._core.set_roots(roots)
 
+    def __getattr__(self, name):
+        from ._foreign import foreign_attribute
+
+        raise foreign_attribute("client", type(self).__name__, name)
+
     def _subscription(self, uris, tools, prompts, resources):
         return uris, {"tools": tools, "prompts": prompts, "resources": resources}
 

@@ -75,6 +75,8 @@ class Server(Running):
         self.name = name
         self._options = options
         self._native = NativeServer(encode(_options.facts(name, options)))
+        if lifespan is not None and not callable(lifespan):
+            raise TypeError(f"Server {name!r}: lifespan= is a function that gives a context manager, not {lifespan!r}")
         self._lifespan = Lifespan(self, lifespan)
         self._overrides = Overrides()
         self._offered: dict[tuple[str, Any], Offered] = {}
@@ -281,7 +283,12 @@ class Server(Running):
         the servers around it come first, and each sees the names that things have in its own server.
 
         Args:
-            on: Methods such as "tools/call", "tools/list" or "initialize", or "*" for all (default).
+            on: Methods such as "tools/call", "tools/list" or "initialize", or "*" for all (default); a vendor's own may
+                be registered later.
+
+        Raises:
+            TypeError: What is given is no function, or no names.
+            ValueError: It would never run, because clients send no request of such a name.
 
         >>> from gudgeon import Server, SyncClient, ToolError
         >>> app = Server("shelf")
@@ -297,7 +304,11 @@ class Server(Running):
         def decorate(middleware: Any) -> Any:
             if not callable(middleware):
                 raise TypeError(f"middleware is an async function (request, next), not {type(middleware).__name__}")
-            self._middleware.append((middleware, (on,) if isinstance(on, str) else tuple(on)))
+            methods = [on] if isinstance(on, str) else on
+            if not isinstance(methods, (list, tuple, set, frozenset)) or not all(isinstance(it, str) for it in methods):
+                raise TypeError(f'on= takes a method, such as "tools/call", or a list of methods, not {on!r}')
+            self._native.check_middleware(list(methods))
+            self._middleware.append((middleware, tuple(methods)))
             for server in self._above():
                 for offered in list(server._offered.values()):
                     offered.wrap()
@@ -445,7 +456,7 @@ class Server(Running):
             if registration.kind == "completions":
                 handle = native.add_completion(key[0], key[1], *call)
             elif registration.kind == "methods":
-                handle = native.add_method(key, *call)
+                handle = native.add_method(key, plan.input_schema.decode(), *call)
             elif registration.kind == "notifications":
                 handle = native.add_notification(key, *call)
             else:

@@ -89,7 +89,7 @@ pub fn dispatch(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispat
 fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
     let sight = seeing.sight;
     if let Some(job) = replaced(offers, &request) {
-        return Dispatch::Run(job);
+        return run(job);
     }
     let answer = match request {
         Request::Initialize(_) | Request::Discover => {
@@ -286,17 +286,27 @@ fn complete(offers: &Offers, request: CompleteRequest, sight: &Sight) -> Dispatc
 fn other(offers: &Offers, method: &MethodName, params: Raw) -> Result<Job, Fault> {
     let found =
         offers.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
+    check_params(offers, method.as_str(), params.get())?;
     Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), Finish::Method))
 }
 
 /// A method of the specification that a handler answers in the router's place.
-fn replaced(offers: &Offers, request: &Request) -> Option<Job> {
+fn replaced(offers: &Offers, request: &Request) -> Option<Result<Job, Fault>> {
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
     let handler = offers.method(name.as_str())?;
     let params = middleware::params(request);
+    if let Err(fault) = check_params(offers, name.as_str(), &params) {
+        return Some(Err(fault));
+    }
     let prepared = Prepared::replaced(name, &params, Arc::new(offers.describe()));
-    Some(Job::new(Arc::clone(handler), params, Finish::Prepared(Arc::new(prepared))))
+    Some(Ok(Job::new(Arc::clone(handler), params, Finish::Prepared(Arc::new(prepared)))))
+}
+
+fn check_params(offers: &Offers, method: &str, params: &str) -> Result<(), Fault> {
+    let Some(schema) = offers.params.get(method) else { return Ok(()) };
+    let given = serde_json::from_str(params).unwrap_or_default();
+    schema.check(&given).map_err(|it| Fault::invalid_params(format!("Invalid params: {it}")))
 }
 
 fn object(members: Vec<(String, String)>) -> Value {

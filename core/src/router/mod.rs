@@ -32,7 +32,7 @@ use crate::{
         CacheHint, Dialect, Implementation, ListCapability, Method, ResourcesCapability, Revision,
         ServerCapabilities, ServerDescription, SubscriptionFilter, json::raw,
     },
-    schema::SchemaProfile,
+    schema::{Schema, SchemaProfile},
 };
 
 /// Everything a server offers at one moment. Cheap to clone; a change makes the next one.
@@ -47,6 +47,8 @@ pub struct Offers {
     pub schemas: SchemaProfile,
     judge: Option<Handler>,
     methods: Arc<HashMap<String, Handler>>,
+    /// What the params of methods must look like, where that is known.
+    params: Arc<HashMap<String, Arc<Schema>>>,
     notifications: Arc<HashMap<String, Handler>>,
     middleware: Option<Arc<Middleware>>,
 }
@@ -110,6 +112,7 @@ impl Offers {
             schemas: SchemaProfile::default(),
             judge: None,
             methods: Arc::default(),
+            params: Arc::default(),
             notifications: Arc::default(),
             middleware: None,
         }
@@ -135,6 +138,29 @@ impl Offers {
             None => Ok(()),
             Some(_) => Err(Error::misuse(format!("the method {name:?} is already registered"))),
         }
+    }
+
+    /// From now on params of this method that do not fit the schema are refused, before its handler runs.
+    pub fn check_params(&mut self, method: &str, schema: &str) -> Result<(), Error> {
+        let schema = Schema::compile(schema).map_err(|it| {
+            Error::misuse(format!("the params' schema of method {method:?} can't be used: {it}"))
+        })?;
+        Arc::make_mut(&mut self.params).insert(method.to_owned(), Arc::new(schema));
+        Ok(())
+    }
+
+    /// Fails where middleware for one of these would never run: it is no `*`, no request that clients send, and neither
+    /// registered nor named as vendors name their methods.
+    pub fn check_middleware<N: AsRef<str>>(&self, methods: &[N]) -> Result<(), Error> {
+        if methods.is_empty() {
+            return Err(Error::misuse(
+                "no methods are named, so middleware would never run: name some, such as \"tools/call\", or \"*\" for all",
+            ));
+        }
+        let is_here =
+            |it: &str| self.methods.contains_key(it) || self.notifications.contains_key(it);
+        let mut unknown = methods.iter().map(AsRef::as_ref).filter(|it| !is_here(it));
+        unknown.try_for_each(names::check_middleware)
     }
 
     /// Listens to a notification: a vendor's own, or `notifications/roots/list_changed`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Handler, Offers, completion::Completions, names};
+use super::{Handler, Offers, completion::Completions, names, registry::Offer as _};
 use crate::error::Error;
 
 impl Offers {
@@ -18,41 +18,88 @@ impl Offers {
     ) -> Result<Vec<String>, Error> {
         names::check_prefix(prefix)?;
         let mut warnings = Vec::new();
-        let prefixed = |name: &str| format!("{prefix}_{name}");
-        for (offer, enabled) in other.tools.all() {
-            let mut offer = (**offer).clone();
-            offer.handler = wrap(&offer.handler, Some(&offer.tool.name));
-            let tool = Arc::make_mut(&mut offer.tool);
-            tool.name = prefixed(&tool.name);
-            names::check_tool(&tool.name)?;
-            warnings.extend(self.tools.add(offer, enabled)?);
+        for (offer, _) in other.tools.all() {
+            warnings.extend(self.mount_tool(prefix, other, &offer.tool.name, &wrap)?);
         }
-        for (offer, enabled) in other.prompts.all() {
-            let mut offer = (**offer).clone();
-            offer.handler = wrap(&offer.handler, Some(&offer.prompt.name));
-            let prompt = Arc::make_mut(&mut offer.prompt);
-            prompt.name = prefixed(&prompt.name);
-            wrap_all(&mut offer.completions, &wrap);
-            warnings.extend(self.prompts.add(offer, enabled)?);
+        for (offer, _) in other.prompts.all() {
+            warnings.extend(self.mount_prompt(prefix, other, &offer.prompt.name, &wrap)?);
         }
-        for (offer, enabled) in other.resources.all() {
-            let mut offer = (**offer).clone();
-            offer.handler = wrap(&offer.handler, None);
-            warnings.extend(self.resources.add(offer, enabled)?);
+        for (offer, _) in other.resources.all() {
+            warnings.extend(self.mount_resource(other, offer.key(), &wrap)?);
         }
-        for (offer, enabled) in other.templates.all() {
-            let mut offer = (**offer).clone();
-            offer.handler = wrap(&offer.handler, None);
-            wrap_all(&mut offer.completions, &wrap);
-            warnings.extend(self.templates.add(offer, enabled)?);
+        for (offer, _) in other.templates.all() {
+            warnings.extend(self.mount_template(other, offer.key(), &wrap)?);
         }
         for (name, handler) in &*other.methods {
             self.add_method(name, wrap(handler, None))?;
+            if let Some(schema) = other.params.get(name) {
+                Arc::make_mut(&mut self.params).insert(name.clone(), Arc::clone(schema));
+            }
         }
         for (name, handler) in &*other.notifications {
             self.add_notification(name, wrap(handler, None))?;
         }
         Ok(warnings)
+    }
+
+    /// Offers one tool of another's, as [`Offers::mount`] does all.
+    pub fn mount_tool(
+        &mut self,
+        prefix: &str,
+        other: &Self,
+        name: &str,
+        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
+    ) -> Result<Vec<String>, Error> {
+        let Some((offer, enabled)) = other.tools.entry_of(name) else { return Ok(Vec::new()) };
+        let mut offer = (**offer).clone();
+        offer.handler = wrap(&offer.handler, Some(name));
+        let tool = Arc::make_mut(&mut offer.tool);
+        tool.name = format!("{prefix}_{name}");
+        names::check_tool(&tool.name)?;
+        self.tools.add(offer, enabled)
+    }
+
+    /// The same of a prompt.
+    pub fn mount_prompt(
+        &mut self,
+        prefix: &str,
+        other: &Self,
+        name: &str,
+        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
+    ) -> Result<Vec<String>, Error> {
+        let Some((offer, enabled)) = other.prompts.entry_of(name) else { return Ok(Vec::new()) };
+        let mut offer = (**offer).clone();
+        offer.handler = wrap(&offer.handler, Some(name));
+        Arc::make_mut(&mut offer.prompt).name = format!("{prefix}_{name}");
+        wrap_all(&mut offer.completions, &wrap);
+        self.prompts.add(offer, enabled)
+    }
+
+    /// The same of a resource.
+    pub fn mount_resource(
+        &mut self,
+        other: &Self,
+        uri: &str,
+        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
+    ) -> Result<Vec<String>, Error> {
+        let Some((offer, enabled)) = other.resources.entry_of(uri) else { return Ok(Vec::new()) };
+        let mut offer = (**offer).clone();
+        offer.handler = wrap(&offer.handler, None);
+        self.resources.add(offer, enabled)
+    }
+
+    /// The same of a template of resources.
+    pub fn mount_template(
+        &mut self,
+        other: &Self,
+        uri: &str,
+        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
+    ) -> Result<Vec<String>, Error> {
+        let Some((offer, enabled)) = other.templates.entry_of(uri) else { return Ok(Vec::new()) };
+        let mut offer = (**offer).clone();
+        offer.handler = wrap(&offer.handler, None);
+        wrap_all(&mut offer.completions, &wrap);
+        self.templates.add(offer, enabled)
     }
 }
 

@@ -63,6 +63,46 @@ pub(super) fn check_notification(name: &str) -> Result<(), Error> {
     }
 }
 
+/// What middleware can be for, before anything is registered: a vendor's method may still come.
+pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
+    const HEARD: &str = "notifications/roots/list_changed";
+    let asked = |it: &&Method| it.kind() == MethodKind::Request && it.sender() != Sender::Server;
+    if on == "*" || on == HEARD || Method::parse(on).as_ref().is_some_and(|it| asked(&it)) {
+        return Ok(());
+    }
+    let close = Method::ALL.iter().filter(asked).map(|it| it.as_str());
+    let close = close.map(|it| (distance(on, it), it)).min().filter(|it| it.0 <= 2);
+    let theirs = on.split_once('/').map(|it| it.0);
+    let is_vendors = theirs.is_some_and(|theirs| {
+        let of_the_specification = |it: &Method| it.as_str().split('/').next() == Some(theirs);
+        !theirs.is_empty() && !Method::ALL.iter().any(of_the_specification)
+    });
+    match (close, is_vendors) {
+        (None, true) => check_vendor(on),
+        (Some((_, meant)), _) => Err(Error::misuse(format!(
+            "{on:?} is no request that clients send, so middleware would never run for it: did you mean {meant:?}?"
+        ))),
+        (None, false) => Err(Error::misuse(format!(
+            "{on:?} is no request that clients send, so middleware would never run for it: name one that they send, such \
+             as \"tools/call\", or \"*\" for all; a vendor's own without a prefix is registered before its middleware"
+        ))),
+    }
+}
+
+/// How many letters have to be changed, added or left out to make one name of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.bytes().enumerate().take(64) {
+        let mut corner = std::mem::replace(&mut row[0], at + 1);
+        for (column, wanted) in other.bytes().enumerate() {
+            let replaced = corner + usize::from(letter != wanted);
+            corner = row[column + 1];
+            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
 fn check_vendor(name: &str) -> Result<(), Error> {
     let fits =
         !name.is_empty() && !name.chars().any(char::is_whitespace) && !name.starts_with("rpc.");

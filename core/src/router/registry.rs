@@ -199,6 +199,17 @@ impl<T: Offer> Registry<T> {
         self.entries.list.iter().map(|it| (&it.offer, it.enabled))
     }
 
+    /// An offer, and whether it is enabled.
+    pub(super) fn entry_of(&self, key: &str) -> Option<(&Arc<T>, bool)> {
+        self.entry(key).map(|it| (&it.offer, it.enabled))
+    }
+
+    /// The keys of what carries one of these tags, enabled or not.
+    pub fn tagged(&self, tags: &[String]) -> Vec<String> {
+        let carries = |offer: &T| offer.tags().iter().any(|it| tags.contains(it));
+        self.all().filter(|it| carries(it.0)).map(|it| it.0.key().to_owned()).collect()
+    }
+
     pub fn remove(&mut self, key: &str) -> Result<(), Error> {
         let at = self.position(key)?;
         let entries = self.change();

@@ -150,7 +150,8 @@ pub(super) fn outcome(offer: Option<&ToolOffer>, reply: Reply) -> Result<ToolOut
         }
         Reply::Json(value) => structured(output, value, None),
         Reply::Parts(parts) => {
-            Ok(ToolOutcome { content: blocks(&parts)?, ..ToolOutcome::default() })
+            let structured = unsaid(output, &parts)?;
+            Ok(ToolOutcome { content: blocks(&parts)?, structured, ..ToolOutcome::default() })
         }
         Reply::Result(result) => whole(output, &result),
         Reply::Questions(_) => Err(nobody_to_ask()),
@@ -186,7 +187,8 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
     }
     let whole: Whole<'_> = serde_json::from_str(result).map_err(|it| bad_result(it.to_string()))?;
     let structured = match whole.structured_content {
-        None => None,
+        None if whole.is_error => None,
+        None => unsaid(output, whole.content.map_or("[]", RawValue::get))?,
         Some(value) => {
             let schema_is_object = match whole.is_error {
                 true => None,
@@ -206,6 +208,27 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
         is_error: whole.is_error,
         meta: whole.meta.map(ToOwned::to_owned),
     })
+}
+
+/// What a result has that says content only: its one text, or null, where the output schema takes that.
+fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Failure> {
+    let Some(output) = output else { return Ok(None) };
+    let parts: Vec<Value> = serde_json::from_str(parts).unwrap_or_default();
+    let text = match &parts[..] {
+        [text @ Value::String(_)] => text,
+        [part] => &part["text"],
+        _ => &Value::Null,
+    };
+    let fits = [text, &Value::Null].into_iter().find(|it| output.schema.check(it).is_ok());
+    match fits {
+        Some(value) => {
+            let schema_is_object = Some(output.is_object);
+            Ok(Some(Structured { json: value.to_string(), schema_is_object }))
+        }
+        None => Err(bad_result(
+            "the tool has an output schema, so its result needs structured content that fits it",
+        )),
+    }
 }
 
 /// Structured results MUST conform to the output schema (Tools, "Output Schema").

@@ -140,8 +140,8 @@ impl Context {
         let context = self.context();
         if !context.has_session() {
             return Err(ToolError::new(format!(
-                "revision {} has no sessions: give the client a handle that it passes as an argument, or keep the data in a \
-                 store of your own, by ctx.principal()",
+                "revision {} has no sessions, so there is no ctx.session() (hint: give the client a handle that it passes \
+                 as an argument, or keep the data in a store of your own, by ctx.principal())",
                 context.spoken()
             )));
         }

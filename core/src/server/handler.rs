@@ -187,7 +187,7 @@ macro_rules! arguments {
     )*};
 }
 
-arguments!(ToolKind, ResourceKind, PromptKind);
+arguments!(ToolKind, ResourceKind, PromptKind, MethodKind);
 
 macro_rules! untyped_arguments {
     ($($kind:ty: [$($generics:tt)*] $of:ty),*) => {$(
@@ -204,7 +204,6 @@ macro_rules! untyped_arguments {
 }
 
 untyped_arguments!(
-    MethodKind: [A: DeserializeOwned + Send] A,
     NotificationKind: [A: DeserializeOwned + Send] A,
     CompletionKind: [] CompletionInput
 );

@@ -2,6 +2,7 @@
 
 mod answer;
 pub mod ask;
+mod changes;
 mod connection;
 mod content;
 mod context;
@@ -44,6 +45,7 @@ pub use self::{
     tool::Tool,
 };
 use self::{
+    changes::Outer,
     handler::BoxFuture,
     kind::{CompletionKind, MethodKind, NotificationKind, ToolKind},
     middleware::{Next, Request, Stack},
@@ -199,8 +201,12 @@ impl Server {
     /// When the name is taken or can't be used.
     #[track_caller]
     pub fn method<H: Handler<MethodKind, Form>, Form>(self, name: &str, handler: H) -> Self {
+        let params = H::arguments().map(|it| it.to_string());
         let handler = Arc::new(handler.erase());
-        let added = self.hub.edit(|offers| offers.add_method(name, handler));
+        let added = self.hub.edit(|offers| {
+            offers.add_method(name, handler)?;
+            params.map_or(Ok(()), |it| offers.check_params(name, &it))
+        });
         self.registered(added)
     }
 
@@ -222,7 +228,11 @@ impl Server {
     /// Runs a function around requests, which pass it on with `next.run(request)`. It sees params and gives results as the
     /// newest revision spells them; the first given is the outermost.
     ///
-    /// `methods` are names such as `tools/call`, `tools/list` or `initialize`, or `*` for all.
+    /// `methods` are names such as `tools/call`, `tools/list` or `initialize`, or `*` for all; a vendor's own may be
+    /// registered later.
+    ///
+    /// # Panics
+    /// When it would never run, because clients send no request of such a name.
     ///
     /// ```
     /// # use gudgeon::{Server, ToolError};
@@ -235,6 +245,7 @@ impl Server {
     ///         }
     ///     });
     /// ```
+    #[track_caller]
     pub fn middleware<F, Answering, M: Into<String>>(
         mut self,
         methods: impl IntoIterator<Item = M>,
@@ -244,13 +255,16 @@ impl Server {
         F: Fn(Request, Next) -> Answering + Send + Sync + 'static,
         Answering: Future<Output = Result<Value, ToolError>> + Send + 'static,
     {
-        self.stack.push(methods.into_iter().map(Into::into).collect(), middleware);
+        let methods: Vec<String> = methods.into_iter().map(Into::into).collect();
+        let known = self.hub.edit(|offers| offers.check_middleware(&methods));
+        self.stack.push(methods, middleware);
         self.set_middleware();
-        self
+        self.registered(known)
     }
 
-    /// Offers all that another server has by now: tools and prompts as `prefix_name`, URIs and methods as they are. The
-    /// other's middleware runs inside this one's, and sees its own names; its hooks run with this one's.
+    /// Offers all that another server has: tools and prompts as `prefix_name`, URIs and methods as they are, and what its
+    /// [`Registry`] changes or tells later. The other's middleware runs inside this one's, and sees its own names; its
+    /// hooks run with this one's.
     ///
     /// ```
     /// # use gudgeon::Server;
@@ -274,7 +288,10 @@ impl Server {
         self.at_start.extend(other.at_start);
         self.at_shutdown.extend(other.at_shutdown);
         self.set_middleware();
-        self.registered(added.map(|warnings| registry::warn(&warnings)))
+        let mounted = self.registered(added.map(|warnings| registry::warn(&warnings)));
+        let hub = Arc::clone(&mounted.hub);
+        other.hub.follow(Outer { hub, prefix: prefix.to_owned(), stack });
+        mounted
     }
 
     /// Runs when [`Server::run`] begins, before the first call; hooks run in the order in which they were given. Where

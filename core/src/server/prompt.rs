@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{
     handler::{Erased, Handler},
     kind::PromptKind,
-    registry::{Offering, Registered, sealed::Sealed},
+    registry::{List, Offering, Registered, sealed::Sealed},
     schema,
     visible::Predicate,
 };
@@ -16,7 +16,6 @@ use crate::{
     protocol::{self, Icon, Principal, PromptArgument},
     router::{Offers, PromptOffer},
     schema::Schema,
-    session::server::ListKind,
 };
 
 /// Messages for a model, on the user's demand (Prompts).
@@ -166,7 +165,8 @@ impl Offering for Prompt {
         offer.tags = self.tags;
         offer.timeout = self.timeout;
         offer.visible = self.visible;
+        let key = offer.prompt.name.clone();
         let warnings = offers.prompts.add(offer, self.enabled)?;
-        Ok(Registered { list: ListKind::Prompts, warnings })
+        Ok(Registered { list: List::Prompts, key, warnings })
     }
 }

@@ -7,10 +7,14 @@ use std::{
 
 use serde_json::Value;
 
-use super::{connection::Connection, visible::Judge};
+use super::{
+    changes::{Change, Changed, Outer},
+    connection::Connection,
+    visible::Judge,
+};
 use crate::{
     error::Error,
-    router::{Changes, Handler, Offers},
+    router::{Handler, Offers},
     session::server::ListKind,
 };
 
@@ -25,7 +29,8 @@ pub trait Offering: sealed::Sealed {
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Registered {
-    pub list: ListKind,
+    pub list: List,
+    pub key: String,
     /// What known hosts will not take.
     pub warnings: Vec<String>,
 }
@@ -78,15 +83,7 @@ impl Registry {
 
     /// Removes it. Fails where there is none of this name.
     pub fn remove(&self, list: List, key: &str) -> Result<(), Error> {
-        self.hub.change(|offers| {
-            match list {
-                List::Tools => offers.tools.remove(key),
-                List::Resources => offers.resources.remove(key),
-                List::Templates => offers.templates.remove(key),
-                List::Prompts => offers.prompts.remove(key),
-            }
-            .map(|()| Some(list.kind()))
-        })
+        self.hub.apply(&Change::Remove(list, key.to_owned()))
     }
 
     /// Changes what clients see of it: members by their names in the newest revision's JSON; `null` removes one. Names,
@@ -103,7 +100,7 @@ impl Registry {
         let Value::Object(changes) = changes else {
             return Err(Error::misuse("changes are an object: {\"description\": …}"));
         };
-        self.hub.change(|offers| update(offers, list, key, &changes).map(|()| Some(list.kind())))
+        self.hub.apply(&Change::Update(list, key.to_owned(), changes))
     }
 
     /// Shows those that were hidden.
@@ -112,8 +109,7 @@ impl Registry {
         list: List,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<(), Error> {
-        let keys: Vec<_> = keys.into_iter().map(Into::into).collect();
-        self.set_enabled(list, &keys, &[], true)
+        self.set_enabled(list, keys.into_iter().map(Into::into).collect(), Vec::new(), true)
     }
 
     /// Hides them: they are not listed, and calling them fails as if they were not there.
@@ -122,13 +118,12 @@ impl Registry {
         list: List,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<(), Error> {
-        let keys: Vec<_> = keys.into_iter().map(Into::into).collect();
-        self.set_enabled(list, &keys, &[], false)
+        self.set_enabled(list, keys.into_iter().map(Into::into).collect(), Vec::new(), false)
     }
 
     /// Shows or hides all that carry the tag.
     pub fn set_tag_enabled(&self, list: List, tag: &str, enabled: bool) -> Result<(), Error> {
-        self.set_enabled(list, &[], &[tag.to_owned()], enabled)
+        self.set_enabled(list, Vec::new(), vec![tag.to_owned()], enabled)
     }
 
     /// Tells everybody who subscribed to this resource that it was updated (Resources, "Subscriptions").
@@ -153,38 +148,21 @@ impl Registry {
     fn set_enabled(
         &self,
         list: List,
-        keys: &[String],
-        tags: &[String],
+        keys: Vec<String>,
+        tags: Vec<String>,
         enabled: bool,
     ) -> Result<(), Error> {
-        self.hub.change(|offers| {
-            match list {
-                List::Tools => offers.tools.set_enabled(keys, tags, enabled),
-                List::Resources => offers.resources.set_enabled(keys, tags, enabled),
-                List::Templates => offers.templates.set_enabled(keys, tags, enabled),
-                List::Prompts => offers.prompts.set_enabled(keys, tags, enabled),
-            }
-            .map(|changed| changed.then(|| list.kind()))
-        })
+        self.hub.apply(&Change::Enable { list, keys, tags, enabled })
     }
 }
 
 impl List {
-    fn kind(self) -> ListKind {
+    pub(super) fn kind(self) -> ListKind {
         match self {
             Self::Tools => ListKind::Tools,
             Self::Resources | Self::Templates => ListKind::Resources,
             Self::Prompts => ListKind::Prompts,
         }
-    }
-}
-
-fn update(offers: &mut Offers, list: List, key: &str, changes: &Changes) -> Result<(), Error> {
-    match list {
-        List::Tools => offers.tools.update(key, changes),
-        List::Resources => offers.resources.update(key, changes),
-        List::Templates => offers.templates.update(key, changes),
-        List::Prompts => offers.prompts.update(key, changes),
     }
 }
 
@@ -203,6 +181,8 @@ pub(super) struct Hub {
 
 struct State {
     offers: Offers,
+    /// What this server is mounted into.
+    outer: Option<Outer>,
     connections: Vec<Weak<dyn Connection>>,
 }
 
@@ -210,7 +190,7 @@ impl Hub {
     pub(super) fn new(mut offers: Offers) -> Self {
         let judge = Arc::new(Judge::default());
         offers.set_judge(Arc::clone(&judge) as Handler);
-        Self { state: Mutex::new(State { offers, connections: Vec::new() }), judge }
+        Self { state: Mutex::new(State { offers, outer: None, connections: Vec::new() }), judge }
     }
 
     /// Opens a connection with the offers of now; it hears of every later change.
@@ -228,24 +208,35 @@ impl Hub {
 
     /// Adds it, and tells whoever runs the server what known hosts will not take of it.
     pub(super) fn add(&self, offering: impl Offering) -> Result<(), Error> {
-        let mut warnings = Vec::new();
-        let added = self.change(|offers| {
-            let registered = offering.register(offers)?;
-            warnings = registered.warnings;
-            Ok(Some(registered.list))
-        });
-        warn(&warnings);
-        added
-    }
-
-    /// Changes nothing where the change fails, and tells nobody where it makes no difference.
-    fn change(
-        &self,
-        change: impl FnOnce(&mut Offers) -> Result<Option<ListKind>, Error>,
-    ) -> Result<(), Error> {
         let mut state = self.lock();
         let mut offers = state.offers.clone();
-        let Some(changed) = change(&mut offers)? else { return Ok(()) };
+        let Registered { list, key, warnings } = offering.register(&mut offers)?;
+        if let Some(outer) = &state.outer {
+            outer.hub.apply(&outer.follow(list, &key, &offers))?;
+        }
+        self.commit(&mut state, offers, list.kind());
+        warn(&warnings);
+        Ok(())
+    }
+
+    /// Changes nothing where the change fails, here or in a server that this one is mounted into, and tells nobody where it
+    /// makes no difference.
+    fn apply(&self, change: &Change) -> Result<(), Error> {
+        let mut state = self.lock();
+        let mut offers = state.offers.clone();
+        let Changed { list, warnings } = change.make(&mut offers)?;
+        if let Some(outer) = &state.outer {
+            let above = change.above(outer, &offers, &outer.hub.lock().offers);
+            above.map_or(Ok(()), |it| outer.hub.apply(&it))?;
+        }
+        if let Some(list) = list {
+            self.commit(&mut state, offers, list);
+        }
+        warn(&warnings);
+        Ok(())
+    }
+
+    fn commit(&self, state: &mut State, offers: Offers, changed: ListKind) {
         state.offers = offers;
         self.judge.update(&state.offers);
         let offers = Arc::new(state.offers.clone());
@@ -253,13 +244,25 @@ impl Hub {
             connection.set_offers(Arc::clone(&offers), vec![changed]);
             connection.flush();
         }
-        Ok(())
+    }
+
+    /// From now on what is changed here is changed there as well.
+    pub(super) fn follow(&self, outer: Outer) {
+        self.lock().outer = Some(outer);
     }
 
     fn tell(&self, tell: impl Fn(&dyn Connection)) {
-        for connection in self.lock().connections.iter().filter_map(Weak::upgrade) {
+        self.tell_all(&tell);
+    }
+
+    fn tell_all(&self, tell: &dyn Fn(&dyn Connection)) {
+        let state = self.lock();
+        for connection in state.connections.iter().filter_map(Weak::upgrade) {
             tell(&*connection);
             connection.flush();
+        }
+        if let Some(outer) = &state.outer {
+            outer.hub.tell_all(tell);
         }
     }
 

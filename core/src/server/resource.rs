@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     handler::{Erased, Handler},
     kind::ResourceKind,
-    registry::{Offering, Registered, sealed::Sealed},
+    registry::{List, Offering, Registered, sealed::Sealed},
     schema,
     visible::Predicate,
 };
@@ -16,7 +16,6 @@ use crate::{
     error::Error,
     protocol::{self, Annotations, CacheHint, Icon, Principal, Raw, ResourceTemplate},
     router::{Offers, ResourceOffer, TemplateOffer},
-    session::server::ListKind,
 };
 
 /// Something that clients can read (Resources): at one URI, or behind a URI template of RFC 6570.
@@ -278,10 +277,11 @@ impl Sealed for Resource {}
 
 impl Offering for Resource {
     fn register(self, offers: &mut Offers) -> Result<Registered, Error> {
-        let warnings = match self.is_template {
-            true => self.register_template(offers)?,
-            false => self.register_resource(offers)?,
+        let key = self.uri.clone();
+        let (list, warnings) = match self.is_template {
+            true => (List::Templates, self.register_template(offers)?),
+            false => (List::Resources, self.register_resource(offers)?),
         };
-        Ok(Registered { list: ListKind::Resources, warnings })
+        Ok(Registered { list, key, warnings })
     }
 }

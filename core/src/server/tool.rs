@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     handler::{Erased, Handler},
     kind::ToolKind,
-    registry::{Offering, Registered, sealed::Sealed},
+    registry::{List, Offering, Registered, sealed::Sealed},
     schema,
     visible::Predicate,
 };
@@ -16,7 +16,6 @@ use crate::{
     error::Error,
     protocol::{self, Icon, Principal, ToolAnnotations, json::to_raw},
     router::{Offers, ToolOffer},
-    session::server::ListKind,
 };
 
 /// A tool and how it behaves (Tools).
@@ -216,7 +215,8 @@ impl Offering for Tool {
         offer.visible = self.visible;
         offer.concurrency = self.concurrency;
         offer.forbids_replay = self.forbids_replay;
+        let key = offer.tool.name.clone();
         let warnings = offers.tools.add(offer, self.enabled)?;
-        Ok(Registered { list: ListKind::Tools, warnings })
+        Ok(Registered { list: List::Tools, key, warnings })
     }
 }
