@@ -195,7 +195,7 @@ fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
     let key = "io.modelcontextprotocol/protocolVersion";
     let (ours, unknown) = (("mcp-protocol-version", "2026-07-28"), ("mcp-protocol-version", "v9"));
     let method = |value| ("mcp-method", value);
-    let cases: [(&[(&str, &str)], _, u16, i64); 8] = [
+    let cases: [(&[(&str, &str)], _, u16, i64); 9] = [
         (&[ours], json!({}), 202, 0),
         (&[ours, method("notifications/example")], json!({"_meta": {key: "2026-07-28"}}), 202, 0),
         (&[], json!({"_meta": {key: "2026-07-28"}}), 202, 0),
@@ -204,6 +204,7 @@ fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
         (&[unknown], json!({}), 400, -32022),
         (&[], json!({"_meta": {key: "v9"}}), 400, -32022),
         (&[ours], json!({"_meta": {key: 9}}), 400, -32602),
+        (&[ours], json!(9), 400, -32602),
     ];
     for (headers, params, status, code) in cases {
         let headers = [&[("content-type", "application/json")], headers].concat();

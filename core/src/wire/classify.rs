@@ -67,6 +67,9 @@ pub fn check_notification(
     params: &Params<'_>,
     supported: &[Revision],
 ) -> Result<(), Fault> {
+    if matches!(params, Params::Other) {
+        return Err(Fault::invalid_params("params must be an object"));
+    }
     let said = envelope::named(params)?;
     let claimed = claims.protocol_version();
     if let Some(said) = &said
