@@ -154,7 +154,8 @@ fn a_handler_whose_client_has_left_is_told_so_when_it_asks() {
     let ended = visitor.runs.pop().unwrap();
     visitor.handle(ask(ended.context.call, 1));
     visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
-    assert_eq!(visitor.answers, [(1, Err(GONE.into()))]);
+    assert_eq!(visitor.answers, [], "who waits is stopped, and told nothing");
+    assert!(visitor.cancelled.contains(&ended.context.call.0));
     for (number, run) in [(2, &legacy), (3, &modern), (4, &ended)] {
         visitor.answers.clear();
         visitor.handle(ask(run.context.call, number));
