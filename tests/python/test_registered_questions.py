@@ -48,6 +48,13 @@ def test_a_tool_that_returns_a_question_that_no_form_can_ask(fn: Any) -> None:
     assert str(told.value) == f"the return annotation of {place}: {PROBLEM}"
 
 
+def test_so_is_one_that_output_names() -> None:
+    from test_forms import Nested
+
+    with pytest.raises(TypeError, match="^output= of 'plain' .*: the form \"Nested\" can't be asked"):
+        Server("asks").tool(output=str | Question[Nested])(plain)
+
+
 def test_every_kind_of_handler_is_looked_at() -> None:
     app = Server("asks")
     app.prompt(name="known")(lambda: "")

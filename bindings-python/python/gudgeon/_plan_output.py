@@ -6,6 +6,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from ._plan_questions import check_questions
 from ._plan_signature import MISSING, Signature
 from ._schema import Profile, SchemaError, own_schema, parts, schema_of, union_members, unwrap
 from .ask import Question
@@ -26,6 +27,8 @@ def output_of(signature: Signature, output: Any, given: bool, profile: Profile) 
     """`output` is a type or a JSON Schema; where none was `given`, the return annotation counts."""
     if given and isinstance(output, Mapping):
         return Output(own_schema(output, f"output= of {signature.place}", profile))
+    if given:
+        check_questions(output, f"output= of {signature.place}")
     annotation = _without_questions(output if given else signature.returns)
     if annotation is MISSING or annotation is None or unwrap(annotation) in (Any, type(None), typing.NoReturn):
         return Output()
