@@ -76,7 +76,10 @@ fn everything_comes_in_the_newest_vocabulary() {
     let uris = |list: &Value, key: &str| -> Vec<String> {
         list.as_array().unwrap().iter().map(|it| it[key].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(uris(&resources["resources"], "uri"), ["fixture://about", "fixture://bytes"]);
+    assert_eq!(
+        uris(&resources["resources"], "uri"),
+        ["fixture://about", "fixture://bytes", "fixture://broken"]
+    );
     let templates = ask(&mut pair, "resources/templates/list", &json!({}));
     assert_eq!(
         uris(&templates["resourceTemplates"], "uriTemplate"),
