@@ -20,14 +20,18 @@ pub fn initialize_params() -> String {
 /// The server's capabilities, a JSON object; or what is wrong with its answer to `initialize`.
 pub fn read_initialize(result: &str) -> Result<Raw, String> {
     #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
     struct Wire {
-        version: String,
+        version: Option<String>,
+        /// What a server of the specification's says.
+        protocol_version: Option<String>,
         capabilities: Option<Raw>,
     }
     let read: Wire = serde_json::from_str(result).map_err(|it| it.to_string())?;
-    if !version::is_spoken(&read.version) {
+    let version = read.version.or(read.protocol_version).ok_or("it names no version")?;
+    if !version::is_spoken(&version) {
         let (lowest, highest) = version::range();
-        return Err(format!("it speaks {:?}, this client {lowest} to {highest}", read.version));
+        return Err(format!("it speaks {version:?}, this client {lowest} to {highest}"));
     }
     let capabilities = read.capabilities.filter(|it| it.get().starts_with('{'));
     Ok(capabilities.unwrap_or_else(|| json::raw("{}".into())))
