@@ -27,8 +27,8 @@ export declare class NativeClient {
   unsubscribe(subscription: number): void
   /** `params` is a JSON object. */
   notify(method: string, params: string): void
-  /** The answer to a question: its result as JSON, or else what went wrong. */
-  answer(number: number, result: string | undefined | null, failure: string | undefined | null, declined: boolean): void
+  /** The answer to a question: its result as JSON, or else why there is none, as `{"kind", "message", "code"?, "data"?}`. */
+  answer(number: number, result?: string | undefined | null, refusal?: string | undefined | null): void
   /** A JSON array; why they can't be set, as JSON. */
   setRoots(roots: string): string | null
   /** Ends the connection; the reply to this number says when it has ended. */

@@ -60,3 +60,14 @@ function protocolError(message: string, data: unknown, details: Omit<Told, "kind
   const asked = isObject(data) && Array.isArray(data["elicitations"]) ? data["elicitations"].filter(isObject) : [];
   return new UrlElicitationRequired(message, { ...details, data, elicitations: asked.map(elicitRequestFromWire) });
 }
+
+/** What the server is told of a callback that threw. */
+export function refusalOf(error: unknown, callback: string): { kind: string; message: string; code?: number | undefined; data?: unknown } {
+  if (error instanceof Declined) return { kind: "declined", message: error.message };
+  if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
+  if (error instanceof McpError) return { kind: "protocol", message: error.message, code: error.code, data: error.data };
+  // Its text may hold what is not the server's to know.
+  console.error(`${callback} failed:`, error);
+  const name = error instanceof Error ? error.name : typeof error;
+  return { kind: "protocol", message: `the client could not answer: ${name}`, code: -32603 };
+}

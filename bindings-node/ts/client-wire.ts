@@ -1,6 +1,6 @@
-import { errorOf, type Told } from "./client-errors.js";
+import { errorOf, refusalOf, type Told } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
-import { Cancelled, ConnectionLost, Declined } from "./errors.js";
+import { Cancelled, ConnectionLost } from "./errors.js";
 import { toJson } from "./json.js";
 import { checked, type NativeClient } from "./native.js";
 import { stamped } from "./tracing.js";
@@ -255,11 +255,9 @@ export class ClientWire {
 
   async #answer(number: number, what: Asked, params: Wire, key: string | undefined): Promise<void> {
     try {
-      this.#native.answer(number, await answer(this.#options, what, params, key), null, false);
+      this.#native.answer(number, await answer(this.#options, what, params, key));
     } catch (error) {
-      const isNo = error instanceof Declined || error instanceof Cancelled;
-      const message = error instanceof Error ? error.message : String(error);
-      this.#native.answer(number, null, isNo ? message : `${CALLBACKS[what]} failed: ${message}`, isNo);
+      this.#native.answer(number, null, JSON.stringify(refusalOf(error, CALLBACKS[what])));
     }
   }
 }

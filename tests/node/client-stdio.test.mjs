@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 
-import { Client, ConnectFailed, ConnectionLost, McpError, UrlElicitationRequired } from "gudgeon";
+import { Client, ConnectFailed, ConnectionLost, McpError, ProtocolError, UrlElicitationRequired } from "gudgeon";
 import { eras } from "gudgeon/testing";
 
 import { fake, own } from "./fake-server.mjs";
@@ -220,18 +220,25 @@ for (const [era, asker] of [["2025-11-25", LEGACY_ASKER], ["2026-07-28", MODERN_
   });
 }
 
-test("a callback that fails fails the question, not the client", async () => {
+test("a callback that fails fails the question, not the client, and tells the server no more than it must know", async (t) => {
+  const log = t.mock.method(console, "error", () => {});
   const client = await Client.connect(LEGACY_ASKER, {
     revision: "2025-11-25",
     onElicit: () => undefined,
     onSample: () => {
-      throw new Error("no model here");
+      throw new RangeError("no model at 10.0.0.7");
     },
-    roots: [],
+    roots: () => {
+      throw new ProtocolError(-1, "The user wants none to be known", { why: "asked" });
+    },
   });
-  const { e, s } = JSON.parse((await client.callTool("ask")).text);
-  assert.match(e.message, /onElicit gave nothing to "Sure\?", which asks for value/);
-  assert.match(s.message, /onSample failed: no model here/);
+  const { e, s, r } = JSON.parse((await client.callTool("ask")).text);
+  assert.deepEqual([e.code, e.message], [-32603, "the client could not answer: TypeError"]);
+  assert.deepEqual([s.code, s.message], [-32603, "the client could not answer: RangeError"]);
+  assert.deepEqual(r, { code: -1, message: "The user wants none to be known", data: { why: "asked" } });
+  const told = log.mock.calls.map(({ arguments: [what, error] }) => `${what} ${error.message}`).sort();
+  assert.match(told[0], /^onElicit failed: onElicit gave nothing to "Sure\?", which asks for value/);
+  assert.equal(told[1], "onSample failed: no model at 10.0.0.7");
   await client.close();
 });
 

@@ -18,7 +18,7 @@ use std::{
 
 use gudgeon::{
     client::{Client, ClientBuilder, Reply, SubscriptionSettings, Target},
-    error::{Error, ErrorKind},
+    error::Error,
     protocol::{SubscriptionFilter, json},
     transport::Link,
 };
@@ -201,19 +201,17 @@ impl NativeClient {
         self.client()?.notify(&method, params).map_err(misuse)
     }
 
-    /// The answer to a question: its result as JSON, or else what went wrong.
+    /// The answer to a question: its result as JSON, or else why there is none, as `{"kind", "message", "code"?, "data"?}`.
     #[napi(catch_unwind)]
     pub fn answer(
         &self,
         number: u32,
         result: Option<String>,
-        failure: Option<String>,
-        declined: bool,
+        refusal: Option<String>,
     ) -> napi::Result<()> {
-        let kind = if declined { ErrorKind::Declined } else { ErrorKind::Protocol };
         let answer = match result {
             Some(result) => Ok(raw(result)?),
-            None => Err(Error::new(kind, failure.unwrap_or_default())),
+            None => Err(questions::refusal(refusal.as_deref().unwrap_or_default())),
         };
         self.shared.questions.answer(number, answer);
         Ok(())
