@@ -35,8 +35,18 @@ export class StepJournal {
     const known = this.way.knownStep(this.slot, key);
     if (known !== null) return known;
     const value = await fn();
-    const recorded = value === undefined ? "[]" : `[${toJson(value, `the result of step ${JSON.stringify(key)}`)}]`;
+    const place = `the result of step ${JSON.stringify(key)}`;
+    const recorded = value === undefined ? "[]" : `[${toJson(value, place)}]`;
+    if (recorded.includes("null")) checkNumbers(value, place);
     this.way.step(this.slot, key, recorded);
     return recorded;
   }
+}
+
+/** A later run would find null in the place of one that JSON can't say. */
+function checkNumbers(value: unknown, place: string): void {
+  JSON.stringify(value, (_key, part: unknown) => {
+    if (typeof part !== "number" || Number.isFinite(part)) return part;
+    throw new TypeError(`${place} holds ${part}, which JSON can't say: write null or a text`);
+  });
 }

@@ -542,12 +542,13 @@ describe("ctx.step", () => {
   test("what JSON can't say, and what failed, was not done", async () => {
     const app = asking({}, async (ctx) => {
       const bad = await ctx.step("big", () => 1n).catch((error) => error.message);
+      const lost = await ctx.step("big", () => ({ rates: [1, null, 0 / 0] })).catch((error) => error.message);
       const failed = await ctx.step("big", () => { throw new Error("no money"); }).catch((error) => error.message);
-      return [bad, failed, await ctx.step("big", () => "paid")];
+      return [bad, lost, failed, await ctx.step("big", () => "paid")];
     });
     await using([app], async (client) => {
       const text = await twice(client);
-      assert.deepEqual(JSON.parse(text), ['the result of step "big" is a BigInt, which JSON can\'t say: write Number(…) or String(…)', "no money", "paid"]);
+      assert.deepEqual(JSON.parse(text), ['the result of step "big" is a BigInt, which JSON can\'t say: write Number(…) or String(…)', 'the result of step "big" holds NaN, which JSON can\'t say: write null or a text', "no money", "paid"]);
     });
   });
 
