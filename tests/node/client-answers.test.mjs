@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ask, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text } from "gudgeon";
+import {
+  ask, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text, UrlElicitationRequired,
+} from "gudgeon";
 import * as z from "zod";
 
 import { fake } from "./fake-server.mjs";
@@ -111,6 +113,21 @@ test("a page that is done is told", async () => {
     app.notifyUrlDone(page);
     assert.equal(await heard, page);
   });
+});
+
+test("a page that an error named is told when it is done", async () => {
+  const pages = new Server("pages");
+  const page = { id: "own", mode: "url", message: "In?", url: "https://example.org/in" };
+  pages.tool("enter", {}, () => {
+    throw new UrlElicitationRequired("sign in first", { elicitations: [page] });
+  });
+  let done;
+  const heard = new Promise((resolve) => (done = resolve));
+  const client = await Client.connect(pages, { revision: "2025-11-25", onElicit: () => true, onUrlDone: done });
+  await assert.rejects(client.callTool("enter"), UrlElicitationRequired);
+  pages.notifyUrlDone("own");
+  assert.equal(await heard, "own");
+  await client.close();
 });
 
 test("maxRounds arrives, and is checked", async () => {

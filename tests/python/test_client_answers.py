@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
-from gudgeon.errors import Declined, McpError, NotSupported, ProtocolError
+from gudgeon.errors import Declined, McpError, NotSupported, ProtocolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, SampleRequest, SampleResult, Tool, ToolUse
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
@@ -155,6 +155,23 @@ def test_a_page_that_is_done_is_told() -> None:
         while not told.is_set():
             client.ping()
     assert done == [page]
+
+
+def test_a_page_that_an_error_named_is_told_when_it_is_done() -> None:
+    server = Server("pages")
+
+    @server.tool
+    def enter() -> str:
+        raise UrlElicitationRequired([ElicitRequest(mode="url", message="In?", url="https://example.org/in", id="own")])
+
+    done: list[str] = []
+    with SyncClient(server, revision="2025-11-25", on_elicit=lambda _: True, on_url_done=done.append) as client:
+        with pytest.raises(UrlElicitationRequired):
+            client.call_tool("enter")
+        server.notify_url_done("own")
+        while not done:
+            client.ping()
+    assert done == ["own"]
 
 
 def test_max_rounds_arrives() -> None:
