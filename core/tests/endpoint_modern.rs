@@ -12,6 +12,7 @@ mod visitor;
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    protocol::Revision,
     router::{Failure, Reply},
     service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     session::server::{ListKind, Progress},
@@ -219,6 +220,41 @@ fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
             assert!(reply.json().get("id").is_none(), "{}", reply.body);
         }
     }
+}
+
+#[test]
+fn a_server_without_sessions_says_so() {
+    let mut offers = fixture::offers();
+    Arc::make_mut(&mut offers.server).revisions = vec![Revision::V2026_07_28];
+    let mut visitor =
+        Visitor::new(offers, EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
+    for method in ["GET", "DELETE"] {
+        for session in [&[][..], &[("mcp-session-id", "any")]] {
+            let headers = [&[("accept", "text/event-stream")], session].concat();
+            let id = visitor.send(method, "/mcp", &headers, "");
+            assert_eq!(visitor.reply(id).status, 405);
+            assert_eq!(visitor.reply(id).header("allow"), "POST, OPTIONS");
+        }
+    }
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}});
+    let id = visitor.legacy("", &initialize);
+    let reply = visitor.reply(id);
+    assert_eq!((reply.status, reply.error(), reply.header("mcp-session-id")), (400, -32022, ""));
+    assert_eq!(reply.json()["error"]["data"]["supported"], json!(["2026-07-28"]));
+    for (body, code) in [
+        (json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}), -32602),
+        (json!([]), -32600),
+        (json!({"jsonrpc": "2.0", "id": 1, "result": {}}), -32600),
+    ] {
+        let id = visitor.legacy("any", &body);
+        assert_eq!((visitor.reply(id).status, visitor.reply(id).error()), (400, code), "{body}");
+    }
+    let id = visitor.modern_with("tools/list", json!({}), &[("mcp-session-id", "any")]);
+    assert_eq!(visitor.reply(id).json()["result"]["resultType"], "complete");
+    assert_eq!(visitor.reply(id).header("mcp-session-id"), "");
+    let id = visitor.send("GET", "/sse", &[("accept", "text/event-stream")], "");
+    assert_eq!(visitor.reply(id).status, 405);
 }
 
 #[test]

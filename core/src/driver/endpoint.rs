@@ -54,7 +54,7 @@ pub struct EndpointServer {
     max_body: usize,
     /// A deadline came nearer.
     rescheduled: Notify,
-    /// Calls have ended.
+    /// Calls have ended, or wait for their clients.
     ended: Notify,
 }
 
@@ -361,7 +361,8 @@ impl Backend for EndpointServer {
 
     fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
         let work = self.lock().handle(EndpointInput::Ask { call, ask, question });
-        self.told(work)
+        // Its answer must be read, whatever else is in flight.
+        self.ended(work)
     }
 
     fn waits(&self, call: CallId, blocks: bool) -> Work {

@@ -17,6 +17,11 @@ pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
 /// The server does not speak the revision that the request claims (from 2026-07-28).
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
+/// Whether the specification keeps a code to itself, and has not said (from 2026-07-28) what it means.
+pub fn is_reserved(code: i64) -> bool {
+    (-32099..=-32020).contains(&code) && !is_modern(code)
+}
+
 /// The session was idle for too long (dialect 0.7).
 pub const DIALECT_SESSION_EXPIRED: i64 = 1002;
 /// No such resource (dialect 0.7).

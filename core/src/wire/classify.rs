@@ -51,6 +51,11 @@ pub fn classify(frame: &Frame<'_>, claims: &HeaderClaims, dialects: &[Dialect]) 
     }
 }
 
+/// Whether any of what is spoken here has sessions.
+pub fn has_sessions(revisions: &[Revision], dialects: &[Dialect]) -> bool {
+    !dialects.is_empty() || revisions.iter().any(|it| it.era() == Era::Legacy)
+}
+
 /// The words for a peer of whom only the headers are known.
 pub fn spoken_by(claims: &HeaderClaims) -> &'static Wire {
     Wire::of(match claims.protocol_version().map(Revision::parse) {

@@ -43,7 +43,9 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
         FaultKind::InvalidParams | FaultKind::InvalidArguments | FaultKind::UnknownTool => {
             code::INVALID_PARAMS
         }
-        FaultKind::ResourceNotFound => wire.codes.resource_not_found,
+        FaultKind::ResourceNotFound | FaultKind::Protocol(code::RESOURCE_NOT_FOUND) => {
+            wire.codes.resource_not_found
+        }
         FaultKind::UnsupportedRevision => code::UNSUPPORTED_PROTOCOL_VERSION,
         FaultKind::HeaderMismatch => code::HEADER_MISMATCH,
         FaultKind::MissingCapability => match wire.codes.missing_capability {
@@ -51,6 +53,10 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
             false => code::INTERNAL_ERROR,
         },
         FaultKind::Tool | FaultKind::Handler | FaultKind::TimedOut | FaultKind::Internal => {
+            code::INTERNAL_ERROR
+        }
+        // A handler chose it; what the specification keeps to itself may not be sent all the same.
+        FaultKind::Protocol(code) if wire.codes.keeps_reserved && code::is_reserved(code) => {
             code::INTERNAL_ERROR
         }
         FaultKind::Protocol(code) => code,
@@ -97,7 +103,7 @@ mod tests {
             (FaultKind::UnsupportedRevision, 400),
             (FaultKind::UnknownMethod, 404),
             (FaultKind::Internal, 500),
-            (FaultKind::Protocol(-32050), 200),
+            (FaultKind::Protocol(-32000), 200),
             (FaultKind::Protocol(7), 200),
         ];
         for (kind, expected) in rows {
@@ -106,6 +112,32 @@ mod tests {
                 panic!("{kind:?} is no error");
             };
             assert_eq!(status(error.code).as_u16(), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn codes_that_the_specification_keeps_to_itself_are_not_sent() {
+        // 2026-07-28, "Error Codes": -32020 to -32099 as far as they are defined, and never -32002 or -32042.
+        let sent = |revision, chosen| {
+            let fault = Fault::new(FaultKind::Protocol(chosen), "");
+            match lower(Wire::of(revision), None, fault) {
+                Lowered::Error(error) => error.code,
+                Lowered::Tool(_) => panic!("{chosen} is no error"),
+            }
+        };
+        for (chosen, modern) in [
+            (-32002, -32602),
+            (-32042, -32603),
+            (-32023, -32603),
+            (-32099, -32603),
+            (-32020, -32020),
+            (-32022, -32022),
+            (-32100, -32100),
+            (-32019, -32019),
+            (-31000, -31000),
+        ] {
+            assert_eq!(sent(Revision::V2026_07_28, chosen), modern);
+            assert_eq!(sent(Revision::V2025_11_25, chosen), chosen);
         }
     }
 }

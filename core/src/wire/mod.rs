@@ -21,7 +21,9 @@ mod rev_2025_06_18;
 mod rev_2025_11_25;
 mod rev_2026_07_28;
 
-pub use classify::{Belongs, check_notification, check_version, classify, has_envelope, spoken_by};
+pub use classify::{
+    Belongs, check_notification, check_version, classify, has_envelope, has_sessions, spoken_by,
+};
 pub use client::{
     Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped,
 };
@@ -110,6 +112,8 @@ pub struct Codes {
     pub invalid_arguments_are_results: bool,
     /// -32021 exists.
     pub missing_capability: bool,
+    /// Codes that the specification keeps to itself must not be sent.
+    pub keeps_reserved: bool,
 }
 
 impl Wire {

@@ -52,6 +52,7 @@ pub(super) const CODES: Codes = Codes {
     resource_not_found: code::RESOURCE_NOT_FOUND,
     invalid_arguments_are_results: false,
     missing_capability: false,
+    keeps_reserved: false,
 };
 
 pub(super) static WIRE: Wire = Wire {

@@ -46,5 +46,6 @@ pub(super) static WIRE: Wire = Wire {
         resource_not_found: code::INVALID_PARAMS,
         invalid_arguments_are_results: true,
         missing_capability: true,
+        keeps_reserved: true,
     },
 };

@@ -18,6 +18,8 @@ use crate::{
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
+/// Where there are no sessions.
+const ALLOWED_ALONE: &str = "POST, OPTIONS";
 /// Seconds after which a client that was told to wait may come back.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
@@ -119,29 +121,36 @@ impl Endpoint {
         if self.is_closing {
             return self.send_away(visit, CLOSING);
         }
+        let has_sessions = self.has_sessions();
+        let allowed = HeaderValue::from_static(match has_sessions {
+            true => ALLOWED,
+            false => ALLOWED_ALONE,
+        });
         match (place, head.method) {
             (_, HttpMethod::OPTIONS) => {
                 let mut headers = HeaderMap::new();
-                headers.insert(header::ALLOW, HeaderValue::from_static(ALLOWED));
+                headers.insert(header::ALLOW, allowed);
                 let status = StatusCode::NO_CONTENT;
                 self.answer_visit(visit, status, headers, Vec::new());
             }
-            (Place::Pair, HttpMethod::GET) => {
+            (Place::Pair, HttpMethod::GET) if has_sessions => {
                 let path = head.uri.path().to_owned();
                 self.open_pair(now, visit, &path);
             }
-            (Place::Pair, HttpMethod::POST) => {
+            (Place::Pair, HttpMethod::POST) if has_sessions => {
                 let query = head.uri.query().unwrap_or_default().to_owned();
                 self.post_to_pair(now, visit, &query, body);
             }
             (Place::Endpoint, HttpMethod::POST) => self.post(now, visit, body),
-            (Place::Endpoint, HttpMethod::GET) => self.get(now, visit),
-            (Place::Endpoint, HttpMethod::DELETE) => self.delete(now, visit),
+            (Place::Endpoint, HttpMethod::GET) if has_sessions => self.get(now, visit),
+            (Place::Endpoint, HttpMethod::DELETE) if has_sessions => self.delete(now, visit),
             _ => {
                 let mut headers = reply::json_head();
-                headers.insert(header::ALLOW, HeaderValue::from_static(ALLOWED));
-                let body =
-                    reply::refusal_body("POST messages here; a session also takes GET and DELETE");
+                headers.insert(header::ALLOW, allowed);
+                let body = reply::refusal_body(match has_sessions {
+                    true => "POST messages here; a session also takes GET and DELETE",
+                    false => "POST messages here: this server has no sessions",
+                });
                 self.answer_visit(visit, StatusCode::METHOD_NOT_ALLOWED, headers, body);
             }
         }
@@ -156,13 +165,22 @@ impl Endpoint {
             return self.send_away(visit, TOO_MUCH);
         }
         match wire::classify(&frame, &visit.claims, &self.session.dialects) {
-            Belongs::Modern => self.post_modern(now, visit, frame),
             Belongs::Dialect => {
                 let machine = ServerSession::for_dialect(Arc::clone(&self.session));
                 self.post_alone(now, visit, frame, machine);
             }
-            Belongs::Legacy => self.post_legacy(now, visit, frame),
+            Belongs::Legacy if self.has_sessions() => self.post_legacy(now, visit, frame),
+            // Without sessions it is told which versions there are.
+            Belongs::Legacy if is_initialize(&frame) => {
+                let machine = ServerSession::new(Arc::clone(&self.session));
+                self.post_alone(now, visit, frame, machine);
+            }
+            Belongs::Legacy | Belongs::Modern => self.post_modern(now, visit, frame),
         }
+    }
+
+    fn has_sessions(&self) -> bool {
+        wire::has_sessions(&self.session.revisions, &self.session.dialects)
     }
 
     pub(super) fn check_post(&self, visit: &Visit, body: &Bytes) -> bool {
@@ -248,10 +266,7 @@ impl Endpoint {
     }
 
     fn post_legacy(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
-        let is_initialize = matches!(
-            &frame,
-            Frame::One(Ok(Message::Request { method, .. })) if *method == Method::Initialize.as_str()
-        );
+        let is_initialize = is_initialize(&frame);
         let owner = visit.facts.principal.as_deref();
         let known = visit.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner));
         let number = match known.flatten() {
@@ -405,6 +420,11 @@ impl Endpoint {
     fn answer(&mut self, exchange: ExchangeId, part: Part) {
         self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
     }
+}
+
+fn is_initialize(frame: &Frame<'_>) -> bool {
+    let Frame::One(Ok(Message::Request { method, .. })) = frame else { return false };
+    *method == Method::Initialize.as_str()
 }
 
 fn forbidden(refusal: Refusal) -> Part {
