@@ -1,6 +1,6 @@
 //! How the fixture server in Rust is served: over stdio, by its own HTTP server, or mounted in axum.
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use axum::Router;
 use gudgeon::{Cors, HttpOptions, Server, error::Error, protocol::Dialect};
@@ -15,7 +15,7 @@ const USAGE: &str = "usage: conformance-server (--http HOST:PORT | --stdio) [--m
 pub(crate) struct Options {
     pub(crate) page_size: usize,
     pub(crate) dialects: Vec<Dialect>,
-    /// Without one, stdio.
+    /// `None`: stdio.
     http: Option<String>,
     is_mounted: bool,
     given: Given,
@@ -60,14 +60,23 @@ impl Options {
             is_mounted: false,
             given: Given::default(),
         };
+        let mut is_stdio = false;
         while let Some(name) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| misused(&name));
             match &*name {
-                "--stdio" => options.http = None,
+                "--stdio" => is_stdio = true,
                 "--http" => options.http = Some(value()?),
-                "--mount" => options.is_mounted = value()? == "tower",
+                "--mount" => match &*value()? {
+                    "tower" => options.is_mounted = true,
+                    other => {
+                        return Err(misused(&format!(
+                            "this server mounts as tower, not as {other}"
+                        )));
+                    }
+                },
                 "--page-size" => {
-                    options.page_size = value()?.parse().map_err(|_| misused(&name))?;
+                    let entries: NonZeroUsize = value()?.parse().map_err(|_| misused(&name))?;
+                    options.page_size = entries.get();
                 }
                 "--dialects" => {
                     options.dialects =
@@ -80,7 +89,10 @@ impl Options {
                 _ => return Err(misused(&name)),
             }
         }
-        Ok(options)
+        match is_stdio == options.http.is_some() || is_stdio && options.is_mounted {
+            true => Err(misused("give either --stdio or --http")),
+            false => Ok(options),
+        }
     }
 }
 
@@ -117,29 +129,15 @@ impl Given {
 pub(crate) async fn serve(server: Server, options: Options) -> Result<(), Error> {
     let Some(address) = options.http else { return server.run_stdio().await };
     let server = server.http(options.given.http());
-    // Before anybody is told that it is ready.
-    let told = told_to_end()?;
-    if options.is_mounted {
-        return mounted(server, &address, told).await;
+    match options.is_mounted {
+        true => mounted(server, &address).await,
+        false => server.run(&format!("http://{address}/mcp")).await,
     }
-    let listening = server.listen(&format!("http://{address}/mcp")).await?;
-    if let Some(warning) = listening.warning() {
-        eprintln!("{warning}");
-    }
-    eprintln!("{}", listening.url());
-    told.await;
-    tokio::select! {
-        () = listening.shut_down() => (),
-        () = told_to_end()? => (),
-    }
-    Ok(())
 }
 
-async fn mounted(
-    server: Server,
-    address: &str,
-    told: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), Error> {
+async fn mounted(server: Server, address: &str) -> Result<(), Error> {
+    // Before anybody is told that it is ready.
+    let told = told_to_end()?;
     let service = server.into_service();
     let app =
         Router::new().route_service("/mcp", service.clone()).route_service("/sse", service.clone());

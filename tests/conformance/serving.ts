@@ -17,17 +17,11 @@ export interface Given {
 export async function serve(app: Server, { stdio, http, mount }: Given): Promise<void> {
   if (stdio === true && http === undefined && mount === undefined) return app.run();
   if (stdio === true || http === undefined) throw new Error("give either --stdio, or --http HOST:PORT and, if you like, --mount fetch|node");
-  if (mount === undefined) return serveNative(app, http);
+  if (mount === undefined) return app.run(`http://${http}/mcp`);
   if (mount === "node") return serveMounted(app, createServer(app.node), http);
   if (mount !== "fetch") throw new Error(`--mount ${mount}: this server mounts as fetch or node`);
   const hono = new Hono().all("*", (context) => app.fetch(context.req.raw));
   return serveMounted(app, createAdaptorServer({ fetch: hono.fetch }) as HttpServer, http);
-}
-
-async function serveNative(app: Server, address: string): Promise<void> {
-  const here = await app.listen(`http://${address}/mcp`);
-  onSignal(() => here.close());
-  announce(here.url);
 }
 
 async function serveMounted(app: Server, server: HttpServer, address: string): Promise<void> {

@@ -291,11 +291,47 @@ def test_chunks_that_lie_are_400_or_end_the_connection(brisk, bad):
     serves_at_once(brisk)
 
 
-def test_the_head_and_the_first_event_are_one_segment(server):
+def listening(server, connection):
+    speak.send_modern(connection, server, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    return b"notifications/subscriptions/acknowledged"
+
+
+def progressing(server, connection):
+    params = {"name": "test_tool_with_progress", "arguments": {}}
+    speak.send_modern(connection, server, "tools/call", params, meta_more={"progressToken": 1})
+    return b'"progress":0'
+
+
+def waiting(server, connection):
+    """The keep-alive begins the stream, and an event that primes it comes first."""
+    session = speak.Session(server)
+    params = {"name": "test_slow", "arguments": {"ms": 2000}}
+    session.send(speak.message("tools/call", params), connection=connection)
+    return b"id: "
+
+
+def opening(server, connection):
+    connection.request("GET", server.path, {"Accept": "text/event-stream", **speak.Session(server).headers()})
+    return b"\n\n"
+
+
+def pairing(server, connection):
+    connection.request("GET", "/sse", {"Accept": "text/event-stream"})
+    return b"event: endpoint"
+
+
+def answering(server, connection):
+    speak.send_modern(connection, server, "tools/list")
+    return b'"result"'
+
+
+@pytest.mark.parametrize("begin", [listening, progressing, waiting, opening, pairing, answering])
+def test_the_head_and_what_comes_first_are_one_segment(server, begin):
     with server.connect() as connection:
-        speak.send_modern(connection, server, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
-        first = connection.socket.recv(65536)
-        assert b"\r\n\r\n" in first and b"notifications/subscriptions/acknowledged" in first
+        event = begin(server, connection)
+        first = connection.socket.recv(1 << 20)
+        assert connection.segments() == 1
+        assert b"\r\n\r\n" in first and event in first.partition(b"\r\n\r\n")[2]
 
 
 def test_connection_close_is_kept_to(server):

@@ -72,6 +72,19 @@ def test_a_forbidden_origin_reaches_no_session_and_no_body(server):
         assert session.ask("ping")["result"] == {}
 
 
+def test_a_forbidden_origin_is_told_that_however_long_its_body_is(server):
+    for host, origin, status, setting in (
+        (f"127.0.0.1:{server.port}", EVIL, 403, "allowed_origins"),
+        ("evil.example.com", f"http://127.0.0.1:{server.port}", 421, "allowed_hosts"),
+    ):
+        with server.connect() as connection:
+            try:
+                speak.post(connection, server.path, b" " * ((4 << 20) + 1), {"Origin": origin, "Host": host})
+            except (ConnectionResetError, BrokenPipeError):
+                pass  # the answer is there all the same
+            forbidden(connection.response(), status, setting)
+
+
 @pytest.mark.parametrize(
     "host",
     [

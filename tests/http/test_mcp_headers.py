@@ -67,7 +67,11 @@ def test_mcp_name_of_resources_and_prompts(server, method, params):
 
 def test_a_header_that_came_twice_does_not_pass(server):
     for name, values in (("Mcp-Name", [TOOL, "other"]), ("Mcp-Method", ["tools/call", "tools/list"])):
-        assert call_modern(server, TOOL, headers={name: values}).status == 400
+        refused(call_modern(server, TOOL, headers={name: values}, id="twice"), 400, MISMATCH, id="twice")
+
+
+def test_a_mismatch_is_400_for_who_takes_streams_only(server):
+    mismatch(call_modern(server, TOOL, headers={"Mcp-Name": "wrong", "Accept": "text/event-stream"}))
 
 
 # ── Mcp-Param-* ─────────────────────────────────────────────────────────────────────────────────────
@@ -180,8 +184,7 @@ def test_a_header_with_invalid_characters_is_rejected(server, mirrored):
     # "Servers MUST reject requests with a recognized Mcp-Param-{Name} header that contains invalid characters"
     tool, found = mirrored
     name, suffix = found["string"]
-    answer = call_modern(server, tool, {name: "Größe"}, headers={f"Mcp-Param-{suffix}": "Größe"})
-    assert answer.status == 400
+    mismatch(call_modern(server, tool, {name: "Größe"}, headers={f"Mcp-Param-{suffix}": "Größe"}))
 
 
 def test_headers_of_no_parameter_are_ignored(server, mirrored):

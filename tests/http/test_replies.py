@@ -162,6 +162,28 @@ def test_a_notification_is_202_without_a_body(server, era):
         assert (answer.status, answer.body) == (202, b"")
 
 
+@pytest.mark.parametrize(
+    "headers, params, code",
+    [
+        ({"MCP-Protocol-Version": "v9"}, {}, -32022),
+        ({}, {"_meta": {speak.PREFIX + "protocolVersion": "v9"}}, -32022),
+        ({"MCP-Protocol-Version": "v9"}, {"_meta": {speak.PREFIX + "protocolVersion": speak.MODERN}}, -32020),
+        ({"MCP-Protocol-Version": speak.MODERN, "Mcp-Method": "notifications/other"}, {}, -32020),
+        ({"MCP-Protocol-Version": speak.MODERN}, {"_meta": {speak.PREFIX + "protocolVersion": 7}}, -32602),
+        ({"MCP-Protocol-Version": speak.MODERN}, 7, -32602),
+    ],
+    ids=str,
+)
+def test_a_notification_that_cannot_be_accepted_is_an_error_without_an_id(server, headers, params, code):
+    # "If the server cannot accept it, it MUST return an HTTP error status code" [Sending Messages]
+    with server.connect() as connection:
+        body = {**speak.notification("notifications/example"), "params": params}
+        speak.post(connection, server.path, body, headers)
+        answer = connection.response()
+        refused(answer, 400, code)
+        assert "id" not in answer.json()
+
+
 def test_no_header_of_an_answer_tells_too_much(server):
     answer = call_modern(server, "test_simple_text")
     assert not [name for name, _ in answer.fields if name in ("x-powered-by", "set-cookie")]

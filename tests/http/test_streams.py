@@ -117,6 +117,40 @@ def test_a_question_comes_on_one_stream_and_its_answer_is_taken(server):
             assert connection.event() is None
 
 
+def test_a_question_to_who_takes_no_stream_there_comes_on_the_get_stream(server):
+    with Session(server) as session, session.stream() as stream, server.connect() as connection:
+        params = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
+        asked = message("tools/call", params, id="asking")
+        session.send(asked, connection=connection, headers={"Accept": "application/json"})
+        question = stream.message(within=3)
+        assert question["method"] == "elicitation/create"
+        answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+        assert session.post(answer).status == 202
+        assert "decline" in speak.text_of(connection.response().json())
+
+
+def test_resumed_streams_count_and_calls_do_not(start):
+    server = start(max_streams=2)
+    with Session(server) as session:
+        broken = []
+        for _ in range(3):
+            with session.stream() as stream:
+                change_tools(server)
+                event = stream.event()
+                while not event.data:
+                    event = stream.event()
+                broken.append(event.id)
+        calls = [server.connect() for _ in range(3)]
+        for connection in calls:
+            session.send(message("tools/call", {"name": "test_slow", "arguments": {"ms": 500}}), connection=connection)
+        opened = [session.get(event) for event in broken]
+        assert sorted(head.status for _, head in opened) == [200, 200, 503]
+        for connection in calls:
+            assert speak.text_of(speak.reply(connection.response())) == "Took 500 ms"
+        for connection, _ in opened:
+            connection.close()
+
+
 # ── resuming ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -22,8 +22,8 @@ def modern(method, params=None, **options):
     return speak.modern(method, params, **options)[1]
 
 
-def initialize(socket, version=speak.LATEST_LEGACY):
-    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": speak.CLIENT}
+def initialize(socket, version=speak.LATEST_LEGACY, capabilities=None):
+    params = {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": speak.CLIENT}
     said = socket.ask(message("initialize", params))
     socket.send(notification("notifications/initialized"))
     assert said["result"]["protocolVersion"] == version
@@ -58,7 +58,7 @@ def test_many_in_flight_come_back_as_they_are_done(socket):
 
 def test_questions_are_answered_however_much_is_in_flight(start):
     with WebSocket(start(max_in_flight=2)) as socket:
-        initialize(socket)
+        initialize(socket, capabilities={"elicitation": {}})
         for id in ("a", "b"):
             params = {"name": "test_elicitation", "arguments": {"message": "Who?"}}
             socket.send(message("tools/call", params, id=id))

@@ -4,6 +4,7 @@ import json
 import select
 import socket
 import ssl
+import struct
 import time
 from dataclasses import dataclass, field
 
@@ -217,6 +218,12 @@ class Connection:
     def messages(self):
         """All JSON-RPC messages to the end of the stream."""
         return [event.json() for event in self.events() if event.data]
+
+    def segments(self):
+        """How many segments of TCP that carry data came so far."""
+        info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        # Linux' `struct tcp_info`: 8 bytes, 24 numbers of 4 bytes, 4 of 8, then among others of 4 `tcpi_data_segs_in`.
+        return struct.unpack_from("=I", info, 8 + 24 * 4 + 4 * 8 + 4 * 4)[0]
 
     # ── silence and ends ────────────────────────────────────────────────────────────────────────────
 
