@@ -10,6 +10,7 @@ import { checked, native, type NativeServer } from "./native.js";
 import { mountPlan, type Plan, type Steps } from "./plan.js";
 import type { ResourceResult } from "./results.js";
 import { roundOptions } from "./round-options.js";
+import { checkServerOptions } from "./server-options.js";
 import type { Middleware, ServerMembers, ServerOptions } from "./types.js";
 import { judgePlan, type Visible } from "./visible.js";
 
@@ -56,6 +57,7 @@ export class ServerCore {
   ) {
     const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
+    checkServerOptions(place, options);
     for (const name of ABSENT) {
       const given = options[name];
       if (given !== undefined && given.length > 0) throw new NotSupported(`Server({ ${name} }): this version of gudgeon has no ${name}`);

@@ -87,11 +87,18 @@ const NEVER = new Promise<void>(() => {});
 
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {
   for (let message = await transport.receive(); message !== undefined; message = await transport.receive()) {
+    if (typeof message !== "string") {
+      throw new TypeError(`receive() of a Transport gives a text, or undefined at the end, not ${shown(message)}`);
+    }
     // JSON may be spread over lines; a frame is one.
     const isFlowing = socket.write(message.replace(/[\r\n]+/g, " ") + "\n");
     if (!isFlowing) await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
   }
   socket.end();
+}
+
+function shown(value: unknown): string {
+  return typeof value === "object" && value !== null ? value.constructor.name : String(value);
 }
 
 async function sendFrom(socket: Socket, transport: Transport): Promise<void> {

@@ -80,6 +80,15 @@ test("a wire that breaks ends its own serving only", async () => {
   await served;
 });
 
+test("what is no text ends the serving with the mend", async () => {
+  for (const [given, shown] of [[7, "7"], [null, "null"], [new Uint8Array(2), "Uint8Array"], [{}, "Object"]]) {
+    let isClosed = false;
+    const wire = { receive: async () => given, send: async () => {}, close: async () => void (isClosed = true) };
+    await assert.rejects(new Server("t").serve(wire), { name: "TypeError", message: new RegExp(`gives a text, or undefined at the end, not ${shown}`) });
+    assert.ok(isClosed);
+  }
+});
+
 test("mistakes at registration are told at once, with the place and the mend", () => {
   const app = new Server("t");
   const ok = () => "ok";
@@ -102,6 +111,16 @@ test("mistakes at registration are told at once, with the place and the mend", (
     [() => app.tools.update("a", { name: "c" }), /can't be changed/],
     [() => new Server(""), /name/],
     [() => new Server("t", { revisions: ["2020-01-01"] }), /2025-11-25/],
+    [() => new Server("t", { revisions: "2025-11-25" }), /revisions must be a list/],
+    [() => new Server("t", { pagesize: 3 }), /no option pagesize; there are .*pageSize/],
+    [() => new Server("t", { pageSize: 0 }), /pageSize must be an integer from 1, not 0/],
+    [() => new Server("t", { pageSize: NaN }), /pageSize must be an integer/],
+    [() => new Server("t", { maxMessage: -1 }), /maxMessage must be a number of bytes/],
+    [() => new Server("t", { listTtlMs: -5 }), /listTtlMs must be a number of milliseconds/],
+    [() => new Server("t", { schemaProfile: "small" }), /schemaProfile must be "portable" or "full"/],
+    [() => new Server("t", { exposeErrors: RangeError }), /exposeErrors must be a list/],
+    [() => new Server("t", { version: 7 }), /version must be a text, not 7/],
+    [() => new Server("t", { lifespan: {} }), /lifespan must be a function/],
     [() => middleware.rateLimit(0), /requests a second above 0/],
     [() => middleware.rateLimit(1, { by: "moon" }), /'principal', 'client' or 'server'/],
     [() => currentContext(), /inside a handler/],
