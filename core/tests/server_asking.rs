@@ -17,8 +17,8 @@ use gudgeon::{
     client::ToolRound,
     error::{Error, ErrorKind},
     protocol::{
-        ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationCapability,
-        InputRequiredResult, Root,
+        ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult,
+        ElicitationCapability, InputRequiredResult, Root,
     },
 };
 use serde_json::{Value, json};
@@ -307,4 +307,27 @@ async fn the_roots_are_asked_for_when_they_change() {
         let uri = timeout(PATIENCE, heard.recv()).await.expect("in time").unwrap();
         assert_eq!(uri, "file:///b", "{revision:?}");
     }
+}
+
+#[tokio::test]
+async fn of_several_questions_none_is_asked_where_one_can_not_be() {
+    let server = Server::new("asks").tool("both", |ctx: Context| async move {
+        let (sure, roots) = (ask::elicit::<bool>("Sure?"), ask::roots());
+        let asked = ctx.ask((sure, roots, ask::sample(CreateMessageRequestParams::default())));
+        asked.await.map(|(sure, ..)| sure.to_string())
+    });
+    let client = connect(&server).await;
+    let refused = client.call_tool_round("both", (), (), None).await.unwrap_err();
+    assert_eq!(refused.code, Some(-32021));
+    let data: Value = serde_json::from_str(refused.data.unwrap().get()).unwrap();
+    assert_eq!(data, json!({"requiredCapabilities": {"roots": {}, "sampling": {}}}));
+    // In a session: whoever is asked panics.
+    let client = Client::builder(&server)
+        .revision(Revision::V2025_11_25)
+        .on_elicit(|_| async { panic!("nobody is asked") })
+        .connect()
+        .await
+        .unwrap();
+    let result = client.call_tool("both", ()).await.unwrap_err();
+    assert!(result.to_string().contains("did not declare roots"), "{result}");
 }

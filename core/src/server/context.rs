@@ -434,6 +434,7 @@ impl Context {
 
     /// The clients' results, in order; the first failure where there is one.
     async fn put(&self, puts: &[&Put]) -> Result<Vec<Raw>, ToolError> {
+        self.check(puts)?;
         let waiting: Vec<_> = puts
             .iter()
             .map(|put| match self.known(put) {
@@ -454,6 +455,22 @@ impl Context {
         answers.into_iter().collect::<Result<_, _>>().map_err(ToolError::of)
     }
 
+    /// Of several questions none is asked where one can't be.
+    fn check(&self, puts: &[&Put]) -> Result<(), ToolError> {
+        if puts.len() == 1 {
+            return Ok(());
+        }
+        let open = puts.iter().filter(|it| self.known(it).is_none());
+        let open: Vec<_> = open.map(|it| self.question(it)).collect();
+        let checked = self.context().may_ask(&open);
+        checked.map_err(|fault| ToolError::of(Failure::from(fault)))
+    }
+
+    fn question(&self, put: &Put) -> Asked {
+        let key = self.key(put).to_owned();
+        Asked { key, method: put.method, params: put.params.clone() }
+    }
+
     fn send(&self, put: &Put) -> oneshot::Receiver<Result<Raw, Failure>> {
         let (sender, receiver) = oneshot::channel();
         let ask = {
@@ -466,8 +483,7 @@ impl Context {
             asking.waiting.insert(ask, sender);
             ask
         };
-        let key = self.key(put).to_owned();
-        let question = Asked { key, method: put.method, params: put.params.clone() };
+        let question = self.question(put);
         // Asking starts no handlers: all that can come of it at once is a refusal, or what was answered before.
         let Work { answers, .. } = self.call.connection.ask(self.call.id, ask, question);
         for (_, ask, outcome) in answers {

@@ -79,8 +79,17 @@ pub fn travels_inside(method: Method, wire: &Wire) -> bool {
 
 /// Whether a handler may put this question to its client at all. `capabilities` is what the client declared.
 pub fn check(question: &Question, capabilities: Option<&Raw>, wire: &Wire) -> Result<(), Fault> {
-    check_question(question, wire)?;
-    check_declared(std::slice::from_ref(question), capabilities, wire)
+    check_all(std::slice::from_ref(question), capabilities, wire)
+}
+
+/// The same for questions that belong together: where one can't be asked, none is to be.
+pub fn check_all(
+    questions: &[Question],
+    capabilities: Option<&Raw>,
+    wire: &Wire,
+) -> Result<(), Fault> {
+    questions.iter().try_for_each(|it| check_question(it, wire))?;
+    check_declared(questions, capabilities, wire)
 }
 
 fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use crate::{
-    protocol::{Dialect, Id, Method, Principal, Raw, Request, Revision},
-    session::{CallId, asking::Answers},
+    error::Fault,
+    protocol::{Dialect, Id, Method, Principal, Question, Raw, Request, Revision},
+    session::{
+        CallId,
+        asking::{self, Answers},
+    },
     wire::Wire,
 };
 
@@ -50,6 +54,11 @@ impl CallContext {
     /// Whether it belongs to a session, which its client's identity then lives as long as.
     pub fn has_session(&self) -> bool {
         self.wire().client_requests.contains(&Method::Initialize)
+    }
+
+    /// Whether these questions can be put to the client together. Where one can't, none is to be asked.
+    pub fn may_ask(&self, questions: &[Question]) -> Result<(), Fault> {
+        asking::check_all(questions, self.client.capabilities.as_ref(), self.wire())
     }
 
     /// What the call is spoken in: a revision's date, or a dialect's name.
