@@ -311,6 +311,20 @@ fn a_thousand_that_hold_threads_are_kept_to_the_limit() {
 }
 
 #[test]
+fn what_waits_is_bounded_by_its_bytes_as_well() {
+    let mut server = Server::new();
+    let long = "x".repeat(1024 * 1024);
+    for id in 1..=40 {
+        server.hear(&call(id, "tool", &json!({"arguments": {"long": long}})));
+        let run = server.running();
+        asks(&mut server, &run, &["a"]);
+    }
+    // Each is kept twice, as it came and as its handler was given it.
+    assert_eq!(server.cancelled.len(), 9, "64 MiB hold 31 of them");
+    assert_eq!(server.cancelled[0], CallId(0));
+}
+
+#[test]
 fn nobody_waits_for_longer_than_the_time_that_is_given() {
     let mut server = Server::new();
     let limits = RoundLimits::default();
