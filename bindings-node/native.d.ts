@@ -148,6 +148,11 @@ export declare class NativeShell {
   /** The answer that came with a call to a question of its handler's, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**
+   * Why these questions can't be asked together, as JSON; null where they can. Each has its method, and its params as
+   * JSON.
+   */
+  refusal(slot: number, methods: Array<string>, params: Array<string>): string | null
+  /**
    * Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
    * Whether its handler has not ended.
    */

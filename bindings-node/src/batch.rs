@@ -158,7 +158,7 @@ fn push_answer(entry: &mut String, call: CallId, ask: AskId, outcome: Result<Raw
 }
 
 /// Why a question got no answer.
-fn refusal(failure: Failure) -> String {
+pub(crate) fn refusal(failure: Failure) -> String {
     let mut told = ObjectWriter::with_capacity(96);
     let data = match failure {
         Failure::MissingCapability { message, data } => {

@@ -21,6 +21,7 @@ use gudgeon::{
 use napi_derive::napi;
 
 use crate::{
+    batch::refusal,
     error::misuse,
     mounted::REQUEST,
     shared::{Shared, lock},
@@ -100,6 +101,20 @@ impl NativeShell {
         let batches = lock(&self.shared.batches);
         let answers = &batches.context(integer(slot))?.answers;
         answers.get(&key, Method::parse(&method)?, &params).map(|it| it.get().to_owned())
+    }
+
+    /// Why these questions can't be asked together, as JSON; null where they can. Each has its method, and its params as
+    /// JSON.
+    #[napi(catch_unwind)]
+    pub fn refusal(&self, slot: f64, methods: Vec<String>, params: Vec<String>) -> Option<String> {
+        let read = |(method, params): (String, String)| {
+            let params = json::raw(params);
+            Some(Question { key: String::new(), method: Method::parse(&method)?, params })
+        };
+        let questions: Vec<_> = methods.into_iter().zip(params).filter_map(read).collect();
+        let batches = lock(&self.shared.batches);
+        let fault = batches.context(integer(slot))?.may_ask(&questions).err()?;
+        Some(refusal(fault.into()))
     }
 
     /// Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.

@@ -7,6 +7,7 @@ type Wire = Readonly<Record<string, unknown>>;
 /** The way to the client, past which the core decides. */
 interface Way {
   answer(slot: number, key: string, method: string, params: string): string | null;
+  refusal(slot: number, methods: string[], params: string[]): string | null;
   ask(slot: number, number: number, key: string, method: string, params: string): boolean;
 }
 
@@ -55,6 +56,15 @@ export class Asking {
   known(question: Asked): Wire | undefined {
     const json = this.way.answer(this.slot, this.keyOf(question), question.method, toJson(question.params, "the question"));
     return json === null ? undefined : (JSON.parse(json) as Wire);
+  }
+
+  /** Of several questions none is asked where one can't be: throws why. */
+  check(questions: readonly Asked[]): void {
+    if (questions.length < 2 || this.#end) return;
+    const open = questions.filter((question) => this.known(question) === undefined);
+    const params = open.map((question) => toJson(question.params, "the question"));
+    const refusal = this.way.refusal(this.slot, open.map(({ method }) => method), params);
+    if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
   /** Asked at once where the answer is not known. Rejects only where it can't be asked at all. */

@@ -233,6 +233,7 @@ export class CallContext implements Context {
   async #all(questions: readonly unknown[]): Promise<unknown[]> {
     // They are numbered and asked now; all are answered before any is looked at.
     const asked = questions.map(checked);
+    this.asking.check(asked);
     const results = await Promise.all(asked.map((question) => this.asking.put(question)));
     const answers = [];
     for (const [at, question] of asked.entries()) answers.push(await question.read(resultOf(results[at])));

@@ -142,7 +142,7 @@ impl Pending {
 }
 
 /// `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
-fn python(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyTuple>> {
+pub(crate) fn python(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyTuple>> {
     let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
     let told = match answer {
         Some(Ok(result)) => {

@@ -25,7 +25,7 @@ use pyo3::{
 use serde_json::value::RawValue;
 
 use crate::{
-    asking::Pending,
+    asking::{Pending, python},
     convert,
     handler::{PyHandler, Registered},
     lane::Key,
@@ -196,6 +196,22 @@ impl Call {
         let method = question(method)?;
         let answer = self.link.look(|it| it.answers.get(key, method, params));
         Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
+    }
+
+    /// Why these questions, each a method and params as JSON, can't be asked together; None where they can.
+    fn refusal<'py>(
+        &self,
+        py: Python<'py>,
+        questions: Vec<(String, Vec<u8>)>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let read = |(method, params): (String, Vec<u8>)| {
+            Ok(Question { key: String::new(), method: question(&method)?, params: json(&params)? })
+        };
+        let questions = questions.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        match self.link.look(|it| it.may_ask(&questions)) {
+            Ok(()) => Ok(None),
+            Err(fault) => python(py, Some(Err(fault.into())))?.get_item(1).map(Some),
+        }
     }
 
     /// Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back

@@ -628,6 +628,23 @@ describe("what can't be meant is refused", () => {
     await assert.rejects(client.callTool("deletes"), (error) => error instanceof ProtocolError && error.code === -32021);
     await client.close();
   });
+
+  test("several questions of which one can't be asked", async () => {
+    const app = new Server("asks");
+    app.tool("all", {}, async (_, ctx) => JSON.stringify(await ctx.ask(ask.elicit("Sure?", boolean), ask.roots(), ask.sample("Hi"))));
+    const onElicit = () => assert.fail("nobody is asked");
+    const refused = (error) => {
+      assert.equal(error.code, -32021);
+      assert.deepEqual(error.data, { requiredCapabilities: { roots: {}, sampling: {} } });
+      return true;
+    };
+    const client = await Client.connect(app, { onElicit });
+    await assert.rejects(client.callToolRound("all", {}), refused);
+    await client.close();
+    const inSession = await Client.connect(app, { revision: "2025-11-25", onElicit });
+    await assert.rejects(inSession.callTool("all"), /the client did not declare roots, so it can't be asked for roots/);
+    await inSession.close();
+  });
 });
 
 function withParams(body, more) {

@@ -188,6 +188,20 @@ def test_a_client_that_declared_nothing_is_not_asked(name: str) -> None:
     assert caught.value.data == {"requiredCapabilities": {"elicitation": {}}}
 
 
+@pytest.mark.parametrize("name", ["all_at_once", "all_at_once_sync"])
+def test_of_several_questions_none_is_asked_where_one_can_not_be(name: str) -> None:
+    def nobody(request: ElicitRequest) -> Any:
+        raise AssertionError("nobody is asked")
+
+    with SyncClient(app, revision="2025-11-25", on_elicit=nobody) as connected:
+        with pytest.raises(ToolError, match="the client did not declare sampling, so its model can't be asked"):
+            connected.call_tool(name)
+    with SyncClient(app, on_elicit=nobody) as connected, pytest.raises(ProtocolError) as caught:
+        connected.call_tool_round(name)
+    assert caught.value.code == -32021
+    assert caught.value.data == {"requiredCapabilities": {"sampling": {}, "roots": {}}}
+
+
 def test_modern_rounds_by_hand() -> None:
     with client("2026-07-28") as connected:
         first = connected.call_tool_round("explicit")

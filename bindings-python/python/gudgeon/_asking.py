@@ -103,10 +103,9 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
 
         loop = get_running_loop()
         waiting: list[Any] = []
-        for question, key in zip(questions, keys, strict=True):
+        for question, key, found in _looked_up(questions, keys, call):
             future = loop.create_future()
             waiting.append(future)
-            found = _known(question, key, call)
             if found is not None:
                 future.set_result((found, None))
             else:
@@ -124,8 +123,7 @@ def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
     """For `def`: asks all at once and waits for the answers; other calls go on meanwhile."""
     asks = False
     waiting: list[Callable[[], Any]] = []
-    for question, key in zip(questions, _keys(questions, call), strict=True):
-        found = _known(question, key, call)
+    for question, key, found in _looked_up(questions, _keys(questions, call), call):
         if found is not None:
             waiting.append(partial(_already, found))
         else:
@@ -159,6 +157,17 @@ def _params(question: Question[Any]) -> bytes:
 def _known(question: Question[Any], key: str, call: Any) -> Any:
     found = call.answer(key, question.method, _params(question))
     return None if found is None else _decode(found)
+
+
+def _looked_up(questions: Sequence[Question[Any]], keys: list[str], call: Any) -> list[tuple[Question[Any], str, Any]]:
+    """Each with its key, and its answer or None. Of several questions none is asked where one can't be."""
+    looked_up = [(it, key, _known(it, key, call)) for it, key in zip(questions, keys, strict=True)]
+    if len(questions) > 1:
+        open = [(it.method, _params(it)) for it, _, found in looked_up if found is None]
+        refusal = call.refusal(open)
+        if refusal is not None:
+            raise _refusal(*refusal)
+    return looked_up
 
 
 def _already(found: Any) -> tuple[Any, None]:

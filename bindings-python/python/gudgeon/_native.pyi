@@ -83,6 +83,10 @@ class Call:
         """
         The keys of the questions that this call has named so far.
         """
+    def refusal(self, /, questions: SupportsGetItem[int, tuple[str, SupportsGetItem[int, SupportsIndex]]]) -> Any | None:
+        """
+        Why these questions, each a method and params as JSON, can't be asked together; None where they can.
+        """
     @property
     def request_id(self, /) -> Any | None:
         """
