@@ -5,6 +5,7 @@
 use std::{
     convert::Infallible,
     fs,
+    net::SocketAddr,
     path::PathBuf,
     pin::Pin,
     sync::Arc,
@@ -176,8 +177,19 @@ async fn addresses_that_are_none_are_told_with_the_mend() {
 }
 
 #[tokio::test]
-async fn mounted_in_hyper() {
-    let service = server().into_service();
+async fn mounted_in_hyper_and_several_in_one_process() {
+    let address = mounted(server()).await;
+    let other = mounted(Server::new("other")).await;
+    // At any path.
+    has_one_tool(&format!("http://{address}/some/where")).await;
+    let target = Target::url(&format!("http://{other}/some/where/")).unwrap();
+    let client = Client::connect(target).await.unwrap();
+    assert_eq!(client.server().info.name, "other");
+    client.close().await;
+}
+
+async fn mounted(server: Server) -> SocketAddr {
+    let service = server.into_service();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -192,8 +204,7 @@ async fn mounted_in_hyper() {
             });
         }
     });
-    // At any path.
-    has_one_tool(&format!("http://{address}/some/where")).await;
+    address
 }
 
 /// A stream of tokio's as hyper wants it.

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import sys
 import time
+import types
+import urllib.request
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -89,9 +92,14 @@ def django(asgi: Any) -> Any:
     import django as package
     from django.conf import settings
     from django.core.asgi import get_asgi_application
+    from django.http import HttpResponse
+    from django.urls import path
 
     if not settings.configured:
-        settings.configure(ROOT_URLCONF="test_asgi_urls", ALLOWED_HOSTS=["*"])
+        urls: Any = types.ModuleType("test_asgi_urls")
+        urls.urlpatterns = [path("page", lambda _: HttpResponse("a page of Django's"))]
+        sys.modules[urls.__name__] = urls
+        settings.configure(ROOT_URLCONF=urls.__name__, ALLOWED_HOSTS=["*"])
         package.setup()
     site = get_asgi_application()
 
@@ -110,6 +118,13 @@ async def test_it_is_mounted_anywhere(mount: Callable[[Any], Any], path: str, er
     async with hosted(mount(shelf().asgi())) as url, Client(url + path, revision=era) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
         assert (await client.call_tool("loop_of")).data == id(asyncio.get_running_loop())
+
+
+async def test_the_hosts_own_pages_stay() -> None:
+    async with hosted(django(shelf().asgi())) as url, Client(url + "/mcp") as client:
+        page = await asyncio.to_thread(lambda: urllib.request.urlopen(url + "/page").read())
+        assert page == b"a page of Django's"
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
 
 
 async def test_several_apps_in_one_process_are_each_their_own() -> None:
