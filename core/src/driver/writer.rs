@@ -1,7 +1,7 @@
 //! Many frames, one write: a queue of bytes that whoever has time writes out.
 
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     fs::File,
     io::Write,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -12,8 +12,9 @@ use crate::framing::encode_line;
 
 /// A pipe that says it has room takes at least this much without blocking (`PIPE_BUF`; the least that POSIX allows).
 const SURE_WRITE: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
-/// A buffer that grew beyond this is given back.
-const KEPT_CAPACITY: usize = 256 * 1024;
+/// Short frames are written together up to this many bytes, as much as a pipe holds; longer ones alone, so that what waits
+/// is held once and goes as it is written.
+const PIECE: usize = 64 * 1024;
 /// How long a wait for room lasts at most before the state is looked at again.
 const WAIT: Duration = Duration::from_millis(50);
 
@@ -31,21 +32,58 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Queue {
-    bytes: Vec<u8>,
+    pieces: VecDeque<Piece>,
     /// Frames among these that tell of changes.
     changes: HashSet<Vec<u8>>,
     /// Bytes of these.
     changed: usize,
-    /// What the present writer took and has not written yet.
-    taken: usize,
+    /// Bytes of all pieces, and of the one that the present writer took.
+    unwritten: usize,
     writing: bool,
     broken: bool,
+    /// A buffer to use again.
+    spare: Vec<u8>,
+}
+
+/// Frames that are written at once: one long one, or short ones together.
+#[derive(Debug, Default)]
+struct Piece {
+    bytes: Vec<u8>,
+    changes: Vec<Vec<u8>>,
 }
 
 impl Queue {
-    fn forget_changes(&mut self) {
-        self.changes.clear();
-        self.changed = 0;
+    fn push(&mut self, frame: &[u8]) -> &mut Piece {
+        let fits = |it: &Piece| it.bytes.len() + frame.len() < PIECE;
+        if !self.pieces.back().is_some_and(fits) {
+            let bytes = std::mem::take(&mut self.spare);
+            self.pieces.push_back(Piece { bytes, changes: Vec::new() });
+        }
+        let last = self.pieces.len() - 1;
+        let piece = &mut self.pieces[last];
+        let before = piece.bytes.len();
+        encode_line(frame, &mut piece.bytes);
+        self.unwritten += piece.bytes.len() - before;
+        piece
+    }
+
+    /// The next bytes to write, whose changes wait no longer.
+    fn take(&mut self) -> Option<Vec<u8>> {
+        let Piece { bytes, changes } = self.pieces.pop_front()?;
+        for change in changes {
+            self.changed -= change.len();
+            self.changes.remove(&change);
+        }
+        Some(bytes)
+    }
+
+    /// What was taken is written.
+    fn give_back(&mut self, mut bytes: Vec<u8>) {
+        self.unwritten -= bytes.len();
+        if bytes.capacity() <= 2 * PIECE {
+            bytes.clear();
+            self.spare = bytes;
+        }
     }
 }
 
@@ -58,7 +96,7 @@ impl BatchWriter {
     pub(super) fn push(&self, frame: &[u8]) {
         let mut queue = self.shared.lock();
         if !queue.broken {
-            encode_line(frame, &mut queue.bytes);
+            queue.push(frame);
         }
     }
 
@@ -67,7 +105,7 @@ impl BatchWriter {
         let mut queue = self.shared.lock();
         if !queue.broken && queue.changes.insert(frame.to_vec()) {
             queue.changed += frame.len();
-            encode_line(frame, &mut queue.bytes);
+            queue.push(frame).changes.push(frame.to_vec());
         }
     }
 
@@ -77,8 +115,7 @@ impl BatchWriter {
     }
 
     pub(super) fn unwritten(&self) -> usize {
-        let queue = self.shared.lock();
-        queue.bytes.len() + queue.taken
+        self.shared.lock().unwritten
     }
 
     pub(super) fn is_broken(&self) -> bool {
@@ -93,28 +130,30 @@ impl BatchWriter {
 
     pub(super) fn flush(&self) {
         if let Some(bytes) = self.shared.begin() {
-            self.shared.write_on(bytes);
+            self.shared.write_on(bytes, 0);
         }
     }
 
     pub(super) fn try_flush(&self) {
-        let Some(bytes) = self.shared.begin() else { return };
+        let Some(mut bytes) = self.shared.begin() else { return };
         let mut written = 0;
-        while written < bytes.len() && has_room(&self.shared.output) {
+        while has_room(&self.shared.output) {
             let end = bytes.len().min(written + SURE_WRITE);
             match (&self.shared.output).write(&bytes[written..end]) {
                 Ok(count) => written += count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => (),
                 Err(_) => return self.shared.break_off(),
             }
-        }
-        if written == bytes.len() && self.shared.end_if_empty() {
-            return;
+            if written == bytes.len() {
+                match self.shared.next(bytes) {
+                    Some(more) => (bytes, written) = (more, 0),
+                    None => return,
+                }
+            }
         }
         let shared = Arc::clone(&self.shared);
-        let rest = bytes[written..].to_vec();
         let name = std::thread::Builder::new().name("gudgeon-writer".into());
-        if name.spawn(move || shared.write_on(rest)).is_err() {
+        if name.spawn(move || shared.write_on(bytes, written)).is_err() {
             self.shared.break_off();
         }
     }
@@ -124,45 +163,35 @@ impl Shared {
     /// Becomes the writer, unless somebody is or there is nothing to write.
     fn begin(&self) -> Option<Vec<u8>> {
         let mut queue = self.lock();
-        if queue.writing || queue.bytes.is_empty() {
+        if queue.writing {
             return None;
         }
+        let bytes = queue.take()?;
         queue.writing = true;
-        queue.taken = queue.bytes.len();
-        queue.forget_changes();
-        Some(std::mem::take(&mut queue.bytes))
+        Some(bytes)
     }
 
-    /// Writes these bytes and all that comes meanwhile.
-    fn write_on(&self, mut bytes: Vec<u8>) {
+    /// Writes these bytes, from `start` on, and all that comes meanwhile.
+    fn write_on(&self, mut bytes: Vec<u8>, mut start: usize) {
         loop {
-            if (&self.output).write_all(&bytes).is_err() {
+            if (&self.output).write_all(&bytes[start..]).is_err() {
                 return self.break_off();
             }
-            let mut queue = self.lock();
-            self.changed.notify_all();
-            if queue.bytes.is_empty() {
-                queue.writing = false;
-                queue.taken = 0;
-                bytes.clear();
-                if bytes.capacity() <= KEPT_CAPACITY {
-                    queue.bytes = bytes;
-                }
-                return;
+            match self.next(bytes) {
+                Some(more) => (bytes, start) = (more, 0),
+                None => return,
             }
-            queue.taken = queue.bytes.len();
-            queue.forget_changes();
-            bytes.clear();
-            std::mem::swap(&mut queue.bytes, &mut bytes);
         }
     }
 
-    fn end_if_empty(&self) -> bool {
+    /// What comes after these bytes, which are written; without any the writer is one no more.
+    fn next(&self, written: Vec<u8>) -> Option<Vec<u8>> {
         let mut queue = self.lock();
-        queue.taken = 0;
+        queue.give_back(written);
         self.changed.notify_all();
-        queue.writing = !queue.bytes.is_empty();
-        !queue.writing
+        let next = queue.take();
+        queue.writing = next.is_some();
+        next
     }
 
     /// The peer closed its end: what is still to be said is said to nobody.
@@ -229,6 +258,34 @@ mod tests {
         let mut all = vec![0; 2_000_002];
         read.read_exact(&mut all).unwrap();
         assert_eq!((all[1_000_000], all[2_000_001]), (b'\n', b'\n'));
+    }
+
+    #[test]
+    fn what_waits_is_held_once_and_short_frames_stay_together() {
+        let (_read, writer) = pipe();
+        let long = vec![b'x'; 100_000];
+        for frame in [&b"1"[..], b"2", &long, &long, b"3", b"4"] {
+            writer.push(frame);
+        }
+        let queue = writer.shared.lock();
+        let sizes: Vec<_> = queue.pieces.iter().map(|it| it.bytes.len()).collect();
+        assert_eq!(sizes, [4, 100_001, 100_001, 4]);
+        assert!(queue.pieces.iter().map(|it| it.bytes.capacity()).sum::<usize>() < 201_000);
+    }
+
+    #[test]
+    fn a_change_waits_once_and_is_told_again_when_it_comes_after_its_piece_has_gone() {
+        let (mut read, writer) = pipe();
+        writer.push_change(b"a");
+        writer.push_change(b"a");
+        assert_eq!((writer.changes(), writer.unwritten()), (1, 2));
+        writer.flush();
+        assert_eq!((writer.changes(), writer.unwritten()), (0, 0));
+        writer.push_change(b"a");
+        writer.flush();
+        let mut all = [0; 4];
+        read.read_exact(&mut all).unwrap();
+        assert_eq!(&all, b"a\na\n");
     }
 
     #[test]
