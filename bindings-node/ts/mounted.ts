@@ -35,7 +35,7 @@ export interface Head {
 interface Waiting {
   readonly deliver: Deliver;
   readonly principal: Principal | undefined;
-  exchange: number;
+  readonly exchange: number;
   /** Bytes of the longest piece among those that are unread. */
   longest: number;
   isBehind: boolean;
@@ -80,12 +80,11 @@ export class Mounted {
   /** Takes a request, whole. Returns what is to be called when the client leaves before the end. */
   request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
     const number = ++this.#numbers;
-    const waiting: Waiting = { deliver, principal, exchange: 0, longest: 0, isBehind: false };
-    this.#waiting.set(number, waiting);
-    this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
     const who = principal && principalToJson(principal);
+    // What is refused here, because the host gave it wrongly, nobody waits for.
     const exchange = this.#native.request(number, method, target, headers.join("\n"), body, who);
-    waiting.exchange = exchange;
+    this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isBehind: false });
+    this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
     this.#connection.drain();
     return () => {
       if (!this.#forget(number)) return;

@@ -2,13 +2,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { MAX_UNREAD, type Head, type Mounted } from "./mounted.js";
 import type { NativePart } from "./native.js";
+import type { Principal } from "./types.js";
 
 const NO_CONTENT = 204;
 
-/** What frameworks add to a request: its whole target where they changed `url`, and its body where they read it. */
-interface Framed extends IncomingMessage {
+/** What frameworks add to a request: its whole target where they changed `url`, its body where they read it, who asks. */
+export interface Framed extends IncomingMessage {
   originalUrl?: string;
   body?: unknown;
+  principal?: Principal | undefined;
 }
 
 /** Answers a request of a host that speaks `node:http`. */
@@ -54,7 +56,8 @@ function write(response: ServerResponse, { status, headers, body, more }: Native
 }
 
 function headOf(request: Framed): Head {
-  return { method: request.method ?? "", target: request.originalUrl ?? request.url ?? "/", headers: request.rawHeaders };
+  const { method = "", originalUrl, url = "/", rawHeaders: headers, principal } = request;
+  return { method, target: originalUrl ?? url, headers, principal };
 }
 
 /** The whole body, or why there is none. */

@@ -432,19 +432,21 @@ export class Server<L = undefined> implements ServerMembers<L> {
   /**
    * Answers a request of `node:http`, Express or Fastify, as `fetch` does. It is bound, and may stand at any path. A body
    * that the host has read and parsed is taken from `request.body`; under Fastify hand it over:
-   * `reply.hijack(); app.node(Object.assign(request.raw, { body: request.body }), reply.raw)`.
+   * `reply.hijack(); app.node(Object.assign(request.raw, { body: request.body }), reply.raw)`. Who asks is `request.principal`,
+   * where the host has put that; handlers see it as `ctx.principal`.
    *
    * @example
    * ```ts
    * import { createServer } from "node:http";
-   * import { Server } from "gudgeon";
+   * import { Server, type Principal } from "gudgeon";
    *
    * const app = new Server("shelf");
-   * const host = createServer(app.node);
+   * const ada: Principal = { subject: "ada", scopes: new Set(), claims: {} };
+   * const host = createServer((request, response) => app.node(Object.assign(request, { principal: ada }), response));
    * console.log(host.listening); // false
    * ```
    */
-  readonly node = (request: IncomingMessage, response: ServerResponse): void => {
+  readonly node = (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse): void => {
     answerNode(this.#core.mountedOnce(), request, response).catch((error: unknown) => failNode(response, error));
   };
 

@@ -1,6 +1,6 @@
 // What every mount does; the protocol itself is tested against all of them in tests/http.
 import assert from "node:assert/strict";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { test } from "node:test";
 
 import { Server } from "gudgeon";
@@ -245,6 +245,31 @@ test("a host tells who asks, and no client can", async () => {
   const all = await Promise.all(["ann", undefined, "bob"].map((subject) => call("http://localhost/mcp", "who", {}, as(subject))));
   assert.deepEqual(all.map((it) => JSON.parse(it.content[0].text)), [["ann", null], [null, null], ["bob", null]]);
   await app.close();
+});
+
+test("who asks is on the request where a host of node:http puts it, for the length of that request", async () => {
+  const app = new Server("t");
+  app.tool("who", {}, (_, ctx) => ctx.principal?.subject ?? "nobody");
+  app.tool("secret", { visible: (principal) => principal?.subject === "ann" }, () => "secret");
+  const host = createServer((request, response) => {
+    const subject = request.headers["x-test-subject"];
+    const principal = subject === "nonsense" ? subject : subject && { subject, scopes: new Set(["read"]), claims: {} };
+    app.node(Object.assign(request, { principal }), response);
+  });
+  const port = await new Promise((resolve) => host.listen(0, "127.0.0.1", () => resolve(host.address().port)));
+  const url = `http://127.0.0.1:${port}/mcp`;
+  try {
+    const as = (subject) => ({ headers: subject && { "x-test-subject": subject } });
+    const who = async (subject) => (await call(url, "who", {}, as(subject))).content[0].text;
+    assert.deepEqual([await who("ann"), await who(), await who("bob")], ["ann", "nobody", "bob"]);
+    const listed = async (subject) => (await (await modern(url, "tools/list", {}, as(subject))).json()).result.tools.map((it) => it.name);
+    assert.deepEqual([await listed("ann"), await listed()], [["who", "secret"], ["who"]]);
+    assert.equal((await modern(url, "tools/list", {}, as("nonsense"))).status, 500, "what is no principal is nobody's");
+  } finally {
+    host.closeAllConnections();
+    host.close();
+    await app.close();
+  }
 });
 
 /** With a Host header of one's own, which `fetch` does not let one choose. */

@@ -113,7 +113,7 @@ interface Options {
   scopes?: readonly string[] | undefined;
   /**
    * Who sees it and may call it, asked each time, so that it may look at what is configured as well; the principal is
-   * whom the host let in (`app.fetch(request, { principal })`), never whoever a connection belongs to. Default: everybody.
+   * whom the host let in (`app.fetch(request, { principal })`, `request.principal` of `app.node`), never whoever a connection belongs to. Default: everybody.
    */
   visible?: ((principal: Principal | undefined) => boolean) | undefined;
   /** Default: true. */
@@ -169,7 +169,7 @@ export type Reply<O> = [O] extends [undefined] ? unknown : Input<O> | ToolResult
 export interface AnyServer {
   readonly name: string;
   readonly fetch: (request: Request, extra?: { principal?: Principal | undefined }) => Promise<Response>;
-  readonly node: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly node: (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse) => void;
 }
 
 /** Everything that the class `Server` offers. */
