@@ -113,7 +113,8 @@ interface Options {
   scopes?: readonly string[] | undefined;
   /**
    * Who sees it and may call it, asked each time, so that it may look at what is configured as well; the principal is
-   * whom the host let in (`app.fetch(request, { principal })`, `request.principal` of `app.node`), never whoever a connection belongs to. Default: everybody.
+   * whom the host let in (`app.fetch(request, { principal })`, `request.principal` of `app.node`), never whoever a
+   * connection belongs to. Default: everybody.
    */
   visible?: ((principal: Principal | undefined) => boolean) | undefined;
   /** Default: true. */
