@@ -46,10 +46,15 @@ class Pair:
         lacks = [*lacks.get(actual, []), *lacks.get(f"{transport} {actual}", [])]
         self.steps = [
             step
-            for suite in [self.server["suite"], *self.server.get("also", [])]
+            for suite in clients[client_side][client].get("suites")
+            or [self.server["suite"], *self.server.get("also", [])]
             for step in suites[suite]
             # `client.ping()` of ours works in every era.
-            if (client_side == "ours" or actual in step.get("eras", [actual])) and step["check"] not in lacks
+            if actual in step.get("eras", [actual])
+            and client_side in step.get("sides", [client_side])
+            and client in step.get("clients", [client])
+            and transport in step.get("transports", [transport])
+            and step["check"] not in lacks
         ]
         self.failures = {}
 
@@ -144,7 +149,12 @@ def _can_meet(pair):
 
 
 def _is_news(pair, client, server):
-    """Ours among themselves: in one language the tests of that language meet, over stdio `make demo`."""
+    """Ours among themselves: in one language the tests of that language meet, over stdio `make demo`.
+
+    A client with suites of its own meets our servers only.
+    """
+    if "suites" in clients[pair.row.split()[0]][client] and not pair.column.startswith("ours"):
+        return False
     ours = pair.row.startswith("ours") and pair.column.startswith("ours")
     return not ours or (pair.transport != "stdio" and client.split()[0] != server)
 

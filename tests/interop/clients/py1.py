@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from typing import Any
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
@@ -12,11 +13,16 @@ from mcp.types import (
     CancelledNotificationParams,
     ClientNotification,
     CreateMessageResult,
+    CreateMessageResultWithTools,
     ElicitResult,
     ListRootsResult,
     PromptReference,
+    Result,
+    SamplingCapability,
+    SamplingToolsCapability,
 )
-from steps import ANSWERS, arguments, changes, describe, run, until, witnessed
+from pydantic import BaseModel, ConfigDict
+from steps import ANSWERS, BARE, arguments, changes, describe, paged, run, until, witnessed
 
 
 class Peer:
@@ -26,8 +32,21 @@ class Peer:
     async def connect(self, step):
         return {"revision": self.initialized.protocolVersion, "server": self.initialized.serverInfo.name}
 
+    async def tools(self):
+        async def page(cursor):
+            result = await self.session.list_tools(cursor)
+            return result.tools, result.nextCursor
+
+        return await paged(page)
+
     async def list_tools(self, step):
-        return sorted(tool.name for tool in (await self.session.list_tools()).tools)
+        return sorted(tool.name for tool in (await self.tools())[0])
+
+    async def pages(self, step):
+        return (await self.tools())[1]
+
+    async def bad_cursor(self, step):
+        return (await self.session.list_tools("made-up")).nextCursor
 
     async def list_resources(self, step):
         return sorted(str(resource.uri) for resource in (await self.session.list_resources()).resources)
@@ -79,6 +98,29 @@ class Peer:
         await self.session.subscribe_resource(step["uri"])
         return await changes(self.call, self.seen)
 
+    async def page_done(self, step):
+        self.seen.clear()
+        for name in ("send", "arrive"):
+            await self.call({"name": name})
+        await until(lambda: self.seen)
+        return sorted(self.seen)
+
+    async def roots_changed(self, step):
+        before = int((await self.call({"name": "moves"}))["text"])
+        await self.session.send_roots_list_changed()
+        return await witnessed(lambda: self.call({"name": "moves"}), before)
+
+    async def request(self, step):
+        class Vendors(BaseModel):
+            method: str = step["method"]
+            params: dict[str, Any] = step["params"]
+
+        class Answer(Result):
+            model_config = ConfigDict(extra="allow")
+
+        answer = await self.session.send_request(Vendors(), Answer)
+        return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+
     async def read(self, step):
         return {"text": (await self.session.read_resource(step["uri"])).contents[0].text}
 
@@ -112,6 +154,8 @@ async def main():
             seen.add("tools")
         elif getattr(told, "method", None) == "notifications/resources/updated":
             seen.add(f"updated {told.params.uri}")
+        elif getattr(told, "method", None) == "notifications/elicitation/complete":
+            seen.add("page done")
 
     async def on_log(params):
         logs.append([params.level, params.data])
@@ -120,10 +164,21 @@ async def main():
         return ElicitResult.model_validate(ANSWERS["forms"][params.message])
 
     async def on_sample(context, params):
+        if params.tools:
+            return CreateMessageResultWithTools.model_validate(ANSWERS["tool_use"])
         return CreateMessageResult.model_validate(ANSWERS["sample"])
 
     async def on_roots(context):
         return ListRootsResult.model_validate(ANSWERS["roots"])
+
+    answering: dict[str, Any] = {
+        "elicitation_callback": on_elicit,
+        "sampling_callback": on_sample,
+        "sampling_capabilities": SamplingCapability(tools=SamplingToolsCapability()),
+        "list_roots_callback": on_roots,
+    }
+    if BARE:
+        answering = {}
 
     async with (
         dial(target) as (read, write, *_),
@@ -132,9 +187,7 @@ async def main():
             write,
             logging_callback=on_log,
             message_handler=on_message,
-            elicitation_callback=on_elicit,
-            sampling_callback=on_sample,
-            list_roots_callback=on_roots,
+            **answering,
         ) as session,
     ):
         await run(Peer(session, await session.initialize(), logs, seen), era, steps)

@@ -3,12 +3,24 @@
 import asyncio
 import contextlib
 import warnings
+from typing import Any
 
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.shared.subscriptions import ToolsListChanged
-from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, PromptReference
-from steps import ANSWERS, arguments, changes, describe, run, until, witnessed
+from mcp_types import (
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitResult,
+    ListRootsResult,
+    PromptReference,
+    Request,
+    Result,
+    SamplingCapability,
+    SamplingToolsCapability,
+)
+from pydantic import ConfigDict
+from steps import ANSWERS, BARE, arguments, changes, describe, paged, run, until, witnessed
 
 warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
 
@@ -20,8 +32,21 @@ class Peer:
     async def connect(self, step):
         return {"revision": self.client.protocol_version, "server": self.client.server_info.name}
 
+    async def tools(self):
+        async def page(cursor):
+            result = await self.client.list_tools(cursor=cursor)
+            return result.tools, result.next_cursor
+
+        return await paged(page)
+
     async def list_tools(self, step):
-        return sorted(tool.name for tool in (await self.client.list_tools()).tools)
+        return sorted(tool.name for tool in (await self.tools())[0])
+
+    async def pages(self, step):
+        return (await self.tools())[1]
+
+    async def bad_cursor(self, step):
+        return (await self.client.list_tools(cursor="made-up")).next_cursor
 
     async def list_resources(self, step):
         return sorted(str(resource.uri) for resource in (await self.client.list_resources()).resources)
@@ -84,6 +109,33 @@ class Peer:
             listening.cancel()
             return told
 
+    async def page_done(self, step):
+        self.seen.clear()
+        for name in ("send", "arrive"):
+            await self.call({"name": name})
+        await until(lambda: self.seen)
+        return sorted(self.seen)
+
+    async def roots_changed(self, step):
+        before = int((await self.call({"name": "moves"}))["text"])
+        await self.client.send_roots_list_changed()
+        return await witnessed(lambda: self.call({"name": "moves"}), before)
+
+    async def request(self, step):
+        class Vendors(Request[dict[str, Any], str]):
+            method: str = step["method"]
+            params: dict[str, Any] = step["params"]
+
+        class Answer(Result):
+            model_config = ConfigDict(extra="allow")
+
+        answer = await self.client.session.send_request(Vendors(), Answer)
+        return answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    async def kept(self, step):
+        result = await self.client.read_resource(step["uri"])
+        return [result.ttl_ms, result.cache_scope]
+
     async def read(self, step):
         return {"text": (await self.client.read_resource(step["uri"])).contents[0].text}
 
@@ -116,6 +168,8 @@ async def main():
             seen.add("tools")
         elif getattr(message, "method", None) == "notifications/resources/updated":
             seen.add(f"updated {message.params.uri}")
+        elif getattr(message, "method", None) == "notifications/elicitation/complete":
+            seen.add("page done")
 
     async def on_log(params):
         logs.append([params.level, params.data])
@@ -124,10 +178,21 @@ async def main():
         return ElicitResult.model_validate(ANSWERS["forms"][params.message])
 
     async def on_sample(context, params):
+        if params.tools:
+            return CreateMessageResultWithTools.model_validate(ANSWERS["tool_use"])
         return CreateMessageResult.model_validate(ANSWERS["sample"])
 
     async def on_roots(context):
         return ListRootsResult.model_validate(ANSWERS["roots"])
+
+    answering: dict[str, Any] = {
+        "elicitation_callback": on_elicit,
+        "sampling_callback": on_sample,
+        "sampling_capabilities": SamplingCapability(tools=SamplingToolsCapability()),
+        "list_roots_callback": on_roots,
+    }
+    if BARE:
+        answering = {}
 
     mode = "legacy" if era == "legacy" else "auto"
     async with Client(
@@ -135,9 +200,7 @@ async def main():
         mode=mode,
         logging_callback=on_log,
         message_handler=on_message,
-        elicitation_callback=on_elicit,
-        sampling_callback=on_sample,
-        list_roots_callback=on_roots,
+        **answering,
     ) as client:
         await run(Peer(client, era, logs, seen), era, steps)
 

@@ -8,7 +8,12 @@ export const require = createRequire(new URL("../../../.interop/node/package.jso
 
 /** What the user, the model and the host answer. */
 export const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
-export const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+/** A client that can be asked nothing. */
+export const BARE = process.env.INTEROP_BARE !== undefined;
+export const CAPABILITIES = BARE ? {} : { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } };
+
+/** What the model says: a model that is offered tools wants one called. */
+export const sampled = ({ params }) => (params.tools ? ANSWERS.tool_use : ANSWERS.sample);
 
 /** `<era> <steps.json> <command or URL>`: `transport` makes one of the SDK's classes for it. */
 export function commandLine() {
@@ -74,7 +79,24 @@ export class OfficialPeer {
   }
 
   connect = () => ({ revision: this.revision, server: this.client.getServerVersion().name });
-  list_tools = async () => (await this.client.listTools()).tools.map((tool) => tool.name).sort();
+  /** Every tool, and how many pages they came on. */
+  async tools() {
+    const found = [];
+    let pages = 0;
+    let cursor;
+    do {
+      // With a cursor this SDK gives a page, without one it may give all of them.
+      const page = await this.client.listTools(cursor === undefined ? undefined : { cursor });
+      found.push(...page.tools);
+      pages += 1;
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return { found, pages };
+  }
+
+  list_tools = async () => (await this.tools()).found.map((tool) => tool.name).sort();
+  pages = async () => (await this.tools()).pages;
+  bad_cursor = async () => (await this.client.listTools({ cursor: "made-up" })).nextCursor;
   list_resources = async () => (await this.client.listResources()).resources.map((resource) => resource.uri).sort();
   list_templates = async () =>
     (await this.client.listResourceTemplates()).resourceTemplates.map((template) => template.uriTemplate).sort();
@@ -127,6 +149,24 @@ export class OfficialPeer {
     }
     await listening?.close?.();
     return [...this.seen].sort();
+  }
+
+  async page_done() {
+    this.seen.clear();
+    for (const name of ["send", "arrive"]) await this.call({ name });
+    await until(() => this.seen.size > 0);
+    return [...this.seen];
+  }
+
+  async roots_changed() {
+    const before = Number((await this.call({ name: "moves" })).text);
+    await this.client.sendRootsListChanged();
+    return witnessed(() => this.call({ name: "moves" }), before);
+  }
+
+  async kept({ uri }) {
+    const { ttlMs, cacheScope } = await this.client.readResource({ uri });
+    return [ttlMs, cacheScope];
   }
 
   read = async (step) => ({ text: (await this.client.readResource({ uri: step.uri })).contents[0].text });

@@ -3,10 +3,13 @@
 import asyncio
 import base64
 import json
+import os
 import sys
 import time
 from pathlib import Path
 
+#: A client that can be asked nothing.
+BARE = "INTEROP_BARE" in os.environ
 ANSWERS = json.loads((Path(__file__).resolve().parents[1] / "answers.json").read_text())
 
 
@@ -61,6 +64,17 @@ async def changes(call, seen):
         if len(seen) == 2:
             break
     return sorted(seen)
+
+
+async def paged(list_page):
+    """Every entry of a list, and how many pages it came on; `list_page(cursor)` gives entries and the next cursor."""
+    found, pages, cursor = [], 0, None
+    while True:
+        entries, cursor = await list_page(cursor)
+        found += entries
+        pages += 1
+        if cursor is None:
+            return found, pages
 
 
 async def witnessed(call, before, seconds=3.0):

@@ -1,5 +1,5 @@
 /** The official TypeScript SDK 1.x as a client: the legacy era only. */
-import { ANSWERS, CAPABILITIES, OfficialPeer, commandLine, require, run } from "./steps.mjs";
+import { ANSWERS, BARE, CAPABILITIES, OfficialPeer, commandLine, require, run, sampled } from "./steps.mjs";
 
 const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
 const { SSEClientTransport: Sse } = require("@modelcontextprotocol/sdk/client/sse.js");
@@ -7,12 +7,13 @@ const { StdioClientTransport: Stdio } = require("@modelcontextprotocol/sdk/clien
 const { StreamableHTTPClientTransport: Http } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
 const { WebSocketClientTransport: WebSocket } = require("@modelcontextprotocol/sdk/client/websocket.js");
 const {
-  CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema,
-  ResourceUpdatedNotificationSchema, ToolListChangedNotificationSchema,
+  CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ElicitationCompleteNotificationSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema, ResultSchema, ToolListChangedNotificationSchema,
 } = require("@modelcontextprotocol/sdk/types.js");
 
 class Peer extends OfficialPeer {
   callTool = (params, options) => this.client.callTool(params, CallToolResultSchema, options);
+  request = ({ method, params }) => this.client.request({ method, params }, ResultSchema);
 }
 
 const { era, steps, transport: make } = commandLine();
@@ -30,9 +31,10 @@ const client = new Client({ name: "ts1", version: "1.0.0" }, { capabilities: CAP
 client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push([params.level, params.data]));
 client.setNotificationHandler(ToolListChangedNotificationSchema, () => void seen.add("tools"));
 client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void seen.add(`updated ${params.uri}`));
-client.setRequestHandler(ElicitRequestSchema, ({ params }) => ANSWERS.forms[params.message]);
-client.setRequestHandler(CreateMessageRequestSchema, () => ANSWERS.sample);
-client.setRequestHandler(ListRootsRequestSchema, () => ANSWERS.roots);
+client.setNotificationHandler(ElicitationCompleteNotificationSchema, () => void seen.add("page done"));
+if (!BARE) client.setRequestHandler(ElicitRequestSchema, ({ params }) => ANSWERS.forms[params.message]);
+if (!BARE) client.setRequestHandler(CreateMessageRequestSchema, sampled);
+if (!BARE) client.setRequestHandler(ListRootsRequestSchema, () => ANSWERS.roots);
 await client.connect(transport);
 await run(new Peer(client, era, revision, logs, seen), steps);
 await client.close();

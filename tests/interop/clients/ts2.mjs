@@ -1,5 +1,5 @@
 /** The official TypeScript SDK 2.x as a client. */
-import { ANSWERS, CAPABILITIES, OfficialPeer, commandLine, require, run } from "./steps.mjs";
+import { ANSWERS, BARE, CAPABILITIES, OfficialPeer, commandLine, require, run, sampled } from "./steps.mjs";
 
 const {
   Client,
@@ -7,6 +7,13 @@ const {
   StreamableHTTPClientTransport: Http,
 } = require("@modelcontextprotocol/client");
 const { StdioClientTransport: Stdio } = require("@modelcontextprotocol/client/stdio");
+
+/** A schema that takes any answer. */
+const ANY = { "~standard": { version: 1, vendor: "interop", validate: (value) => ({ value }) } };
+
+class Peer extends OfficialPeer {
+  request = ({ method, params }) => this.client.request({ method, params }, ANY);
+}
 
 const { era, steps, transport } = commandLine();
 const logs = [];
@@ -18,9 +25,10 @@ const client = new Client(
 client.setNotificationHandler("notifications/message", ({ params }) => void logs.push([params.level, params.data]));
 client.setNotificationHandler("notifications/tools/list_changed", () => void seen.add("tools"));
 client.setNotificationHandler("notifications/resources/updated", ({ params }) => void seen.add(`updated ${params.uri}`));
-client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);
-client.setRequestHandler("sampling/createMessage", () => ANSWERS.sample);
-client.setRequestHandler("roots/list", () => ANSWERS.roots);
+client.setNotificationHandler("notifications/elicitation/complete", () => void seen.add("page done"));
+if (!BARE) client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);
+if (!BARE) client.setRequestHandler("sampling/createMessage", sampled);
+if (!BARE) client.setRequestHandler("roots/list", () => ANSWERS.roots);
 await client.connect(transport({ Stdio, Http, Sse }));
-await run(new OfficialPeer(client, era, client.getNegotiatedProtocolVersion(), logs, seen), steps);
+await run(new Peer(client, era, client.getNegotiatedProtocolVersion(), logs, seen), steps);
 await client.close();

@@ -1,7 +1,7 @@
 /** Our JavaScript client against one server: `<era> <steps.json> <command or URL>`, a JSON line a step. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Cancelled, Client, Declined } from "gudgeon";
+import { Cancelled, Client, Declined, text } from "gudgeon";
 
 const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import.meta.url), "utf8"));
 
@@ -15,7 +15,11 @@ const client = await Client.connect(
       const { action, content } = ANSWERS.forms[message];
       return { accept: content ?? {}, decline: new Declined(message), cancel: new Cancelled(message) }[action];
     },
-    onSample: () => ANSWERS.sample.content.text,
+    onSample: ({ tools }) => {
+      if (tools.length === 0) return ANSWERS.sample.content.text;
+      const [said, { id, name, input }] = ANSWERS.tool_use.content;
+      return { role: "assistant", text: said.text, content: [text(said.text), { ...text(""), type: "tool_use", id, name, input }], model: ANSWERS.tool_use.model, stopReason: "toolUse" };
+    },
     roots: ANSWERS.roots.roots,
     onLog: (message) => void logs.push([message.level, message.data]),
   },

@@ -25,6 +25,8 @@ def on_elicit(request):
 
 
 def on_sample(request):
+    if request.tools:
+        return SampleResult.from_dict(ANSWERS["tool_use"])
     return SampleResult(ANSWERS["sample"]["content"]["text"], model=ANSWERS["sample"]["model"])
 
 

@@ -2,10 +2,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Server, ToolError, image, resourceLink } from "gudgeon";
 import { addTo } from "./asking.mjs";
+import * as offering from "./offering.mjs";
 import { PIXEL } from "./pixel.mjs";
 
-const app = new Server("interop", { version: "1.0.0" });
+const app = new Server("interop", { version: "1.0.0", pageSize: 7, lifespan: offering.lifespan });
 addTo(app);
+offering.addTo(app);
 const integer = { type: "integer" };
 const string = { type: "string" };
 let seenCancelled = 0;

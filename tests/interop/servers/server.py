@@ -6,13 +6,15 @@ import signal
 import sys
 
 import asking
+import offering
 from pixel import PIXEL
 
 from gudgeon import Context, Image, Server, SyncContext, ToolError
 from gudgeon.types import ResourceLink
 
-app = Server("interop", version="1.0.0")
+app = Server("interop", version="1.0.0", page_size=7)
 asking.add_to(app)
+offering.add_to(app)
 seen = {"cancelled": 0}
 
 

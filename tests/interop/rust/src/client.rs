@@ -73,8 +73,9 @@ fn answering(builder: ClientBuilder) -> ClientBuilder {
             let answer = serde_json::from_value(answer.clone());
             async move { answer.map_err(unknown) }
         })
-        .on_sample(move |_| {
-            let answer = serde_json::from_value(sample["sample"].clone());
+        .on_sample(move |asked| {
+            let kind = if asked.tools.is_some() { "tool_use" } else { "sample" };
+            let answer = serde_json::from_value(sample[kind].clone());
             async move { answer.map_err(unknown) }
         })
         .roots(

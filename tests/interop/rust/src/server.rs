@@ -1,6 +1,7 @@
 //! The fixture server in Rust: `interop-server [URL…]` listens at these; without any it speaks over stdio.
 
 mod asking;
+mod offering;
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -102,6 +103,7 @@ async fn main() -> Result<(), Error> {
     let server = Server::new("interop")
         .http(HttpOptions { legacy_sse: true, ..HttpOptions::default() })
         .version("1.0.0")
+        .page_size(7)
         .tool("add", |Add { a, b }: Add| async move { Ok(a + b) })
         .tool("echo", |Echo { text }: Echo| async move { text })
         .tool("fail", || async { Err::<String, _>(ToolError::new("failed on purpose")) })
@@ -116,7 +118,7 @@ async fn main() -> Result<(), Error> {
         }))
         .add(Prompt::new("greet", |Greet { name }: Greet| async move { format!("Hello, {name}!") }))
         .complete("greet", "name", names);
-    let server = changing(asking::add_to(server));
+    let server = offering::add_to(changing(asking::add_to(server)));
     let urls: Vec<_> = std::env::args().skip(1).collect();
     let [first, rest @ ..] = &urls[..] else { return server.run_stdio().await };
     let mut listening = Vec::new();

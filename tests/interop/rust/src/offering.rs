@@ -1,0 +1,234 @@
+//! What a server may offer beside plain tools, in Rust.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use gudgeon::{
+    Audio, Context, File, Json, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
+    protocol::{
+        ContentBlock, CreateMessageRequestParams, ElicitRequestParams, ModelHint, ModelPreferences,
+        SamplingMessage, Tool as ModelsTool, UrlElicitationRequiredData, json::raw,
+    },
+    server::middleware::{Next, Request},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const PIXEL: &[u8] = include_bytes!("pixel.png");
+
+#[derive(Deserialize, JsonSchema)]
+struct Form {
+    #[schemars(email)]
+    email: String,
+    #[schemars(range(min = 1, max = 5))]
+    copies: u8,
+    size: Size,
+    marks: Vec<Mark>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Size {
+    S,
+    L,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Mark {
+    New,
+    Gift,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Region {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    name: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Words {
+    mood: Mood,
+}
+
+#[derive(Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Mood {
+    Calm,
+    Loud,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Echo {
+    text: String,
+}
+
+#[derive(Debug)]
+struct Crash;
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a secret")
+    }
+}
+
+impl std::error::Error for Crash {}
+
+pub(crate) fn add_to(server: Server) -> Server {
+    let server = server
+        .mount("shelf", Server::new("shelf").tool("tidy", || async { "tidy" }))
+        .tool("form", form)
+        .tool("plainly", |ctx: Context| async move { more(ctx.elicit("Another book (1)?").await?) })
+        .tool("returned", returned)
+        .tool("delegate", delegate)
+        .tool("gate", gate)
+        .tool("marks", || async { vec!["new", "gift"] })
+        .tool("nothing", || async { None::<u32> })
+        .tool("sound", || async { Audio::wav("RIFF") })
+        .tool("leaflet", || async {
+            let file = File::read(concat!(env!("CARGO_MANIFEST_DIR"), "/src/offering.rs"))?;
+            Ok(file.mime_type("text/plain"))
+        })
+        .tool("pictures", || async {
+            [ContentBlock::text("two sounds"), Audio::wav(PIXEL).into(), Audio::wav(PIXEL).into()]
+                .to_vec()
+        })
+        .tool("region", |Region { name }: Region| async move { name })
+        .tool("visits", visits)
+        .add(Tool::new("staff", || async { "for staff" }).visible(|who| who.is_some()))
+        .add(Tool::new("late", late).timeout(Duration::from_millis(50)))
+        .tool("locked", || async { "never" })
+        .middleware(["tools/call"], lock)
+        .tool("crash", || async { Err::<String, ToolError>(Crash.into()) })
+        .tool("refuse", || async {
+            let why = json!({"why": "because"});
+            Err::<String, _>(ToolError::protocol(1234, "Refused.", Some(why)))
+        })
+        .tool("lost", || async {
+            Err::<String, ToolError>(ResourceNotFound::new("interop://lost").into())
+        })
+        .tool("words", |Words { mood }: Words| async move {
+            if mood == Mood::Loud { "MIND THE GAP" } else { "mind the gap" }
+        })
+        .method("acme/echo", |Echo { text }: Echo| async move { Json(json!({"echo": text})) });
+    told(server)
+}
+
+/// What is changed or heard of while clients are connected.
+fn told(server: Server) -> Server {
+    let (read, counts) = (Arc::new(AtomicU32::new(0)), server.registry());
+    let page = Arc::new(Mutex::new(String::new()));
+    let (sent, pages) = (Arc::clone(&page), server.registry());
+    let moved = Arc::new(AtomicU32::new(0));
+    let heard = Arc::clone(&moved);
+    let again = Arc::clone(&read);
+    let counted = move || {
+        let count = read.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { count.to_string() }
+    };
+    server
+        .add(
+            Resource::new("interop://counted", counted)
+                .cache(Duration::from_secs(60))
+                .ttl(Duration::from_secs(5))
+                .private(),
+        )
+        .tool("recount", move || {
+            again.store(0, Ordering::SeqCst);
+            counts.notify_updated("interop://counted");
+            async { "again" }
+        })
+        .tool("send", move |ctx: Context| {
+            let sent = Arc::clone(&sent);
+            async move {
+                let id = ctx.elicit_url("Please sign in", "https://example.com/in").await?;
+                *sent.lock().unwrap_or_else(PoisonError::into_inner) = id;
+                Ok::<_, ToolError>("sent")
+            }
+        })
+        .tool("arrive", move || {
+            pages.notify_url_done(&page.lock().unwrap_or_else(PoisonError::into_inner));
+            async { "there" }
+        })
+        .notification("notifications/roots/list_changed", move || {
+            heard.fetch_add(1, Ordering::SeqCst);
+            async {}
+        })
+        .tool("moves", move || {
+            let count = moved.load(Ordering::SeqCst);
+            async move { count.to_string() }
+        })
+}
+
+async fn form(ctx: Context) -> Result<String, ToolError> {
+    let Form { email, copies, size, marks } = ctx.elicit("Fill this in").await?;
+    let size = if matches!(size, Size::L) { "l" } else { "s" };
+    let marks: Vec<_> = marks.iter().map(|it| format!("{it:?}").to_lowercase()).collect();
+    Ok(format!("{email} {copies} {size} {}", marks.join(" ")))
+}
+
+async fn returned(ctx: Context) -> Result<&'static str, ToolError> {
+    let question = ask::elicit::<bool>("Another book (1)?").key("more");
+    match ctx.answer(&question)? {
+        Some(answer) => more(answer),
+        None => Err(question.into()),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it ends handlers that can fail")]
+fn more(answer: bool) -> Result<&'static str, ToolError> {
+    Ok(if answer { "more" } else { "enough" })
+}
+
+async fn delegate(ctx: Context) -> Result<String, ToolError> {
+    let add = ModelsTool::new("add", raw(r#"{"type":"object"}"#.into()));
+    let request = CreateMessageRequestParams {
+        messages: vec![SamplingMessage::user("Add 2 and 3.")],
+        max_tokens: 10,
+        tools: Some(vec![add]),
+        model_preferences: Some(ModelPreferences {
+            hints: Some(vec![ModelHint { name: Some("small".into()) }]),
+            cost_priority: Some(1.into()),
+            ..ModelPreferences::default()
+        }),
+        ..CreateMessageRequestParams::default()
+    };
+    let result = ctx.sample(request).await?;
+    let types = result.content.blocks().iter().map(|it| json!(it)["type"].clone());
+    Ok(types.filter_map(|it| it.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join(" "))
+}
+
+async fn gate() -> Result<String, ToolError> {
+    let page = json!({
+        "mode": "url", "elicitationId": "gate", "message": "Please sign in", "url": "https://example.com/in",
+    });
+    let elicitations = vec![serde_json::from_value::<ElicitRequestParams>(page)?];
+    let data = UrlElicitationRequiredData { elicitations };
+    Err(ToolError::protocol(-32042, "sign in first", Some(data)))
+}
+
+async fn visits(ctx: Context) -> Result<String, ToolError> {
+    let session = ctx.session()?;
+    let visits = session.get::<u32>("visits")?.unwrap_or(0) + 1;
+    session.set("visits", visits)?;
+    Ok(visits.to_string())
+}
+
+async fn late() -> &'static str {
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    "never"
+}
+
+async fn lock(request: Request, next: Next) -> Result<Value, ToolError> {
+    match request.subject() {
+        Some("locked") => Err(ToolError::new("the shelf is locked")),
+        _ => next.run(request).await,
+    }
+}
