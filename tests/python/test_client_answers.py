@@ -1,9 +1,13 @@
 """How a client answers: the same callbacks in every era."""
 
 import asyncio
+import enum
 import sys
 import threading
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -172,6 +176,35 @@ def test_a_page_that_an_error_named_is_told_when_it_is_done() -> None:
         while not done:
             client.ping()
     assert done == ["own"]
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@dataclass
+class Trip:
+    level: Level
+    day: date
+    levels: list[Level] = field(default_factory=list)
+    seats: Literal[1, 2] = 1
+    note: str | None = None
+
+
+@pytest.mark.parametrize("era", WITH_TOOLS)
+def test_an_object_of_the_type_is_an_answer(era: Any) -> None:
+    server = Server("trips")
+
+    @server.tool
+    async def book(ctx: Context) -> str:
+        trip = await ctx.elicit("Trip?", Trip)
+        return repr((trip, await ctx.elicit("Level?", Level), await ctx.elicit("Note?", str | None)))
+
+    trip = Trip(Level.LOW, date(2026, 1, 2), [Level.HIGH], 2)
+    said = {"Trip?": trip, "Level?": Level.HIGH, "Note?": None}
+    with SyncClient(server, revision=era, on_elicit=lambda request: said[request.message]) as client:
+        assert client.call_tool("book").text == repr((trip, Level.HIGH, None))
 
 
 def test_max_rounds_arrives() -> None:

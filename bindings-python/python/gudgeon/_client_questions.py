@@ -53,16 +53,35 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
         # There is nothing to fill in: any other answer is consent.
         return {"action": "decline"} if answer is False else {"action": "accept"}
     content = _json.to_builtins(answer)
-    properties = list(request.schema.get("properties") or {})
-    if not isinstance(content, Mapping):
-        if len(properties) != 1:
-            raise ProtocolError(
-                -32603,
-                f"the form {request.message!r} asks for {', '.join(properties) or 'nothing'}: "
-                f"on_elicit gave the bare value {answer!r} instead of a mapping",
-            )
-        content = {properties[0]: content}
-    return {"action": "accept", "content": content}
+    fields = request.schema.get("properties") or {}
+    if isinstance(content, Mapping):
+        # No form has a null: what is None was left open.
+        content = {name: value for name, value in content.items() if value is not None}
+    elif len(fields) == 1:
+        (name,) = fields
+        # Who gives None back may have forgotten to answer, so that no default becomes an answer.
+        may_be_open = name not in request.schema.get("required", ()) and "default" not in fields[name]
+        content = {} if content is None and may_be_open else {name: content}
+    else:
+        raise ProtocolError(
+            -32603,
+            f"the form {request.message!r} asks for {', '.join(fields) or 'nothing'}: "
+            f"on_elicit gave the bare value {answer!r} instead of a mapping",
+        )
+    said = {name: _as_text(value, fields.get(name)) for name, value in content.items()}
+    return {"action": "accept", "content": said}
+
+
+def _as_text(value: Any, field: Any) -> Any:
+    """A form chooses among texts: an enum's number, or a Literal's, is given by its text."""
+    if isinstance(value, list):
+        items = field.get("items") if isinstance(field, Mapping) else None
+        return [_as_text(item, items) for item in value]
+    if not isinstance(value, (int, float)) or not isinstance(field, Mapping):
+        return value
+    titled = field.get("oneOf") or field.get("anyOf") or ()
+    choices = field.get("enum") or [choice.get("const") for choice in titled if isinstance(choice, Mapping)]
+    return str(value) if str(value) in choices and value not in choices else value
 
 
 def sample_result(answer: Any) -> dict[str, Any]:
