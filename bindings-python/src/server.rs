@@ -153,6 +153,7 @@ impl NativeServer {
     }
 
     /// Refuses names for which middleware would never run.
+    #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
         self.lock().offers.check_middleware(&methods).map_err(|it| raise(&it))
     }
