@@ -118,6 +118,11 @@ impl Endpoint {
         self.mail.sound_alarm();
     }
 
+    /// Ends streams that only tell of changes; all else goes on.
+    fn end_streams(&self) {
+        self.distribute(self.server.end_streams());
+    }
+
     /// Takes nothing new and ends subscriptions; what is in flight goes on.
     fn shut_down(&self) {
         self.distribute(self.server.shut_down());

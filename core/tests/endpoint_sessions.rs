@@ -339,6 +339,31 @@ fn who_waits_for_a_client_hears_it_however_much_is_in_flight() {
 }
 
 #[test]
+fn streams_that_only_listen_end_and_all_else_goes_on() {
+    let mut visitor = with(EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
+    let session = visitor.open("2025-11-25", json!({}));
+    let stream = visitor.get(&session, "");
+    let call = visitor.call(&session, 1, "wait");
+    let listen = json!({"notifications": {"toolsListChanged": true}});
+    let listening = visitor.modern("subscriptions/listen", listen.clone());
+    let pair = visitor.send("GET", "/sse", &[("accept", "text/event-stream")], "");
+    visitor.handle(EndpointInput::EndStreams);
+    for ended in [stream, listening, pair] {
+        assert!(visitor.reply(ended).complete);
+    }
+    let last = visitor.reply(listening).messages().pop().unwrap();
+    assert_eq!(last["result"]["resultType"], "complete");
+    assert!(!visitor.replies.contains_key(&call));
+    visitor.finish(Ok(Reply::Nothing));
+    assert_eq!(visitor.reply(call).status, 200);
+    let (again, later) =
+        (visitor.get(&session, ""), visitor.modern("subscriptions/listen", listen));
+    change(&mut visitor);
+    assert_eq!(visitor.reply(again).messages().len(), 1);
+    assert_eq!(visitor.reply(later).messages().len(), 2);
+}
+
+#[test]
 fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
     let config = EndpointConfig { max_streams: 2, ..EndpointConfig::default() };
     let mut visitor = with(config);

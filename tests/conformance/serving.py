@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import sys
 from typing import Any
@@ -41,7 +42,8 @@ def serve_asgi(app: Server, address: str, http: dict[str, Any]) -> None:
     )
     # uvicorn ends gracefully and then raises the signal again, for whoever stood before it.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Announced(config).run()
+    with contextlib.suppress(KeyboardInterrupt):
+        Announced(config).run()
 
 
 def announce(url: str) -> None:

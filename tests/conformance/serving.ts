@@ -31,6 +31,7 @@ async function serveMounted(app: Server, server: HttpServer, address: string): P
   onSignal(async () => {
     server.close();
     await app.close();
+    server.closeIdleConnections();
     setTimeout(() => server.closeAllConnections(), GRACE).unref();
   });
   announce(`http://${host}:${(server.address() as AddressInfo).port}/mcp`);

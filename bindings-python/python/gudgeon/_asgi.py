@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ Send = Callable[[Any], Awaitable[Any]]
 _PATIENCE = 0.02  # seconds before a request that has no answer yet watches for the peer to leave
 _SAFE = "/!$&'()*+,;=:@-._~"
 _DRAIN_TICK = 0.01  # seconds between two looks whether all is answered
+_LOOK = 0.25  # seconds between two looks whether the host wants to stop
 
 
 class AsgiApp:
@@ -38,7 +40,7 @@ class AsgiApp:
         kind = scope["type"]
         if kind == "http":
             endpoint = await self._open()
-            await _serve_http(endpoint, self._identify, scope, receive, send)
+            await _serve_http(endpoint, self._identify, self._heed, scope, receive, send)
         elif kind == "websocket":
             endpoint = await self._open()
             await _serve_websocket(endpoint, self._identify, self._max_message(), scope, receive, send)
@@ -74,6 +76,10 @@ class AsgiApp:
             await stay.begun()
         return self._endpoint
 
+    def _heed(self) -> None:
+        if self._stay is not None:
+            self._stay.heed()
+
     def _max_message(self) -> int:
         stay = self._stay
         return 0 if stay is None or stay.hosting is None else stay.hosting.serving.max_message
@@ -98,6 +104,12 @@ class AsgiApp:
                 return
 
 
+def is_host_leaving() -> bool:
+    """Whether uvicorn was told to stop. It tells nobody: it waits for streams that would never end by themselves."""
+    handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
+    return any(getattr(getattr(it, "__self__", None), "should_exit", False) is True for it in handlers)
+
+
 class _Stay:
     """The time that one event loop serves the app. One task enters and leaves the lifespan, as `anyio` needs it."""
 
@@ -107,6 +119,7 @@ class _Stay:
         self._app = app
         self._endpoint = endpoint
         self._leave = asyncio.Event()
+        self._look: asyncio.TimerHandle | None = None
         self._entered: asyncio.Future[None] = self.loop.create_future()
         self._task = self.loop.create_task(self._run())
 
@@ -117,6 +130,20 @@ class _Stay:
         else:
             while self.hosting is None and not self.is_over():
                 await asyncio.sleep(_DRAIN_TICK)
+
+    def heed(self) -> None:
+        """Somebody waits for long: from now on it is looked whether the host wants to stop."""
+        if self._look is None and self.is_here():
+            self._look = self.loop.call_later(_LOOK, self._looked)
+
+    def _looked(self) -> None:
+        self._look = None
+        if self.hosting is None:
+            return
+        if is_host_leaving():
+            self._endpoint.end_streams()
+        if self._endpoint.open_exchanges:
+            self.heed()
 
     def is_here(self) -> bool:
         return asyncio.get_running_loop() is self.loop
@@ -171,7 +198,9 @@ class _Stay:
             await self._app._lifespan.aexit()
 
 
-async def _serve_http(endpoint: Any, identify: Identify, scope: Any, receive: Receive, send: Send) -> None:
+async def _serve_http(
+    endpoint: Any, identify: Identify, heed: Callable[[], None], scope: Any, receive: Receive, send: Send
+) -> None:
     head = (scope["method"], *_target(scope))
     chunks: list[bytes] = []
     length = 0
@@ -193,7 +222,7 @@ async def _serve_http(endpoint: Any, identify: Identify, scope: Any, receive: Re
         await _send_head(endpoint.unidentified(*head), send)
         return
     exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
-    watch = _Watch(exchange, receive)
+    watch = _Watch(exchange, receive, heed)
     try:
         await _send_answer(exchange, watch, send)
     except OSError:
@@ -238,9 +267,10 @@ async def _send_head(part: Any, send: Send) -> bool:
 class _Watch:
     """Waits for the answer, and for the peer to leave when that takes long: most answers are there before."""
 
-    def __init__(self, exchange: Any, receive: Receive) -> None:
+    def __init__(self, exchange: Any, receive: Receive, heed: Callable[[], None]) -> None:
         self.is_gone = False
         self._exchange = exchange
+        self._heed = heed
         self._receive = receive
         self._loop = asyncio.get_running_loop()
         self._future: asyncio.Future[None] | None = None
@@ -259,6 +289,7 @@ class _Watch:
     def begin(self) -> None:
         if self._task is None:
             self._task = self._loop.create_task(self._run())
+            self._heed()
 
     def end(self) -> None:
         if self._timer is not None:

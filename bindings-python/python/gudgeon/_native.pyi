@@ -251,6 +251,10 @@ class Endpoint:
         """
         Opens a connection that carries messages both ways. `principal`: who is at the other end.
         """
+    def end_streams(self, /) -> None:
+        """
+        Ends streams that only tell of changes; all else goes on.
+        """
     def fileno(self, /) -> int:
         """
         Readable when `collect` or `tick` has something to do.

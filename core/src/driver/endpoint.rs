@@ -170,6 +170,12 @@ impl EndpointServer {
         self.ended(work)
     }
 
+    /// Ends streams that only tell of changes; all else goes on.
+    pub fn end_streams(&self) -> Work {
+        let work = self.lock().handle(EndpointInput::EndStreams);
+        self.told(work)
+    }
+
     /// Takes nothing new, ends subscriptions with their result; what is in flight goes on.
     pub fn shut_down(&self) -> Work {
         let work = self.lock().handle(EndpointInput::ShutDown);

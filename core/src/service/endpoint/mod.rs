@@ -111,6 +111,8 @@ pub enum EndpointInput<'a> {
     Updated(&'a str),
     /// The time of the deadline has come.
     Tick,
+    /// Streams that only tell of changes end: subscriptions with their result. All else goes on.
+    EndStreams,
     /// Nothing new is taken; subscriptions end with their result; what is in flight goes on.
     ShutDown,
     /// Everything is given up.
@@ -298,6 +300,7 @@ impl Endpoint {
                 self.tell_all(now, |()| session::Input::Updated(uri));
             }
             EndpointInput::Tick => self.tick(now),
+            EndpointInput::EndStreams => self.end_streams(now),
             EndpointInput::ShutDown => self.shut_down(now),
             EndpointInput::Closed => self.close(now),
         }
@@ -384,6 +387,17 @@ impl Endpoint {
 
     /// Tells everybody whom a change may concern.
     fn tell_all<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
+        self.tell_listening(now, &input);
+        for session in self.sessions.all() {
+            self.tell_session(now, session, input(()));
+        }
+        for connection in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.tell_connection(now, connection, input(()));
+        }
+    }
+
+    /// Tells those whose requests are subscriptions.
+    fn tell_listening<'a>(&mut self, now: Instant, input: impl Fn(()) -> session::Input<'a>) {
         let listens = |it: &Conversation| it.machine.listens();
         let listening: Vec<ExchangeId> = self
             .exchanges
@@ -393,12 +407,6 @@ impl Endpoint {
             .collect();
         for exchange in listening {
             self.tell_exchange(now, exchange, input(()));
-        }
-        for session in self.sessions.all() {
-            self.tell_session(now, session, input(()));
-        }
-        for connection in self.connections.keys().copied().collect::<Vec<_>>() {
-            self.tell_connection(now, connection, input(()));
         }
     }
 

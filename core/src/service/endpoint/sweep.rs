@@ -97,10 +97,25 @@ impl Endpoint {
         }
     }
 
+    pub(super) fn end_streams(&mut self, now: Instant) {
+        self.tell_listening(now, |()| session::Input::EndSubscriptions);
+        self.end_standing();
+    }
+
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.is_closing = true;
         self.calls.unpark();
         self.tell_all(now, |()| session::Input::EndSubscriptions);
+        self.end_standing();
+        let idle: Vec<_> =
+            self.connections.iter().filter(|(_, it)| it.is_idle()).map(|(id, _)| *id).collect();
+        for id in idle {
+            self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
+        }
+    }
+
+    /// Ends the streams of sessions that answer no request.
+    fn end_standing(&mut self) {
         for number in self.sessions.all() {
             let Some(mut session) = self.sessions.take(number) else { continue };
             while let Some(stream) = session.standalone() {
@@ -113,11 +128,6 @@ impl Endpoint {
                 self.end(pair);
             }
             self.sessions.put(session);
-        }
-        let idle: Vec<_> =
-            self.connections.iter().filter(|(_, it)| it.is_idle()).map(|(id, _)| *id).collect();
-        for id in idle {
-            self.outputs.push_back(EndpointOutput::Connection(id, Part::End));
         }
     }
 
