@@ -154,6 +154,20 @@ def test_listening_for_everybody_without_auth_is_warned_about_once(start):
 
 
 @pytest.mark.native
+def test_listening_for_everybody_a_name_must_be_configured_before_its_pages_may_call(start, era):
+    server = start(host="0.0.0.0")
+    name, address = f"tools.example:{server.port}", f"127.0.0.1:{server.port}"
+    assert ask(server, era=era, Host=name).status == 200
+    assert ask(server, era=era, Host=address, Origin=f"http://{address}").status == 200
+    # DNS rebinding: the page's name means this machine for now.
+    answer = forbidden(ask(server, era=era, Host=name, Origin=f"http://{name}"), 403, "public_url")
+    assert answer.header("mcp-session-id") is None
+    named = start(host="0.0.0.0", public_url="https://tools.example/mcp")
+    assert ask(named, era=era, Host="tools.example", Origin="https://tools.example").status == 200
+    forbidden(ask(named, era=era, Host="other.example"), 421, "allowed_hosts")
+
+
+@pytest.mark.native
 def test_listening_at_home_is_not_warned_about(start):
     server = start()
     assert speak.reply(ask(server))["result"]

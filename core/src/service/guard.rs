@@ -1,6 +1,8 @@
 //! Who may call over HTTP: `Host` and `Origin` keep foreign web pages out (DNS rebinding), CORS lets chosen ones in
 //! (spec: Streamable HTTP, "Security & Endpoint").
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
 use crate::protocol::json::ObjectWriter;
@@ -211,8 +213,11 @@ impl Guard {
         if is_loopback {
             return origin.host.is_loopback();
         }
+        // Whoever owns a name can have it mean this machine from one moment to the next: that is DNS rebinding.
+        let is_sure = origin.host.is_loopback() || origin.host.is_address();
         let own = Some(origin.host.without_default_port());
-        self.origins.is_empty() && !hosts.is_empty() && hosts.iter().all(|it| *it == own)
+        let is_own = !hosts.is_empty() && hosts.iter().all(|it| *it == own);
+        self.origins.is_empty() && is_sure && is_own
     }
 
     /// The value of `Access-Control-Allow-Origin`.
@@ -260,6 +265,12 @@ impl Host {
 
     fn is_loopback(&self) -> bool {
         LOOPBACK.contains(&&*self.name)
+    }
+
+    /// Whether no name has to be looked up.
+    fn is_address(&self) -> bool {
+        let bare = self.name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        bare.unwrap_or(&self.name).parse::<IpAddr>().is_ok()
     }
 
     /// `Host` does not tell the scheme: both web ports are as good as none.

@@ -163,9 +163,15 @@ fn configured_origins_are_compared_as_origins() {
 }
 
 #[test]
-fn another_bind_takes_its_own_pages_until_origins_are_configured() {
-    assert_eq!(from(&public(), "tools.example:8000", "http://tools.example:8000"), None);
-    assert_eq!(from(&public(), "tools.example", "https://Tools.Example:443"), None);
+fn another_bind_takes_its_own_pages_by_address_until_origins_are_configured() {
+    for own in ["192.168.1.7:8000", "[fd00::1]:8000", "localhost:8000", "127.0.0.1"] {
+        assert_eq!(from(&public(), own, &format!("http://{own}")), None, "{own}");
+    }
+    assert_eq!(from(&public(), "192.168.1.7", "http://192.168.1.8"), Some(403));
+    // A name may be anybody's, and mean this machine for now.
+    assert_eq!(from(&public(), "tools.example:8000", "http://tools.example:8000"), Some(403));
+    let named = GuardConfig { public_url: Some("https://tools.example/mcp".into()), ..public() };
+    assert_eq!(from(&named, "tools.example", "https://Tools.Example:443"), None);
     assert_eq!(from(&public(), "tools.example", "https://evil.example"), Some(403));
     assert_eq!(from(&public(), "tools.example", "http://localhost"), Some(403));
     assert_eq!(from(&public(), "tools.example", "null"), Some(403));
