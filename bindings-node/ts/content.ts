@@ -92,6 +92,40 @@ export function embed(resource: ResourceContents): EmbeddedResource {
   return made<EmbeddedResource>({ type: "resource", resource });
 }
 
+/**
+ * In sampling: the model wants a tool called; what `onSample` gives. Spec: Client Features › Sampling › Sampling with tools
+ * (2025-11-25 and later).
+ *
+ * @param use - `id`: how its outcome will name it. `input`: the tool's arguments.
+ */
+export function toolUse(use: Omit<ToolUse, "type" | ContentMark>): ToolUse {
+  return made<ToolUse>({ ...use, type: "tool_use" });
+}
+
+/**
+ * In sampling: what a tool answered, for the next `ctx.sample`. Spec: Client Features › Sampling › Sampling with tools
+ * (2025-11-25 and later).
+ *
+ * @param outcome - `toolUseId`: the `id` of what the model wanted. `content`: a string is a text.
+ * @throws TypeError when the content is none.
+ *
+ * @example
+ * ```ts
+ * import { assistant, toolOutcome, toolUse, user } from "gudgeon";
+ *
+ * // What ctx.sample("2 + 3?", { tools }) gave is followed by what the tool answered; both go into the next ctx.sample.
+ * const wanted = toolUse({ id: "call-1", name: "add", input: { a: 2, b: 3 } });
+ * const messages = [user("2 + 3?"), assistant(wanted), user(toolOutcome({ toolUseId: wanted.id, content: "5" }))];
+ * console.log(messages.map(({ content }) => ("type" in content ? content.type : "")).join()); // text,tool_use,tool_result
+ * ```
+ */
+export function toolOutcome(
+  outcome: Omit<ToolOutcome, "type" | "content" | ContentMark> & { content: string | Content | readonly (string | Content)[] },
+): ToolOutcome {
+  const { content } = outcome;
+  return made<ToolOutcome>({ ...outcome, type: "tool_result", content: isList(content) ? content.map(asContent) : [asContent(content)] });
+}
+
 /** A type of content that this package does not know, sent as it is. */
 export function other(raw: Readonly<Record<string, unknown>>): Other {
   return made<Other>({ type: "other", raw });

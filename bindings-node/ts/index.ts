@@ -1,7 +1,7 @@
 /** Gudgeon: the Model Context Protocol for TypeScript. */
 export { Client } from "./client.js";
 export { ClientGroup } from "./client-group.js";
-export { assistant, audio, embed, file, image, other, resourceLink, text, user } from "./content.js";
+export { assistant, audio, embed, file, image, other, resourceLink, text, toolOutcome, toolUse, user } from "./content.js";
 export {
   AuthError,
   CallTimeout,

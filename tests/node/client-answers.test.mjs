@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  ask, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text, UrlElicitationRequired,
+  ask, assistant, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text, toolOutcome, toolUse,
+  UrlElicitationRequired, user,
 } from "gudgeon";
 import * as z from "zod";
 
@@ -91,6 +92,26 @@ for (const era of withTools) {
       return { role: "assistant", content: [used], text: "", model: "m", stopReason: "toolUse" };
     };
     await using({ revision: era, onSample }, async (client) => assert.equal((await client.callTool("pick")).text, '{"at":"sky"}'));
+  });
+
+  test(`what the model's tools answered reaches it, in ${era}`, async () => {
+    const sums = new Server("sums");
+    const tool = { name: "add", inputSchema: { type: "object" } };
+    sums.tool("think", {}, async (_, ctx) => {
+      const asked = await ctx.sample("2 + 3?", { tools: [tool] });
+      const [use] = asked.content;
+      const outcome = toolOutcome({ toolUseId: use.id, content: String(use.input.a + use.input.b), structuredContent: { sum: 5 } });
+      return (await ctx.sample([user("2 + 3?"), assistant(asked.content), user(outcome)], { tools: [tool] })).text;
+    });
+    const onSample = ({ messages: [, wanted, answered] }) => {
+      if (!wanted) return { role: "assistant", content: [toolUse({ id: "u1", name: "add", input: { a: 2, b: 3 } })], text: "", model: "m", stopReason: "toolUse" };
+      const { type, toolUseId, content: [said], structuredContent } = answered.content;
+      assert.deepEqual([wanted.role, type, toolUseId, structuredContent], ["assistant", "tool_result", "u1", { sum: 5 }]);
+      return `It is ${said.text}.`;
+    };
+    const client = await Client.connect(sums, { revision: era, onSample });
+    assert.equal((await client.callTool("think")).text, "It is 5.");
+    await client.close();
   });
 
   test(`a model that declines fails the call, in ${era}`, async () => {
