@@ -237,6 +237,33 @@ def test_def_handlers_keep_their_threads() -> None:
     assert threads and "middleware" not in threads[0]
 
 
+def test_def_handlers_read_def_resources_through_middleware(noted: list[Any]) -> None:
+    app = Server("t", threads=1)
+    note(app, noted, "resources/read")
+
+    @app.resource("a://b")
+    def b() -> str:
+        return "b"
+
+    @app.resource("a://async")
+    async def later() -> str:
+        return "later"
+
+    @app.tool
+    def reads(uri: str, ctx: SyncContext) -> str:
+        return ctx.read_resource(uri).text
+
+    @app.tool(thread=True)
+    def reads_apart(ctx: SyncContext) -> str:
+        return ctx.read_resource("a://b").text
+
+    with connect_sync(app) as client:
+        for name, arguments in (("reads", {"uri": "a://b"}), ("reads_apart", {})):
+            assert client.call_tool(name, arguments).text == "b"
+        assert "TypeError" in client.call_tool("reads", {"uri": "a://async"}, raise_on_error=False).text
+    assert [(method, params["uri"]) for method, params, _ in noted] == [("resources/read", "a://b")] * 2
+
+
 def test_exceptions_of_def_handlers_pass_middleware(noted: list[Any]) -> None:
     app = Server("t", expose_errors=(KeyError,))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ _LISTS = {
 }
 
 Step = Callable[["Request"], Awaitable[Any]]
+_is_waited_for: ContextVar[bool] = ContextVar("gudgeon_is_waited_for", default=False)
 
 
 class Request:
@@ -77,6 +78,8 @@ def around(offered: Any) -> Callable[[Any, Any], Awaitable[Any]]:
             given = raw if request.params is innermost else _encoded(_arguments(registration, request.params))
             if registration.is_async:
                 return registration.result(await registration.invoke(given, call))
+            if _is_waited_for.get():
+                return registration.result(registration.invoke(given, call))
             return registration.result(await _on_a_thread(offered.handle, given, call))
 
         step: Step = handler
@@ -89,6 +92,26 @@ def around(offered: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         return registration.reply(await step(Request(method, below, Context(call, registration.server))))
 
     return invoke
+
+
+def run_for_waiter(invoke: Any, raw: bytes, call: Any) -> Any:
+    """Runs what `around` made of a `def` handler, for a thread that waits: its handler takes no thread of the pool."""
+    import asyncio
+    from concurrent.futures import Future
+    from threading import Thread
+
+    done: Future[Any] = Future()
+    context = copy_context()
+    context.run(_is_waited_for.set, True)
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(asyncio.run, invoke(raw, call)))
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, name="gudgeon-reads").start()
+    return done.result()
 
 
 def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:

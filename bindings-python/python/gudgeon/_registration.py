@@ -32,6 +32,7 @@ class Offered:
             self.is_wrapped = True
             wrapper: Any = around(self)
             wrapper.subject = self.registration.subject(self.path[0][1])
+            wrapper.around_def = not self.registration.is_async
             self.handle.wrap(wrapper)
 
 

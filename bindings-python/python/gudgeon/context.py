@@ -443,6 +443,10 @@ class SyncContext(_Facts):
     def read_resource(self, uri: str, /) -> Any:
         """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
         invoke, is_async, raw, read = _find(self.server, uri)
+        if is_async and getattr(invoke, "around_def", False):
+            from ._chain import run_for_waiter
+
+            return _contents(read, run_for_waiter(invoke, raw, self._call))
         if is_async:
             raise TypeError(f"the resource {uri} is an async def: read it in an async def handler")
         return _contents(read, invoke(raw, self._call))
