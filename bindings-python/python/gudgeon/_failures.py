@@ -16,7 +16,6 @@ from .errors import (
     UrlElicitationRequired,
 )
 
-
 _HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
