@@ -35,7 +35,7 @@ def audit() -> float:
 @app.tool
 def transfer(euros: int) -> str:
     """The counter is closed: an error of the protocol, for the program and not for the model."""
-    raise ProtocolError(-32050, "The counter is closed.", {"opens": "09:00"})
+    raise ProtocolError(4001, "The counter is closed.", {"opens": "09:00"})
 
 
 @app.tool

@@ -48,7 +48,7 @@ async def story(target: Target, revision: Any) -> None:
 
         # For the program: codes, data, and where it was.
         closed = await failure(ProtocolError, call("transfer", {"euros": 5}))
-        assert (closed.code, closed.data) == (-32050, {"opens": "09:00"}) and "The counter is closed." in str(closed)
+        assert (closed.code, closed.data) == (4001, {"opens": "09:00"}) and "The counter is closed." in str(closed)
         nowhere = await failure(ProtocolError, call("rob"))
         assert nowhere.code == -32602 and "rob" in str(nowhere)
         assert (await customer.read_resource("bank://accounts/bob")).text == "20 euros"

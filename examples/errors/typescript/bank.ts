@@ -26,7 +26,7 @@ app.tool("audit", { description: AUDIT }, () => {
 
 const TRANSFER = "The counter is closed: an error of the protocol, for the program and not for the model.";
 app.tool("transfer", { description: TRANSFER, input: z.object({ euros: z.int() }) }, () => {
-  throw new ProtocolError(-32050, "The counter is closed.", { opens: "09:00" });
+  throw new ProtocolError(4001, "The counter is closed.", { opens: "09:00" });
 });
 
 const CLOSE = "Close an account, if the customer says so; nobody here catches a no.";

@@ -41,7 +41,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
 
   // For the program: codes, data, and where it was.
   const closed = await failure(ProtocolError, call("transfer", { euros: 5 }));
-  assert.deepEqual([closed.code, closed.data], [-32050, { opens: "09:00" }]);
+  assert.deepEqual([closed.code, closed.data], [4001, { opens: "09:00" }]);
   assert.match(closed.message, /The counter is closed\./);
   const nowhere = await failure(ProtocolError, call("rob"));
   assert(nowhere.code === -32602 && nowhere.message.includes("rob"), nowhere.message);
