@@ -192,11 +192,12 @@ fn answers_and_batches_are_not_posted() {
 
 #[test]
 fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
+    type Case<'a> = (&'a [(&'a str, &'a str)], serde_json::Value, u16, i64);
     let mut visitor = visitor();
     let key = "io.modelcontextprotocol/protocolVersion";
     let (ours, unknown) = (("mcp-protocol-version", "2026-07-28"), ("mcp-protocol-version", "v9"));
     let method = |value| ("mcp-method", value);
-    let cases: [(&[(&str, &str)], _, u16, i64); 9] = [
+    let cases: [Case<'_>; 9] = [
         (&[ours], json!({}), 202, 0),
         (&[ours, method("notifications/example")], json!({"_meta": {key: "2026-07-28"}}), 202, 0),
         (&[], json!({"_meta": {key: "2026-07-28"}}), 202, 0),

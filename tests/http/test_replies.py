@@ -66,15 +66,18 @@ def test_without_a_token_nothing_is_told(server, era):
     assert not progress_of(speak.messages_of(answer))
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/json;q=0.9", "application/*"])
+@pytest.mark.parametrize(
+    "accept", ["application/json", "application/json;q=0.9", "application/*", "*/*, text/event-stream;q=0"]
+)
 def test_who_takes_json_only_gets_json_and_no_notifications(server, accept):
     answer = ask_modern(server, "tools/call", PROGRESS, headers={"Accept": accept}, meta_more={"progressToken": 1})
     assert (answer.status, answer.type) == (200, "application/json")
     assert answer.json()["result"]
 
 
-def test_who_takes_streams_only_gets_a_stream(server):
-    answer = call_modern(server, "test_simple_text", headers={"Accept": "text/event-stream"})
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json;q=0, text/event-stream"])
+def test_who_takes_streams_only_gets_a_stream(server, accept):
+    answer = call_modern(server, "test_simple_text", headers={"Accept": accept})
     assert (answer.status, answer.type) == (200, "text/event-stream")
     assert speak.text_of(speak.reply(answer))
 

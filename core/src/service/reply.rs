@@ -18,21 +18,40 @@ pub(super) struct Accepts {
 }
 
 impl Accepts {
-    /// A client that says nothing takes anything.
+    /// A client that says nothing takes anything; the most specific of what it says counts (RFC 9110, "Accept").
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let mut accepts = Self { json: false, stream: false };
+        let (mut json, mut stream) = (None, None);
         let mut said = false;
         for value in headers.get_all(header::ACCEPT) {
             said = true;
             let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
             for range in text.split(',') {
-                let media = range.split(';').next().unwrap_or_default().trim();
-                accepts.json |= matches!(media, "*/*" | "application/*" | "application/json");
-                accepts.stream |= matches!(media, "*/*" | "text/*" | "text/event-stream");
+                let mut parts = range.split(';').map(str::trim);
+                let media = parts.next().unwrap_or_default();
+                let takes = !parts.any(is_never);
+                let found = |rank| Some((rank, takes));
+                match media {
+                    "application/json" => json = json.max(found(3)),
+                    "text/event-stream" => stream = stream.max(found(3)),
+                    "application/*" => json = json.max(found(2)),
+                    "text/*" => stream = stream.max(found(2)),
+                    "*/*" => {
+                        json = json.max(found(1));
+                        stream = stream.max(found(1));
+                    }
+                    _ => (),
+                }
             }
         }
-        if said { accepts } else { Self { json: true, stream: true } }
+        let takes = |it: Option<(u8, bool)>| it.map_or(!said, |(_, takes)| takes);
+        Self { json: takes(json), stream: takes(stream) }
     }
+}
+
+/// Whether a parameter of a media range says that it is not wanted.
+fn is_never(parameter: &str) -> bool {
+    let weight = parameter.strip_prefix("q=").map(str::trim);
+    weight.is_some_and(|it| it.starts_with('0') && it.trim_end_matches(['0', '.']).is_empty())
 }
 
 /// Whether a body is said to be JSON.
@@ -80,5 +99,34 @@ pub(super) fn legacy_status(error: Option<i64>) -> StatusCode {
     match error {
         Some(code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_takes_is_the_most_specific_of_what_it_says() {
+        let accepts = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::ACCEPT, value.parse().expect("a value"));
+            }
+            let Accepts { json, stream } = Accepts::of(&headers);
+            (json, stream)
+        };
+        assert_eq!(accepts(&[]), (true, true));
+        assert_eq!(accepts(&["*/*"]), (true, true));
+        assert_eq!(accepts(&["application/json", "Text/Event-Stream ; q=0.1"]), (true, true));
+        assert_eq!(accepts(&["application/json;charset=utf-8"]), (true, false));
+        assert_eq!(accepts(&["text/*, image/png"]), (false, true));
+        assert_eq!(accepts(&["text/html"]), (false, false));
+        assert_eq!(accepts(&[""]), (false, false));
+        assert_eq!(accepts(&["application/json;q=0, text/event-stream"]), (false, true));
+        assert_eq!(accepts(&["*/*, text/event-stream;q=0.000"]), (true, false));
+        assert_eq!(accepts(&["text/event-stream;q=0", "*/*;q=0.8"]), (true, false));
+        assert_eq!(accepts(&["application/json;q=0.001, */*;q=0"]), (true, false));
+        assert_eq!(accepts(&["application/json; q=0"]), (false, false));
     }
 }
