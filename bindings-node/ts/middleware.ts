@@ -41,7 +41,7 @@ export const middleware = {
    * @param perSecond - Requests a second.
    * @param options - `burst`: how many may come at once; default: 1. `by`: what is counted by: `"principal"` (default;
    *   without one the client's name), `"client"` or `"server"`.
-   * @throws TypeError when a number or `by` can't be meant. In use: `ToolError` for tools, else `ProtocolError` -32000.
+   * @throws TypeError when a number or `by` can't be meant. In use: `ToolError` for tools, else `ProtocolError` 429.
    */
   rateLimit(
     perSecond: number,
@@ -65,13 +65,13 @@ export const middleware = {
       if (buckets.size > MAX_BUCKETS) buckets.delete(buckets.keys().next().value as string);
       if (isGranted) return next();
       const wait = ((1 - left) / perSecond).toFixed(1);
-      throw refusal(request, `too many requests: at most ${perSecond} a second, try again in ${wait} s`);
+      throw refusal(request, TOO_MANY, `too many requests: at most ${perSecond} a second, try again in ${wait} s`);
     };
   },
 
   /**
-   * Refuses results over so many bytes of JSON, with the errors of `rateLimit` and the same exceptions. Questions are no
-   * results.
+   * Refuses results over so many bytes of JSON, as `rateLimit` refuses, with 413, and with the same exceptions. Questions
+   * are no results.
    *
    * @param maxBytes - Above 0, else TypeError.
    */
@@ -82,12 +82,14 @@ export const middleware = {
       if (SPARED.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
       const size = Buffer.byteLength(jsonOf(request.method, value));
       if (size <= maxBytes) return value;
-      throw refusal(request, `the result of ${subjectOf(request)} has ${size} bytes, more than ${maxBytes}: ask for less`);
+      throw refusal(request, TOO_LARGE, `the result of ${subjectOf(request)} has ${size} bytes, more than ${maxBytes}: ask for less`);
     };
   },
 };
 
-const BUSY = -32000;
+/** As HTTP says it: codes below zero are not for new uses (2026-07-28, "Error Codes"). */
+const TOO_MANY = 429;
+const TOO_LARGE = 413;
 const MAX_BUCKETS = 10_000;
 /** A client that is kept from these can't even learn what it did wrong. */
 const SPARED: ReadonlySet<string> = new Set(["initialize", "server/discover", "ping"]);
@@ -122,6 +124,6 @@ function subjectOf({ method, params }: Request): string {
 }
 
 /** A model reads a tool's refusal; elsewhere it is an error of the protocol. */
-function refusal({ method }: Request, message: string): Error {
-  return method === "tools/call" ? new ToolError(message) : new ProtocolError(BUSY, message);
+function refusal({ method }: Request, code: number, message: string): Error {
+  return method === "tools/call" ? new ToolError(message) : new ProtocolError(code, message);
 }

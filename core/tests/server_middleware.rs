@@ -148,7 +148,7 @@ async fn rates_are_limited_and_the_handshake_is_not_counted() {
     let refused = peer.call("open", json!({"title": "a"})).await;
     assert_eq!(text(&refused), "too many requests: at most 0.01 a second, try again in 100.0 s");
     let refused = peer.request("tools/list", json!({})).await;
-    assert_eq!(refused["error"]["code"], -32000);
+    assert_eq!(refused["error"]["code"], 429);
 }
 
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn responses_are_limited() {
     let told = "the result of tools/call open has 270 bytes, more than 100: ask for less";
     assert_eq!(text(&refused), told);
     let refused = peer.request("tools/list", json!({})).await;
-    assert_eq!(refused["error"]["code"], -32000, "{refused}");
+    assert_eq!(refused["error"]["code"], 413, "{refused}");
 }
 
 #[tokio::test]

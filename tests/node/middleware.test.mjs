@@ -200,7 +200,7 @@ test("rates are limited and the handshake is not counted", async () => {
       await client.request("tools/list");
       const refused = await client.callTool("open", { title: "x" }, { throwOnError: false });
       assert.equal(refused.text, "too many requests: at most 0.01 a second, try again in 100.0 s");
-      await assert.rejects(client.request("tools/list"), (error) => error instanceof ProtocolError && error.code === -32000);
+      await assert.rejects(client.request("tools/list"), (error) => error instanceof ProtocolError && error.code === 429);
     });
   }
 });
@@ -226,7 +226,7 @@ test("responses are limited", async () => {
     assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
     const refused = await client.callTool("open", { title: "x".repeat(200) }, { throwOnError: false });
     assert.match(refused.text, /^the result of tools\/call open has \d+ bytes, more than 150: ask for less$/);
-    await assert.rejects(client.readResource("shelf://xx"), (error) => error.code === -32000 && /resources\/read/.test(error.message));
+    await assert.rejects(client.readResource("shelf://xx"), (error) => error.code === 413 && /resources\/read/.test(error.message));
   });
 });
 

@@ -398,7 +398,7 @@ def test_rates_are_limited_by_client_and_the_handshake_is_not_counted() -> None:
             assert refused.text == "too many requests: at most 0.01 a second, try again in 100.0 s"
             with pytest.raises(ProtocolError) as caught:
                 client.request("tools/list")
-            assert caught.value.code == -32000
+            assert caught.value.code == 429
 
 
 def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,7 +440,7 @@ def test_responses_are_limited() -> None:
         assert re.fullmatch(r"the result of tools/call open has \d+ bytes, more than 150: ask for less", refused.text)
         with pytest.raises(ProtocolError) as caught:
             client.read_resource("shelf://xx")
-        assert caught.value.code == -32000 and "resources/read" in str(caught.value)
+        assert caught.value.code == 413 and "resources/read" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from ._chain import Request
 from .errors import ProtocolError, ToolError
 
 Next = Callable[[Request], Awaitable[Any]]
-_BUSY = -32000
+# As HTTP says it: codes below zero are not for new uses (2026-07-28, "Error Codes").
+_TOO_MANY = 429
+_TOO_LARGE = 413
 _KEPT = 10_000
 # A client that is kept from these can't even learn what it did wrong.
 _SPARED = frozenset(("initialize", "server/discover", "ping"))
@@ -74,7 +76,7 @@ class RateLimit:
         by: What is counted by: "principal" (default; without one the client's name), "client" or "server".
 
     Raises:
-        ValueError: A number or `by` can't be meant. In use: ToolError for tools, else ProtocolError -32000.
+        ValueError: A number or `by` can't be meant. In use: ToolError for tools, else ProtocolError 429.
 
     >>> from gudgeon import Server, SyncClient, middleware
     >>> app = Server("shelf")
@@ -112,7 +114,7 @@ class RateLimit:
             return await next(request)
         wait = (1 - left) / self.per_second
         text = f"too many requests: at most {_number(self.per_second)} a second, try again in {wait:.1f} s"
-        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_BUSY, text)
+        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_MANY, text)
 
     def _who(self, request: Request) -> str:
         if self.by == "server":
@@ -124,8 +126,8 @@ class RateLimit:
 
 
 class ResponseLimit:
-    """Refuses results over so many bytes of JSON, with the errors of `RateLimit` and the same exceptions. Questions are
-    no results.
+    """Refuses results over so many bytes of JSON, as `RateLimit` refuses, with 413, and with the same exceptions.
+    Questions are no results.
 
     Args:
         max_bytes: Above 0, else ValueError.
@@ -148,7 +150,7 @@ class ResponseLimit:
         if size <= self.max_bytes:
             return result
         text = f"the result of {_subject(request)} has {size} bytes, more than {self.max_bytes}: ask for less"
-        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_BUSY, text)
+        raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_LARGE, text)
 
 
 def _number(value: float) -> str:

@@ -18,7 +18,9 @@ impl<F: Fn(Request, Next) -> Answering + Send + Sync + 'static> Ready for F {}
 
 type Answering = BoxFuture<Result<Value, ToolError>>;
 
-const BUSY: i64 = -32_000;
+/// As HTTP says it: codes below zero are not for new uses (2026-07-28, "Error Codes").
+const TOO_MANY: i64 = 429;
+const TOO_LARGE: i64 = 413;
 /// Whose requests are counted at most.
 const KEPT: usize = 10_000;
 /// A client that is kept from these can't even learn what it did wrong.
@@ -68,7 +70,7 @@ pub fn logging(params: bool) -> impl Ready {
 
 /// Refuses what comes faster than so many requests a second, of which `burst` may come at once, counted by principal, or
 /// without one by the client's name. `initialize`, `server/discover` and `ping` pass uncounted. Tools are refused with a
-/// result that the model reads, all else with -32000.
+/// result that the model reads, all else with the error 429.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -110,18 +112,23 @@ pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
         let wait = (1.0 - left) / per_second;
         let text =
             format!("too many requests: at most {per_second} a second, try again in {wait:.1} s");
-        Box::pin(std::future::ready(Err(refusal(&request, text))))
+        Box::pin(std::future::ready(Err(refusal(&request, TOO_MANY, text))))
     }
 }
 
-/// Refuses results over so many bytes of JSON, with the errors of [`rate_limit`] and the same exceptions. Questions are
-/// no results.
+/// Refuses results over so many bytes of JSON, as [`rate_limit`] refuses, with 413, and with the same exceptions.
+/// Questions are no results.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
 /// let server = Server::new("shelf").middleware(["*"], middleware::response_limit(100_000));
 /// ```
+///
+/// # Panics
+/// When it is not above 0.
+#[track_caller]
 pub fn response_limit(max_bytes: usize) -> impl Ready {
+    assert!(max_bytes >= 1, "response_limit takes a number of bytes above 0, not {max_bytes}");
     move |request: Request, next: Next| -> Answering {
         Box::pin(async move {
             let kept = Request { params: Value::Null, ..request.clone() };
@@ -134,7 +141,7 @@ pub fn response_limit(max_bytes: usize) -> impl Ready {
             let text = format!(
                 "the result of {subject} has {size} bytes, more than {max_bytes}: ask for less"
             );
-            Err(refusal(&kept, text))
+            Err(refusal(&kept, TOO_LARGE, text))
         })
     }
 }
@@ -153,9 +160,9 @@ fn who(request: &Request) -> String {
     }
 }
 
-fn refusal(request: &Request, text: String) -> ToolError {
+fn refusal(request: &Request, code: i64, text: String) -> ToolError {
     match request.method.as_str() {
         "tools/call" => ToolError::new(text),
-        _ => ToolError::protocol(BUSY, text, None::<()>),
+        _ => ToolError::protocol(code, text, None::<()>),
     }
 }
