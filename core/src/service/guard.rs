@@ -1,7 +1,7 @@
 //! Who may call over HTTP: `Host` and `Origin` keep foreign web pages out (DNS rebinding), CORS lets chosen ones in
 //! (spec: Streamable HTTP, "Security & Endpoint").
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
