@@ -279,7 +279,7 @@ async fn a_wire_of_ones_own_carries_a_server_in_both_eras_and_is_closed() {
         let client = Client::builder(target).revision(revision).connect().await.unwrap();
         assert_eq!(add(&client).await, 3);
         client.close().await;
-        serving.await.unwrap();
+        serving.await.unwrap().unwrap();
         assert!(closed.load(Ordering::SeqCst));
     }
 }
@@ -321,10 +321,36 @@ async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it
             let answer: Value = serde_json::from_slice(&answers.recv().await.unwrap()).unwrap();
             assert_eq!(answer["result"]["structuredContent"], "done");
         }
-        serving.await.unwrap();
+        let served = serving.await.unwrap();
         assert!(closed.load(Ordering::SeqCst));
+        assert_eq!(served.is_err(), breaks, "{served:?}");
         assert_eq!(finished.load(Ordering::SeqCst), !breaks);
     }
+}
+
+#[tokio::test]
+async fn what_a_wire_fails_of_is_the_error_of_serving_it() {
+    struct Broken(Arc<AtomicBool>);
+
+    impl Transport for Broken {
+        async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+            Err(io::Error::other("the cable is cut"))
+        }
+
+        async fn send(&self, _: Vec<u8>) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn close(&self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let error = server().serve_transport(Broken(Arc::clone(&is_closed))).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+    assert!(error.to_string().contains("the transport failed: the cable is cut"), "{error}");
+    assert!(is_closed.load(Ordering::SeqCst));
 }
 
 #[tokio::test]

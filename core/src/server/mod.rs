@@ -492,10 +492,13 @@ impl Server {
     /// assert!(answers.recv().await.unwrap().starts_with(br#"{"jsonrpc":"2.0","id":null,"error""#));
     /// # }
     /// ```
+    ///
+    /// # Errors
+    /// What the wire failed of.
     pub fn serve_transport<T: Transport>(
         &self,
         transport: T,
-    ) -> impl Future<Output = ()> + Send + use<T> {
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
         serve::transport(Arc::clone(&self.hub), self.limits, transport)
     }
 

@@ -170,8 +170,12 @@ pub(super) async fn streams<R, W>(
     lines.serve(one.connected(), reader, writer, one.last(limits.grace)).await;
 }
 
-/// Until the transport ends.
-pub(super) async fn transport(hub: Arc<Hub>, limits: Limits, transport: impl Transport) {
+/// Until the transport ends, or fails.
+pub(super) async fn transport(
+    hub: Arc<Hub>,
+    limits: Limits,
+    transport: impl Transport,
+) -> Result<(), Error> {
     let one = One::open(&hub, None);
     let connected = one.connected();
     let lane = connected.lane();
@@ -180,15 +184,23 @@ pub(super) async fn transport(hub: Arc<Hub>, limits: Limits, transport: impl Tra
         while lane.take(&mut frames).await {
             for frame in frames.drain(..) {
                 let bytes = frame.len();
-                if transport.send(frame).await.is_err() {
-                    return;
-                }
+                transport.send(frame).await?;
                 lane.wrote(bytes);
             }
         }
+        Ok(())
     });
     let reading = async {
-        while let Ok(Some(frame)) = transport.receive().await {
+        let mut received = Ok(());
+        loop {
+            let frame = match transport.receive().await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    received = Err(error);
+                    break;
+                }
+            };
             let work = connected.take(&match frame.len() > limits.line {
                 true => Frame::TooLong { limit: limits.line },
                 false => Frame::Line(&frame),
@@ -197,16 +209,20 @@ pub(super) async fn transport(hub: Arc<Hub>, limits: Limits, transport: impl Tra
             connected.has_room().await;
         }
         one.last(limits.grace).await;
+        received
     };
-    let is_broken = tokio::select! {
-        () = reading => false,
-        () = &mut writing => true,
+    let (mut ended, is_broken) = tokio::select! {
+        received = reading => (received, false),
+        written = &mut writing => (written, true),
     };
     drop(connected);
-    if !is_broken {
-        let _ = tokio::time::timeout(LAST_WORDS, writing).await;
+    if !is_broken && let Ok(written) = tokio::time::timeout(LAST_WORDS, writing).await {
+        ended = ended.and(written);
     }
     transport.close().await;
+    ended.map_err(|it: std::io::Error| {
+        Error::new(ErrorKind::Lost, format!("the transport failed: {it}")).caused_by(it)
+    })
 }
 
 /// An endpoint that one client is connected to. What still runs is stopped when it is dropped.
