@@ -321,9 +321,9 @@ async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it
             let answer: Value = serde_json::from_slice(&answers.recv().await.unwrap()).unwrap();
             assert_eq!(answer["result"]["structuredContent"], "done");
         }
-        let served = serving.await.unwrap();
+        let outcome = serving.await.unwrap();
         assert!(closed.load(Ordering::SeqCst));
-        assert_eq!(served.is_err(), breaks, "{served:?}");
+        assert_eq!(outcome.is_err(), breaks, "{outcome:?}");
         assert_eq!(finished.load(Ordering::SeqCst), !breaks);
     }
 }
