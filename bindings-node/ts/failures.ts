@@ -4,6 +4,7 @@ import {
   Declined,
   McpError,
   NotSupported,
+  ProtocolError,
   ResourceNotFound,
   ToolError,
   UrlElicitationRequired,
@@ -65,7 +66,8 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     const wire = elicitations.map(({ id, mode, message, url }) => ({ mode, elicitationId: id, message, url }));
     return { kind: "protocol", code: -32042, message, data: thrown.data ?? { elicitations: wire } };
   }
-  if (thrown instanceof McpError && thrown.code !== undefined) {
+  // Other errors of a client's belong to a call of the handler's own: their text is not for this one's caller.
+  if ((thrown instanceof ProtocolError || thrown instanceof NotSupported) && thrown.code !== undefined) {
     const { code, message, data } = thrown;
     return { kind: "protocol", code, message, ...(data !== undefined && { data }) };
   }
@@ -109,7 +111,7 @@ function bareFailure(thrown: unknown): Failure {
   try {
     const message = messageOf(thrown);
     if (thrown instanceof ToolError) return { kind: "tool", message };
-    if (thrown instanceof McpError && typeof thrown.code === "number") return { kind: "protocol", code: thrown.code, message };
+    if (thrown instanceof ProtocolError && typeof thrown.code === "number") return { kind: "protocol", code: thrown.code, message };
     return { kind: "exception", type: typeof thrown, message, traceback: message };
   } catch {
     const message = "what was thrown can't be read";

@@ -49,6 +49,9 @@ test("thrown values become the core's descriptions", () => {
     ],
   ];
   for (const [thrown, told] of cases) assert.deepEqual(failure(thrown), told);
+  for (const error of [new gudgeon.AuthError("of another server", { code: -32001 }), new ConnectFailed("secret", { code: -32000 })]) {
+    assert.deepEqual([failure(error).kind, failure(error).type], ["exception", error.name]);
+  }
   assert.deepEqual(failure(new Broke("poor"), { exposeErrors: [RangeError, Broke] }), { kind: "exposed", message: "poor" });
   assert.equal(failure(new Broke("poor"), { exposeErrors: [RangeError] }).kind, "exception");
 });
