@@ -7,7 +7,7 @@ import type { Transport } from "./types.js";
 
 /**
  * What goes wrong on the wire, the same way each time; the handshake is spared. A request comes the second time when it
- * is answered: then its handler runs once more.
+ * is answered: then its handler runs once more, or the callback that answers the server's question.
  */
 export interface Faults {
   /** The same seed makes the same faults. Default: 0. */
@@ -64,6 +64,8 @@ class Tap implements Transport {
   readonly #opening = new Set<unknown>();
   /** Copies of requests that are under way: one would be refused until its request is answered. */
   readonly #late = new Map<unknown, string>();
+  /** The same of what the server asks. */
+  readonly #lateQuestions = new Map<unknown, string>();
   #serving: Promise<Serving> | undefined;
 
   constructor(
@@ -91,6 +93,11 @@ class Tap implements Transport {
     if (copies > 0) serving.hear(message);
     if (copies > 1 && isRequest) this.#late.set(said["id"], message);
     else if (copies > 1) serving.hear(message);
+    const question = "method" in said ? undefined : this.#lateQuestions.get(said["id"]);
+    if (question !== undefined) {
+      this.#lateQuestions.delete(said["id"]);
+      this.#inbox.send(question);
+    }
   }
 
   receive(): Promise<string | undefined> {
@@ -113,7 +120,9 @@ class Tap implements Transport {
     }
     this.recorder?.record("<", message);
     const copies = id !== undefined && this.#opening.has(id) ? 1 : this.#toClient(said["id"]);
-    for (let copy = 0; copy < copies; copy++) this.#inbox.send(message);
+    const isQuestion = "method" in said && "id" in said;
+    if (isQuestion && copies > 1) this.#lateQuestions.set(said["id"], message);
+    for (let copy = 0; copy < (isQuestion ? Math.min(copies, 1) : copies); copy++) this.#inbox.send(message);
   }
 
   #served(isRestart: boolean): Promise<Serving> {

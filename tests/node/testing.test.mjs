@@ -184,3 +184,16 @@ test("messages come twice in both directions, and do the client no harm", async 
     assert.ok(runs.length > 10 && new Set(runs).size === 10, runs.join());
   }
 });
+
+for (const era of ["2025-06-18", "2025-11-25", "2026-07-28"]) {
+  test(`questions come twice and do no harm, in ${era}`, async () => {
+    const app = new Server("shelf");
+    app.tool("order", {}, async (_, ctx) => {
+      const name = await ctx.elicit("Name?", { type: "string" }, { key: "name" });
+      return `${name} ${await ctx.elicit("Sure?", { type: "boolean" })}`;
+    });
+    const client = await connect(app, { era, answers: { name: "Ada", "Sure?": true }, faults: { duplicate: 1 } });
+    for (let times = 0; times < 3; times += 1) assert.equal((await client.callTool("order")).text, "Ada true");
+    await client.close();
+  });
+}

@@ -182,6 +182,29 @@ def test_declining_is_an_answer(era):
 
 
 @pytest.mark.parametrize("era", ASKING)
+def test_questions_come_twice_and_do_no_harm(era):
+    app, side = Server("shelf"), []
+
+    @app.tool
+    async def order(ctx: Context) -> str:
+        number = await ctx.step("number", lambda: side.append(1) or len(side))
+        name = await ctx.elicit("Name?", str, key="name")
+        return f"{number} {name} {await ctx.elicit('Sure?', bool)}"
+
+    with connect_sync(app, era=era, answers={"name": "Ada", "Sure?": True}, faults=Faults(duplicate=1)) as client:
+        for _ in range(3):
+            assert client.call_tool("order").text.endswith("Ada True")
+
+
+def test_errors_name_the_server_behind_the_wire(tmp_path):
+    app = Server("shelf")
+    for options in ({}, {"recorder": Recorder(tmp_path / "said.txt")}):
+        with connect_sync(app, **options) as client, pytest.raises(ProtocolError) as caught:
+            client.request("acme/nowhere")
+        assert caught.value.target == "Server('shelf')"
+
+
+@pytest.mark.parametrize("era", ASKING)
 def test_a_question_without_an_answer_says_which(era):
     with connect_sync(asking([]), era=era, answers={"Sure?": True}) as client:
         with pytest.raises((ProtocolError, ToolError), match=r"'Name\?' \(key 'user_name'\).*'Sure\?'"):

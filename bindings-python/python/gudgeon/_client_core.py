@@ -77,7 +77,10 @@ class Core:
             return " ".join(place.argv)
         if isinstance(place, InMemory):
             return f"Server({place.server.name!r})"
-        return str(place) if isinstance(place, Url) else type(place.transport).__name__
+        if isinstance(place, Url):
+            return str(place)
+        # A test's wire stands for the server behind it.
+        return getattr(place.transport, "stands_for", None) or type(place.transport).__name__
 
     def connect(self, stream: int | None = None) -> Steps:
         """Connects; `stream` is this side's end of a pair of sockets, where the other end is served already."""

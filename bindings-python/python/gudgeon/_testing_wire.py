@@ -17,6 +17,7 @@ class Tap:
 
     def __init__(self, server: Any, rehearsal: tuple[bool, bytes], faults: Any, recorder: Any) -> None:
         self._server = server
+        self.stands_for = f"Server({server.name!r})"
         self._rehearsal = rehearsal
         self._recorder = recorder
         self._restarts = faults is not None and faults.restart_between_rounds
@@ -27,6 +28,9 @@ class Tap:
         self._again: list[bytes] = []
         self._opening: set[Any] = set()
         self._late: dict[Any, bytes] = {}
+        # The same of what the server asks.
+        self._late_questions: dict[Any, bytes] = {}
+        self._copies: list[bytes] = []
         self._serving: _Serving | None = None
         self._lock: asyncio.Lock | None = None
 
@@ -45,12 +49,19 @@ class Tap:
         if is_request and copies == 2:
             # A copy of a request that is under way would be refused: it comes when that is answered.
             self._late[said["id"]] = message
+        if "method" not in said and said.get("id") in self._late_questions:
+            copy = self._late_questions.pop(said["id"])
+            self._copies.append(copy)
+            self._inbox.put_nowait(copy)
 
     async def receive(self) -> bytes | None:
         if self._again:
             return self._again.pop()
         await self._served()
         while (message := await self._inbox.get()) is not None:
+            if message in self._copies:
+                self._copies.remove(message)
+                return message
             said = _decode(message)
             number = said.get("id") if "method" not in said else None
             if number in self._late:
@@ -58,7 +69,9 @@ class Tap:
             if self._recorder is not None:
                 self._recorder._say("<", message)
             copies = 1 if number is not None and number in self._opening else self._to_client.copies(said.get("id"))
-            if copies == 2:
+            if copies == 2 and "method" in said and "id" in said:
+                self._late_questions[said["id"]] = message
+            elif copies == 2:
                 self._again.append(message)
             if copies:
                 return message

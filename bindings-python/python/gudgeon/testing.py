@@ -8,7 +8,8 @@ ERAS = REVISIONS
 class Faults:
     """Makes the wire bad, the same way each time: messages in either direction get lost or come twice.
 
-    The handshake is spared. A request comes the second time when it is answered: then its handler runs once more.
+    The handshake is spared. A request comes the second time when it is answered: then its handler runs once more, or
+    the callback that answers the server's question.
 
     Args:
         seed: The same seed gives the same faults. Default 0.
