@@ -92,7 +92,7 @@ function command(given: Command, place: string): Reached {
 
 function server(target: object, place: string, rehearsal?: Rehearsal): Reached {
   const core = coreOf(target, place);
-  const name = `the server ${JSON.stringify(core.server.name)} in memory`;
+  const name = nameInMemory(core.server.name);
   const { shell, entered, closed } = serveMemory(core, rehearsal);
   return {
     name,
@@ -102,13 +102,20 @@ function server(target: object, place: string, rehearsal?: Rehearsal): Reached {
   };
 }
 
-function transport(target: Transport, place: string): Reached {
+/** What errors call a server in this process. */
+export function nameInMemory(server: string): string {
+  return `the server ${JSON.stringify(server)} in memory`;
+}
+
+function transport(target: Transport & { readonly standsFor?: string }, place: string): Reached {
+  // A test's wire stands for the server behind it.
+  const name = target.standsFor ?? "transport";
   let end!: (result: Promise<void>) => void;
   const served = new Promise<void>((resolve) => (end = resolve));
   return {
-    name: "transport",
+    name,
     open(settings, wake) {
-      const client = checked(place, () => native().NativeClient.openStream("transport", settings, wake));
+      const client = checked(place, () => native().NativeClient.openStream(name, settings, wake));
       end(pump(client.takePeer() ?? -1, target));
       return client;
     },

@@ -1,5 +1,6 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 
+import { nameInMemory } from "./client-target.js";
 import { isObject } from "./content.js";
 import type { ServerCore } from "./core.js";
 import { type Rehearsal, serveTransport } from "./serving.js";
@@ -57,6 +58,7 @@ export function tapped(core: ServerCore, rehearsal: Rehearsal, faults: Faults = 
 }
 
 class Tap implements Transport {
+  readonly standsFor: string;
   readonly #inbox = new Lane();
   readonly #toServer: (id: unknown) => number;
   readonly #toClient: (id: unknown) => number;
@@ -74,6 +76,7 @@ class Tap implements Transport {
     private readonly faults: Faults,
     private readonly recorder: Recorder | undefined,
   ) {
+    this.standsFor = nameInMemory(core.server.name);
     // In each direction by itself: how the two interleave is up to chance.
     const seed = (faults.seed ?? 0) * 2;
     [this.#toServer, this.#toClient] = [copiesOf(faults, seed), copiesOf(faults, seed + 1)];

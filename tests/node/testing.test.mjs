@@ -197,3 +197,9 @@ for (const era of ["2025-06-18", "2025-11-25", "2026-07-28"]) {
     await client.close();
   });
 }
+
+test("errors name the server behind the wire", async () => {
+  const client = await connect(new Server("shelf"), { faults: {} });
+  await assert.rejects(client.request("acme/nowhere"), (error) => error.target === 'the server "shelf" in memory');
+  await client.close();
+});
