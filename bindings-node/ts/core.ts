@@ -77,12 +77,12 @@ export class ServerCore {
   use(handler: Middleware, on: string | readonly string[] | undefined): void {
     if (typeof handler !== "function") throw new TypeError("middleware(handler): the handler must be a function (request, next)");
     const methods = on === undefined ? ["*"] : typeof on === "string" ? [on] : on;
-    this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
-    // What the core answers by itself; handlers are wrapped by their plans.
     if (!Array.isArray(methods) || !methods.every((one) => typeof one === "string")) {
       throw new TypeError('middleware(handler, { on }): a method, such as "tools/call", or a list of methods');
     }
     checked("middleware", () => this.native.checkMiddleware([...methods]));
+    this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
+    // What the core answers by itself; handlers are wrapped by their plans.
     const passing = this.plans.push(passingPlan(this)) - 1;
     this.native.setMiddleware(passing, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
   }
