@@ -56,6 +56,9 @@ def __getattr__(name):
         value = getattr(import_module(f"{__name__}.{home}"), name)
     elif name in _MODULES:
         value = import_module(f"{__name__}.{name}")
+    elif name == "__all__":
+        # Modules but `ask` stay out: their names are everybody's variables.
+        value = [it for it in __dir__() if not it.startswith("_") and (it == "ask" or it not in _MODULES)]
     elif name.startswith("_"):
         raise AttributeError(f"module 'gudgeon' has no attribute {name!r}")
     else:

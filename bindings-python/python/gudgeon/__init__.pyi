@@ -75,6 +75,7 @@ from .types import (
     ToolResult as ToolResult,
     ToolUse as ToolUse,
     assistant as assistant,
+    content_from_dict as content_from_dict,
     user as user,
 )
 
