@@ -414,6 +414,33 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
 }
 
 #[tokio::test]
+async fn what_a_model_says_is_said_in_the_servers_words_or_refused() {
+    for (era, blocks, expected) in [
+        ("2025-06-18", 1, json!({"type": "text", "text": "0"})),
+        ("2025-06-18", 2, Value::Null),
+        ("2025-11-25", 1, json!([{"type": "text", "text": "0"}])),
+    ] {
+        let params = json!({"messages": [], "maxTokens": 5});
+        let target = asking(era, vec![("q", "sampling/createMessage", params)]);
+        let builder = Client::builder(target).on_sample(move |_| async move {
+            let block = |at: usize| gudgeon::protocol::ContentBlock::text(at.to_string());
+            Ok(CreateMessageResult {
+                role: Role::Assistant,
+                content: (0..blocks).map(block).collect::<Vec<_>>().into(),
+                model: "m".into(),
+                stop_reason: None,
+                result_type: None,
+                meta: None,
+            })
+        });
+        let client = builder.connect().await.expect("connects");
+        let answer = &answers(&client).await["q"];
+        assert_eq!(answer["content"], expected, "{era}");
+        assert_eq!(answer["code"] == -32603, expected.is_null(), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_that_is_done_is_told_to_who_was_sent_there() {
     let (sent, mut pages) = mpsc::unbounded_channel();
     let server = Server::new("pages").tool("sign_in", move |ctx: Context| {

@@ -41,7 +41,7 @@ pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, plain_result, result_frame};
 pub use offers::describes_object;
 pub use param_headers::{ParamHeader, check_params, mirror};
-pub use question::lower as lower_question;
+pub use question::{lower as lower_question, lower_answer};
 
 use crate::protocol::{Dialect, Method, MethodName, Revision};
 

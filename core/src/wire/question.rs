@@ -1,9 +1,9 @@
-//! A question to the client as a request of its own, as each revision of the handshake era spells it.
+//! A question to the client as a request of its own, and its answer, as each revision of the handshake era spells them.
 
 use serde_json::{Map, Value};
 
 use super::Wire;
-use crate::protocol::{Method, Raw, json};
+use crate::protocol::{ErrorObject, Method, Raw, code, json};
 
 /// The params of a question in this revision's words. `id` names a page to visit where pages have names, and is given
 /// back when it was used.
@@ -36,6 +36,29 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
         return (json::to_raw(&object), Some(id));
     }
     (json::to_raw(&object), None)
+}
+
+/// An answer in this revision's words. Before 2025-11-25 what a model says is one block.
+pub fn lower_answer(wire: &Wire, answer: &Raw) -> Result<Raw, ErrorObject> {
+    if wire.vocabulary.sampled_lists || !answer.get().contains("\"content\"") {
+        return Ok(answer.clone());
+    }
+    let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(answer.get()) else {
+        return Ok(answer.clone());
+    };
+    // The content of a form is an object.
+    let Some(Value::Array(blocks)) = object.get_mut("content") else { return Ok(answer.clone()) };
+    if blocks.len() != 1 {
+        let message = format!(
+            "the model's answer has {} blocks of content, and {} has words for one",
+            blocks.len(),
+            wire.name()
+        );
+        return Err(ErrorObject::new(code::INTERNAL_ERROR, message));
+    }
+    let block = blocks.remove(0);
+    object.insert("content".into(), block);
+    Ok(json::to_raw(&object))
 }
 
 /// Messages as they were before 2025-11-25: each block of content is one of its own.
@@ -159,6 +182,33 @@ mod tests {
             let lowered: Value = serde_json::from_str(lowered.0.get()).expect("JSON");
             let is_older = revision < Revision::V2025_11_25;
             assert_eq!(lowered, if is_older { older.clone() } else { newer.clone() });
+        }
+    }
+
+    #[test]
+    fn what_a_model_says_was_one_block() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let answer =
+            |content: Value| json!({"role": "assistant", "content": content, "model": "m"});
+        for revision in Revision::ALL {
+            let lowered = |content: Value| {
+                lower_answer(Wire::of(revision), &json::to_raw(&answer(content)))
+                    .map(|it| {
+                        serde_json::from_str::<Value>(it.get()).expect("JSON")["content"].clone()
+                    })
+                    .map_err(|it| it.message)
+            };
+            assert_eq!(lowered(text("a")), Ok(text("a")));
+            let (one, two) = (json!([text("a")]), json!([text("a"), text("b")]));
+            if revision < Revision::V2025_11_25 {
+                assert_eq!(lowered(one), Ok(text("a")));
+                let told = format!(
+                    "the model's answer has 2 blocks of content, and {revision} has words for one"
+                );
+                assert_eq!(lowered(two), Err(told));
+            } else {
+                assert_eq!((lowered(one.clone()), lowered(two.clone())), (Ok(one), Ok(two)));
+            }
         }
     }
 

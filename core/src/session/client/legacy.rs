@@ -112,7 +112,8 @@ impl ClientSession {
     pub(super) fn answer(&mut self, call: CallId, answer: &Result<Raw, ErrorObject>) {
         // The server may have cancelled it meanwhile.
         if let Some((id, ())) = self.asks.complete(call) {
-            self.send_answer(&id, answer);
+            let answer = answer.clone().and_then(|it| wire::lower_answer(self.wire, &it));
+            self.send_answer(&id, &answer);
         }
     }
 
