@@ -31,7 +31,7 @@ async def story(target: Target, revision: Any) -> None:
             await guest.get_prompt("recipe", {"pizza": "margherita"})
             raise AssertionError("two recipes are given away, no third")
         except ProtocolError as error:
-            assert error.code == -32000 and "too many requests" in str(error)
+            assert error.code == 429 and "too many requests" in str(error)
 
         # Time: a tool that takes too long, tables that are served one by one, a guest who leaves.
         late = await guest.call_tool("sourdough", raise_on_error=False)

@@ -23,7 +23,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     const recipe = await guest.getPrompt("recipe", { pizza: "margherita" });
     assert.equal(recipe.messages[0]?.text, "How do I bake a margherita?");
   }
-  await assert.rejects(guest.getPrompt("recipe", { pizza: "margherita" }), isProtocolError(-32000));
+  await assert.rejects(guest.getPrompt("recipe", { pizza: "margherita" }), isProtocolError(429));
 
   // Time: a tool that takes too long, tables that are served one by one, a guest who leaves.
   const late = await guest.callTool("sourdough", {}, { throwOnError: false });
