@@ -20,6 +20,23 @@ export function refuseUnknown(place: string, known: readonly string[], given: un
   if (other !== undefined) throw new TypeError(`${place}: there is no option ${other}; there are ${known.join(", ")}`);
 }
 
+/** For options that whoever uses them looks at. */
+export function checkedElsewhere(): undefined {}
+
+export function text(value: unknown): string | undefined {
+  return typeof value === "string" ? undefined : "must be a text";
+}
+
+export function icons(value: unknown): string | undefined {
+  return Array.isArray(value) ? undefined : "must be a list of icons, each with its src";
+}
+
+/** Classes whose errors a client may read. */
+export function classes(value: unknown): string | undefined {
+  const fits = Array.isArray(value) && value.every((one) => typeof one === "function");
+  return fits ? undefined : "must be a list of classes such as RangeError";
+}
+
 export function yesOrNo(value: unknown): string | undefined {
   return typeof value === "boolean" ? undefined : "must be true or false";
 }

@@ -1,21 +1,16 @@
-import { type Check, checkOptions, count, milliseconds, oneOf, refuseUnknown, yesOrNo } from "./checks.js";
+import {
+  type Check, checkedElsewhere, checkOptions, classes, count, icons, list, milliseconds, oneOf, refuseUnknown, text, yesOrNo,
+} from "./checks.js";
 import { isObject } from "./content.js";
 import type { PromptOptions, ResourceOptions, ToolOptions } from "./types.js";
 
-const text: Check = (value) => (typeof value === "string" ? undefined : "must be a text");
-const texts: Check = (value) =>
-  Array.isArray(value) && value.every((one) => typeof one === "string") ? undefined : 'must be a list of texts such as ["work"]';
+const texts = list('["work"]', () => true);
 const object: Check = (value) => (isObject(value) ? undefined : "must be an object");
-const checkedElsewhere: Check = () => undefined;
-
-/** Classes whose errors a client may read. */
-export const classes: Check = (value) =>
-  Array.isArray(value) && value.every((one) => typeof one === "function") ? undefined : "must be a list of classes such as RangeError";
 
 const COMMON = {
   title: text,
   description: text,
-  icons: (value) => (Array.isArray(value) ? undefined : "must be a list of icons, each with its src"),
+  icons,
   meta: object,
   tags: texts,
   timeoutMs: milliseconds,

@@ -1,9 +1,8 @@
-import { bytes, type Check, checkOptions, count, isUrl, milliseconds, oneOf, refuseUnknown, yesOrNo } from "./checks.js";
+import {
+  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseUnknown, text, yesOrNo,
+} from "./checks.js";
 import { isObject } from "./content.js";
 import type { ServerOptions } from "./types.js";
-
-const text: Check = (value) => (typeof value === "string" ? undefined : "must be a text");
-const checkedElsewhere: Check = () => undefined;
 
 /** Each option and what is wrong with a value that it can't have. */
 const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
@@ -11,11 +10,10 @@ const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
   title: text,
   instructions: text,
   websiteUrl: (value) => (isUrl(value) ? undefined : 'must be a URL such as "https://example.org"'),
-  icons: (value) => (Array.isArray(value) ? undefined : "must be a list of icons, each with its src"),
+  icons,
   lifespan: (value) => (typeof value === "function" ? undefined : "must be a function that gives { value, close }"),
   pageSize: count,
-  exposeErrors: (value) =>
-    Array.isArray(value) && value.every((one) => typeof one === "function") ? undefined : "must be a list of classes such as RangeError",
+  exposeErrors: classes,
   debug: yesOrNo,
   dialects: (value) => (Array.isArray(value) ? undefined : 'must be a list of "0.7" and "bare"'),
   revisions: (value) => (Array.isArray(value) ? undefined : 'must be a list of revisions such as "2025-11-25"'),
