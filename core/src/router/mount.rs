@@ -9,7 +9,8 @@ impl Offers {
     /// Offers all that another offers: tools and prompts as `prefix_name`, URIs and methods as they are. `wrap` is given
     /// each handler, with the name that its tool or prompt has there.
     ///
-    /// Gives back what known hosts will not take of it. Fails where the prefix fits no name, or a name is taken; then some of it may be offered already.
+    /// Gives back what known hosts will not take of it. Fails where the prefix fits no name, or a name is taken; then some of
+    /// it may be offered already.
     pub fn mount(
         &mut self,
         prefix: &str,

@@ -143,11 +143,7 @@ impl Calls {
     /// A step of a handler's is done, and is not to be done again.
     pub(super) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
         let call = self.links.current(handler);
-        let parked = match self.gates.resuming(handler) {
-            Some(parked) => Some(parked),
-            None => self.parking.get_mut(handler),
-        };
-        let kept = match parked {
+        let kept = match self.waiting(handler) {
             Some(parked) => parked.running.kept.as_deref_mut(),
             None => self.running.kept(call),
         };
@@ -288,10 +284,7 @@ impl Calls {
             self.running.insert(call, running);
             return;
         }
-        if let Some(round) = round {
-            self.parking.release(round);
-        }
-        self.effects.push_back(Effect::Cancel(handler));
+        self.end(handler, round);
         self.leave(now, running.gate);
     }
 
@@ -301,10 +294,15 @@ impl Calls {
         if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
             return self.admit(now, Ready::Resume(parked, next));
         }
+        self.end(parked.handler, round);
+    }
+
+    /// Nobody wants this handler's answer any more.
+    fn end(&mut self, handler: CallId, round: Option<RoundId>) {
         if let Some(round) = round {
             self.parking.release(round);
         }
-        self.effects.push_back(Effect::Cancel(parked.handler));
+        self.effects.push_back(Effect::Cancel(handler));
     }
 
     /// Nobody will come back for handlers that wait.
