@@ -23,6 +23,7 @@ export function refuseUnknown(place: string, known: readonly string[], given: un
 /** For options that whoever uses them looks at. */
 export function checkedElsewhere(): undefined {}
 
+/** Empty ones as well. */
 export function text(value: unknown): string | undefined {
   return typeof value === "string" ? undefined : "must be a text";
 }
