@@ -62,6 +62,8 @@ PATTERNS = {
     "demo": r"^demo: (?P<passed>\d+) pairs, \d+ calls, (?P<failed>\d+) failed",
     "skips": r"$^",
 }
+# How TAP, cargo and the suites of this project begin what they say of one that failed; pytest says it at its end.
+FAILURE = re.compile(r"not ok |failures:$|FAILED? |  .+ FAILED")
 SKIPPED = re.compile(r"^skipped: (.+)$", re.M)
 ALLOWED_SKIPS = ("spec schemas not found", "shared api not found")
 
@@ -109,9 +111,16 @@ def run_stage(name, command, counted_by):
         flush=True,
     )
     if failed or status:
-        print("\n".join(text.splitlines()[-120:]))
+        print(told(text))
         failed = max(failed, 1)
     return passed, failed, reasons
+
+
+def told(text):
+    """The first failures with what they say, and the end of the output."""
+    lines = text.splitlines()
+    places = [at for at, line in enumerate(lines[:-60]) if FAILURE.match(line)]
+    return "\n".join([line for at in places[:5] for line in lines[at : at + 30]] + lines[-60:])
 
 
 def count(text, status, counted_by):
