@@ -4,6 +4,7 @@ mod completion;
 mod dispatch;
 mod handler;
 mod lint;
+mod list;
 mod middleware;
 mod mount;
 mod names;
@@ -19,6 +20,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 pub use self::{
     dispatch::{Cursors, Dispatch, Job, Seeing, dispatch, find_resource},
     handler::{Failure, Finish, Handler, Reply},
+    list::{AnyRegistry, List},
     middleware::{Concluded, Middleware, Passage, Prepared},
     prompt::PromptOffer,
     registry::{Changes, Offer, Page, Registry},

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Handler, Offers, completion::Completions, names, registry::Offer as _};
+use super::{
+    Handler, List, Offer, Offers, PromptOffer, Registry, ResourceOffer, TemplateOffer, ToolOffer,
+    completion::Completions, names,
+};
 use crate::error::Error;
+
+/// Gives what runs in place of a handler, whose tool or prompt has this name in the server that is mounted.
+type Wrap<'a> = dyn Fn(&Handler, Option<&str>) -> Handler + 'a;
 
 impl Offers {
     /// Offers all that another offers: tools and prompts as `prefix_name`, URIs and methods as they are. `wrap` is given
@@ -15,22 +21,16 @@ impl Offers {
         &mut self,
         prefix: &str,
         other: &Self,
-        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
+        wrap: &Wrap<'_>,
     ) -> Result<Vec<String>, Error> {
         names::check_prefix(prefix)?;
-        let mut warnings = Vec::new();
-        for (offer, _) in other.tools.all() {
-            warnings.extend(self.mount_tool(prefix, other, &offer.tool.name, &wrap)?);
-        }
-        for (offer, _) in other.prompts.all() {
-            warnings.extend(self.mount_prompt(prefix, other, &offer.prompt.name, &wrap)?);
-        }
-        for (offer, _) in other.resources.all() {
-            warnings.extend(self.mount_resource(other, offer.key(), &wrap)?);
-        }
-        for (offer, _) in other.templates.all() {
-            warnings.extend(self.mount_template(other, offer.key(), &wrap)?);
-        }
+        let mounting = Mounting { prefix, wrap };
+        let warnings = [
+            mounting.all(&mut self.tools, &other.tools)?,
+            mounting.all(&mut self.prompts, &other.prompts)?,
+            mounting.all(&mut self.resources, &other.resources)?,
+            mounting.all(&mut self.templates, &other.templates)?,
+        ];
         for (name, handler) in &*other.methods {
             self.add_method(name, wrap(handler, None))?;
             if let Some(schema) = other.params.get(name) {
@@ -40,72 +40,113 @@ impl Offers {
         for (name, handler) in &*other.notifications {
             self.add_notification(name, wrap(handler, None))?;
         }
-        Ok(warnings)
+        Ok(warnings.concat())
     }
 
-    /// Offers one tool of another's, as [`Offers::mount`] does all.
-    pub fn mount_tool(
+    /// Offers one entry of another's, as [`Offers::mount`] does all; nothing where the other has none of this key.
+    pub fn mount_one(
         &mut self,
         prefix: &str,
         other: &Self,
-        name: &str,
-        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
+        list: List,
+        key: &str,
+        wrap: &Wrap<'_>,
     ) -> Result<Vec<String>, Error> {
-        let Some((offer, enabled)) = other.tools.entry_of(name) else { return Ok(Vec::new()) };
-        let mut offer = (**offer).clone();
-        offer.handler = wrap(&offer.handler, Some(name));
-        let tool = Arc::make_mut(&mut offer.tool);
-        tool.name = format!("{prefix}_{name}");
-        names::check_tool(&tool.name)?;
-        self.tools.add(offer, enabled)
-    }
-
-    /// The same of a prompt.
-    pub fn mount_prompt(
-        &mut self,
-        prefix: &str,
-        other: &Self,
-        name: &str,
-        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
-    ) -> Result<Vec<String>, Error> {
-        let Some((offer, enabled)) = other.prompts.entry_of(name) else { return Ok(Vec::new()) };
-        let mut offer = (**offer).clone();
-        offer.handler = wrap(&offer.handler, Some(name));
-        Arc::make_mut(&mut offer.prompt).name = format!("{prefix}_{name}");
-        wrap_all(&mut offer.completions, &wrap);
-        self.prompts.add(offer, enabled)
-    }
-
-    /// The same of a resource.
-    pub fn mount_resource(
-        &mut self,
-        other: &Self,
-        uri: &str,
-        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
-    ) -> Result<Vec<String>, Error> {
-        let Some((offer, enabled)) = other.resources.entry_of(uri) else { return Ok(Vec::new()) };
-        let mut offer = (**offer).clone();
-        offer.handler = wrap(&offer.handler, None);
-        self.resources.add(offer, enabled)
-    }
-
-    /// The same of a template of resources.
-    pub fn mount_template(
-        &mut self,
-        other: &Self,
-        uri: &str,
-        wrap: impl Fn(&Handler, Option<&str>) -> Handler,
-    ) -> Result<Vec<String>, Error> {
-        let Some((offer, enabled)) = other.templates.entry_of(uri) else { return Ok(Vec::new()) };
-        let mut offer = (**offer).clone();
-        offer.handler = wrap(&offer.handler, None);
-        wrap_all(&mut offer.completions, &wrap);
-        self.templates.add(offer, enabled)
+        let mounting = Mounting { prefix, wrap };
+        match list {
+            List::Tools => mounting.one(&mut self.tools, &other.tools, key),
+            List::Resources => mounting.one(&mut self.resources, &other.resources, key),
+            List::Templates => mounting.one(&mut self.templates, &other.templates, key),
+            List::Prompts => mounting.one(&mut self.prompts, &other.prompts, key),
+        }
     }
 }
 
-fn wrap_all(completions: &mut Completions, wrap: impl Fn(&Handler, Option<&str>) -> Handler) {
-    for handler in completions.values_mut() {
-        *handler = wrap(handler, None);
+struct Mounting<'a> {
+    prefix: &'a str,
+    wrap: &'a Wrap<'a>,
+}
+
+impl Mounting<'_> {
+    fn all<T: Mounted>(
+        &self,
+        into: &mut Registry<T>,
+        from: &Registry<T>,
+    ) -> Result<Vec<String>, Error> {
+        let mut warnings = Vec::new();
+        for (offer, enabled) in from.all() {
+            warnings.extend(self.add(into, offer, enabled)?);
+        }
+        Ok(warnings)
+    }
+
+    fn one<T: Mounted>(
+        &self,
+        into: &mut Registry<T>,
+        from: &Registry<T>,
+        key: &str,
+    ) -> Result<Vec<String>, Error> {
+        let found = from.entry_of(key);
+        found.map_or(Ok(Vec::new()), |(offer, enabled)| self.add(into, offer, enabled))
+    }
+
+    fn add<T: Mounted>(
+        &self,
+        into: &mut Registry<T>,
+        offer: &T,
+        enabled: bool,
+    ) -> Result<Vec<String>, Error> {
+        let mut offer = offer.clone();
+        offer.mount(self)?;
+        into.add(offer, enabled)
+    }
+
+    fn wrap(&self, handler: &mut Handler, name: Option<&str>) {
+        *handler = (self.wrap)(handler, name);
+    }
+
+    fn wrap_all(&self, completions: &mut Completions) {
+        for handler in completions.values_mut() {
+            self.wrap(handler, None);
+        }
+    }
+}
+
+/// An offer that becomes what another server offers.
+trait Mounted: Offer {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error>;
+}
+
+impl Mounted for ToolOffer {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+        let tool = Arc::make_mut(&mut self.tool);
+        mounting.wrap(&mut self.handler, Some(&tool.name));
+        tool.name = List::Tools.mounted_key(mounting.prefix, &tool.name);
+        names::check_tool(&tool.name)
+    }
+}
+
+impl Mounted for PromptOffer {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+        let prompt = Arc::make_mut(&mut self.prompt);
+        mounting.wrap(&mut self.handler, Some(&prompt.name));
+        mounting.wrap_all(&mut self.completions);
+        prompt.name = List::Prompts.mounted_key(mounting.prefix, &prompt.name);
+        Ok(())
+    }
+}
+
+impl Mounted for ResourceOffer {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+        mounting.wrap(&mut self.handler, None);
+        Ok(())
+    }
+}
+
+impl Mounted for TemplateOffer {
+    fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
+        mounting.wrap(&mut self.handler, None);
+        mounting.wrap_all(&mut self.completions);
+        Ok(())
     }
 }

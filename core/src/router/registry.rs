@@ -185,10 +185,6 @@ impl<T: Offer> Registry<T> {
         self.entries.list.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.list.len()
-    }
-
     /// Everything enabled, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.offer)
@@ -202,12 +198,6 @@ impl<T: Offer> Registry<T> {
     /// An offer, and whether it is enabled.
     pub(super) fn entry_of(&self, key: &str) -> Option<(&Arc<T>, bool)> {
         self.entry(key).map(|it| (&it.offer, it.enabled))
-    }
-
-    /// The keys of what carries one of these tags, enabled or not.
-    pub fn tagged(&self, tags: &[String]) -> Vec<String> {
-        let carries = |offer: &T| offer.tags().iter().any(|it| tags.contains(it));
-        self.all().filter(|it| carries(it.0)).map(|it| it.0.key().to_owned()).collect()
     }
 
     pub fn remove(&mut self, key: &str) -> Result<(), Error> {

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{
-    handler,
-    middleware::Stack,
-    registry::{Hub, List},
-};
+use super::{handler, middleware::Stack, registry::Hub};
 use crate::{
     error::Error,
-    router::{Changes, Offers},
+    router::{Changes, List, Offers},
     session::server::ListKind,
 };
 
@@ -51,11 +47,6 @@ pub(super) struct Changed {
 }
 
 impl Outer {
-    /// What a tool or prompt is called there.
-    fn name(&self, list: List, key: &str) -> String {
-        name(list, &self.prefix, key)
-    }
-
     /// The change that adds there what is registered here under this key.
     pub(super) fn follow(&self, list: List, key: &str, offers: &Offers) -> Change {
         Change::Follow {
@@ -70,48 +61,26 @@ impl Outer {
 
 impl Change {
     pub(super) fn make(&self, offers: &mut Offers) -> Result<Changed, Error> {
+        let mut warnings = Vec::new();
         let list = match self {
             Self::Remove(list, key) => {
-                match list {
-                    List::Tools => offers.tools.remove(key),
-                    List::Resources => offers.resources.remove(key),
-                    List::Templates => offers.templates.remove(key),
-                    List::Prompts => offers.prompts.remove(key),
-                }?;
-                Some(list.kind())
+                offers.list_mut(*list).remove(key)?;
+                Some(list)
             }
             Self::Update(list, key, changes) => {
-                match list {
-                    List::Tools => offers.tools.update(key, changes),
-                    List::Resources => offers.resources.update(key, changes),
-                    List::Templates => offers.templates.update(key, changes),
-                    List::Prompts => offers.prompts.update(key, changes),
-                }?;
-                Some(list.kind())
+                offers.list_mut(*list).update(key, changes)?;
+                Some(list)
             }
             Self::Enable { list, keys, tags, enabled } => {
-                let changed = match list {
-                    List::Tools => offers.tools.set_enabled(keys, tags, *enabled),
-                    List::Resources => offers.resources.set_enabled(keys, tags, *enabled),
-                    List::Templates => offers.templates.set_enabled(keys, tags, *enabled),
-                    List::Prompts => offers.prompts.set_enabled(keys, tags, *enabled),
-                }?;
-                changed.then(|| list.kind())
+                offers.list_mut(*list).set_enabled(keys, tags, *enabled)?.then_some(list)
             }
             Self::Follow { list, key, offers: of, prefix, stack } => {
-                let wrap = |handler: &_, name: Option<&str>| {
-                    handler::mounted(handler, stack.mounted(name.map(ToOwned::to_owned)))
-                };
-                let warnings = match list {
-                    List::Tools => offers.mount_tool(prefix, of, key, wrap),
-                    List::Resources => offers.mount_resource(of, key, wrap),
-                    List::Templates => offers.mount_template(of, key, wrap),
-                    List::Prompts => offers.mount_prompt(prefix, of, key, wrap),
-                }?;
-                return Ok(Changed { list: Some(list.kind()), warnings });
+                let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, stack, name);
+                warnings = offers.mount_one(prefix, of, *list, key, &wrap)?;
+                Some(list)
             }
         };
-        Ok(Changed { list, warnings: Vec::new() })
+        Ok(Changed { list: list.map(|it| it.kind()), warnings })
     }
 
     /// The same one level up, where these are the offers of this level and those of that one. What is not there any more
@@ -119,49 +88,23 @@ impl Change {
     pub(super) fn above(&self, outer: &Outer, here: &Offers, there: &Offers) -> Option<Self> {
         match self {
             Self::Remove(list, key) => {
-                let key = outer.name(*list, key);
-                has(there, *list, &key).then_some(Self::Remove(*list, key))
+                let key = list.mounted_key(&outer.prefix, key);
+                there.list(*list).has(&key).then_some(Self::Remove(*list, key))
             }
             Self::Update(list, key, changes) => {
-                let key = outer.name(*list, key);
-                has(there, *list, &key).then(|| Self::Update(*list, key, changes.clone()))
+                let key = list.mounted_key(&outer.prefix, key);
+                there.list(*list).has(&key).then(|| Self::Update(*list, key, changes.clone()))
             }
             Self::Enable { list, keys, tags, enabled } => {
                 let mut keys = keys.clone();
-                keys.extend(tagged(here, *list, tags));
-                let keys = keys.iter().map(|it| outer.name(*list, it));
-                let keys = keys.filter(|it| has(there, *list, it)).collect();
+                keys.extend(here.list(*list).tagged(tags));
+                let keys = keys.iter().map(|it| list.mounted_key(&outer.prefix, it));
+                let keys = keys.filter(|it| there.list(*list).has(it)).collect();
                 Some(Self::Enable { list: *list, keys, tags: Vec::new(), enabled: *enabled })
             }
             Self::Follow { list, key, prefix, .. } => {
-                Some(outer.follow(*list, &name(*list, prefix, key), here))
+                Some(outer.follow(*list, &list.mounted_key(prefix, key), here))
             }
         }
-    }
-}
-
-fn name(list: List, prefix: &str, key: &str) -> String {
-    match list {
-        List::Tools | List::Prompts => format!("{prefix}_{key}"),
-        List::Resources | List::Templates => key.to_owned(),
-    }
-}
-
-fn has(offers: &Offers, list: List, key: &str) -> bool {
-    match list {
-        List::Tools => offers.tools.find(key).is_some(),
-        List::Resources => offers.resources.find(key).is_some(),
-        List::Templates => offers.templates.find(key).is_some(),
-        List::Prompts => offers.prompts.find(key).is_some(),
-    }
-}
-
-/// The keys of what carries one of the tags.
-fn tagged(offers: &Offers, list: List, tags: &[String]) -> Vec<String> {
-    match list {
-        List::Tools => offers.tools.tagged(tags),
-        List::Resources => offers.resources.tagged(tags),
-        List::Templates => offers.templates.tagged(tags),
-        List::Prompts => offers.prompts.tagged(tags),
     }
 }

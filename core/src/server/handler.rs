@@ -119,10 +119,14 @@ impl Erased {
     }
 }
 
-/// The same handler, behind the middleware of the server that it came from.
-pub(super) fn mounted(handler: &router::Handler, behind: Mounted) -> router::Handler {
+/// The same handler, behind the middleware of the server that it came from, where its tool or prompt has this name.
+pub(super) fn mounted(
+    handler: &router::Handler,
+    stack: &Arc<Stack>,
+    name: Option<&str>,
+) -> router::Handler {
     let Ok(inner) = Arc::clone(handler).downcast::<Erased>() else { return Arc::clone(handler) };
-    let mut mounted = vec![behind];
+    let mut mounted = vec![Mounted { stack: Arc::clone(stack), name: name.map(ToOwned::to_owned) }];
     mounted.extend(inner.mounted.iter().cloned());
     let mut outer = Erased::new(move |input, context| inner.call(input, context));
     outer.mounted = mounted;

@@ -39,9 +39,9 @@ pub struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
 /// Middleware of a server that was mounted into another.
 #[derive(Clone, Debug)]
 pub struct Mounted {
-    stack: Arc<Stack>,
+    pub(super) stack: Arc<Stack>,
     /// What the tool or prompt is called there.
-    name: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 /// What lies between a request and its answer.
@@ -95,7 +95,7 @@ impl Stack {
     }
 
     /// The methods that it is for.
-    fn methods(&self) -> Vec<String> {
+    pub(super) fn methods(&self) -> Vec<String> {
         let of = |methods: &Option<HashSet<String>>| match methods {
             None => vec!["*".to_owned()],
             Some(methods) => methods.iter().cloned().collect(),
@@ -114,15 +114,6 @@ impl Stack {
         handler.stack = Some(stack);
         let methods = self.methods().into_iter().chain(more.iter().cloned());
         router::Middleware::new(Arc::new(handler), methods, true)
-    }
-
-    /// The methods that this server, mounted elsewhere, has middleware for.
-    pub(super) fn wanted(&self) -> Vec<String> {
-        self.methods()
-    }
-
-    pub(super) fn mounted(self: &Arc<Self>, name: Option<String>) -> Mounted {
-        Mounted { stack: Arc::clone(self), name }
     }
 
     fn stations<'a>(

@@ -39,7 +39,7 @@ pub use self::{
     handler::{Arguments, CompletionInput, Handler, form},
     http::{HttpOptions, HttpService},
     prompt::Prompt,
-    registry::{List, Offering, Registry},
+    registry::{Offering, Registry},
     resource::Resource,
     session::Session,
     tool::Tool,
@@ -63,6 +63,7 @@ use crate::{
     transport::listen::{self, Address},
 };
 pub use crate::{
+    router::List,
     service::Cors,
     transport::{
         Transport,
@@ -278,12 +279,9 @@ impl Server {
     pub fn mount(mut self, prefix: &str, other: Self) -> Self {
         let offers = other.hub.edit(|offers| offers.clone());
         let stack = Arc::new(other.stack);
-        let added = self.hub.edit(|into| {
-            into.mount(prefix, &offers, |handler, name| {
-                handler::mounted(handler, stack.mounted(name.map(ToOwned::to_owned)))
-            })
-        });
-        self.wanted_below.extend(stack.wanted());
+        let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, &stack, name);
+        let added = self.hub.edit(|into| into.mount(prefix, &offers, &wrap));
+        self.wanted_below.extend(stack.methods());
         self.wanted_below.extend(other.wanted_below);
         self.at_start.extend(other.at_start);
         self.at_shutdown.extend(other.at_shutdown);

@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::{
     handler::{Erased, Handler},
     kind::PromptKind,
-    registry::{List, Offering, Registered, sealed::Sealed},
+    registry::{Offering, Registered, sealed::Sealed},
     schema,
     visible::Predicate,
 };
 use crate::{
     error::Error,
     protocol::{self, Icon, Principal, PromptArgument},
-    router::{Offers, PromptOffer},
+    router::{List, Offers, PromptOffer},
     schema::Schema,
 };
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    router::{Handler, Offers},
+    router::{Handler, List, Offers},
     session::server::ListKind,
 };
 
@@ -37,19 +37,6 @@ pub struct Registered {
 
 pub(super) mod sealed {
     pub trait Sealed {}
-}
-
-/// Which list an entry is in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum List {
-    /// By name.
-    Tools,
-    /// By URI.
-    Resources,
-    /// By URI template.
-    Templates,
-    /// By name.
-    Prompts,
 }
 
 /// Changes what a server offers while it runs; clients are told that the list has changed.
@@ -153,16 +140,6 @@ impl Registry {
         enabled: bool,
     ) -> Result<(), Error> {
         self.hub.apply(&Change::Enable { list, keys, tags, enabled })
-    }
-}
-
-impl List {
-    pub(super) fn kind(self) -> ListKind {
-        match self {
-            Self::Tools => ListKind::Tools,
-            Self::Resources | Self::Templates => ListKind::Resources,
-            Self::Prompts => ListKind::Prompts,
-        }
     }
 }
 

@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::{
     handler::{Erased, Handler},
     kind::ResourceKind,
-    registry::{List, Offering, Registered, sealed::Sealed},
+    registry::{Offering, Registered, sealed::Sealed},
     schema,
     visible::Predicate,
 };
 use crate::{
     error::Error,
     protocol::{self, Annotations, CacheHint, Icon, Principal, Raw, ResourceTemplate},
-    router::{Offers, ResourceOffer, TemplateOffer},
+    router::{List, Offers, ResourceOffer, TemplateOffer},
 };
 
 /// Something that clients can read (Resources): at one URI, or behind a URI template of RFC 6570.

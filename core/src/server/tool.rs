@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::{
     handler::{Erased, Handler},
     kind::ToolKind,
-    registry::{List, Offering, Registered, sealed::Sealed},
+    registry::{Offering, Registered, sealed::Sealed},
     schema,
     visible::Predicate,
 };
 use crate::{
     error::Error,
     protocol::{self, Icon, Principal, ToolAnnotations, json::to_raw},
-    router::{Offers, ToolOffer},
+    router::{List, Offers, ToolOffer},
 };
 
 /// A tool and how it behaves (Tools).
