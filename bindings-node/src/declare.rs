@@ -8,24 +8,14 @@ use gudgeon::{
     framing::DEFAULT_LINE_LIMIT,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
     router::{
-        Handler, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts, TemplateOffer,
+        Handler, List, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts, TemplateOffer,
         ToolOffer,
     },
-    session::server::ListKind,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
 /// Entries on one page of a list, unless the user says otherwise.
 const PAGE_SIZE: usize = 100;
-
-/// What can be listed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Tool,
-    Resource,
-    Template,
-    Prompt,
-}
 
 /// What a declaration may say beside what clients see.
 #[derive(Deserialize)]
@@ -81,23 +71,14 @@ impl ServerOptions {
     }
 }
 
-impl Kind {
-    pub(crate) fn parse(name: &str) -> Result<Self, Error> {
-        match name {
-            "tool" => Ok(Self::Tool),
-            "resource" => Ok(Self::Resource),
-            "resourceTemplate" => Ok(Self::Template),
-            "prompt" => Ok(Self::Prompt),
-            _ => Err(Error::misuse(format!("{name:?} is nothing that a server lists"))),
-        }
-    }
-
-    pub(crate) fn list(self) -> ListKind {
-        match self {
-            Self::Tool => ListKind::Tools,
-            Self::Resource | Self::Template => ListKind::Resources,
-            Self::Prompt => ListKind::Prompts,
-        }
+/// Which list JavaScript means.
+pub(crate) fn list(kind: &str) -> Result<List, Error> {
+    match kind {
+        "tool" => Ok(List::Tools),
+        "resource" => Ok(List::Resources),
+        "resourceTemplate" => Ok(List::Templates),
+        "prompt" => Ok(List::Prompts),
+        _ => Err(Error::misuse(format!("{kind:?} is nothing that a server lists"))),
     }
 }
 
@@ -122,7 +103,7 @@ pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
 /// Adds what is declared. Gives back what known hosts will not take of it.
 pub(crate) fn add(
     offers: &mut Offers,
-    kind: Kind,
+    list: List,
     declaration: &str,
     handler: Handler,
 ) -> Result<Vec<String>, Error> {
@@ -138,8 +119,8 @@ pub(crate) fn add(
             .map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
         private: options.cache_scope.as_deref() == Some("private"),
     };
-    match kind {
-        Kind::Tool => {
+    match list {
+        List::Tools => {
             let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
             (offer.tags, offer.timeout) = (tags, timeout);
             offer.concurrency = options.concurrency;
@@ -147,21 +128,21 @@ pub(crate) fn add(
             offer.forbids_replay = options.replay.as_deref() == Some("forbid");
             offers.tools.add(offer, options.enabled)
         }
-        Kind::Resource => {
+        List::Resources => {
             let resource = parse::<Resource>("resource", declaration)?;
             let mut offer = ResourceOffer::new(resource, handler)?;
             (offer.keep, offer.visible) = (keep, visible);
             (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
             offers.resources.add(offer, options.enabled)
         }
-        Kind::Template => {
+        List::Templates => {
             let template = parse::<ResourceTemplate>("resource template", declaration)?;
             let mut offer = TemplateOffer::new(template, handler)?;
             (offer.keep, offer.visible) = (keep, visible);
             (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
             offers.templates.add(offer, options.enabled)
         }
-        Kind::Prompt => {
+        List::Prompts => {
             let mut offer = PromptOffer::new(parse::<Prompt>("prompt", declaration)?, handler)?;
             offer.visible = visible;
             (offer.tags, offer.timeout) = (tags, timeout);
@@ -215,7 +196,7 @@ mod tests {
     fn a_tool_keeps_its_options() {
         let mut offers = offers();
         let declaration = r#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"replay":"forbid","enabled":false}"#;
-        add(&mut offers, Kind::Tool, declaration, Arc::new(())).unwrap();
+        add(&mut offers, List::Tools, declaration, Arc::new(())).unwrap();
         assert!(offers.tools.get("a").is_none());
         let offer = offers.tools.find("a").unwrap();
         assert_eq!(offer.timeout, Some(Duration::from_millis(1500)));
@@ -249,12 +230,17 @@ mod tests {
     fn what_is_declared_twice_or_wrongly_is_refused() {
         let mut offers = offers();
         let prompt = r#"{"name":"p","arguments":[]}"#;
-        add(&mut offers, Kind::Prompt, prompt, Arc::new(())).unwrap();
-        assert!(add(&mut offers, Kind::Prompt, prompt, Arc::new(())).is_err());
+        add(&mut offers, List::Prompts, prompt, Arc::new(())).unwrap();
+        assert!(add(&mut offers, List::Prompts, prompt, Arc::new(())).is_err());
         assert!(
-            add(&mut offers, Kind::Template, r#"{"uriTemplate":"a://{","name":"x"}"#, Arc::new(()))
-                .is_err()
+            add(
+                &mut offers,
+                List::Templates,
+                r#"{"uriTemplate":"a://{","name":"x"}"#,
+                Arc::new(())
+            )
+            .is_err()
         );
-        assert!(add(&mut offers, Kind::Tool, "{}", Arc::new(())).is_err());
+        assert!(add(&mut offers, List::Tools, "{}", Arc::new(())).is_err());
     }
 }

@@ -2,14 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use gudgeon::{
-    error::Error,
-    protocol::json,
-    router::{Changes, Offer, Offers, Registry},
-    session::server::ListKind,
-};
+use gudgeon::{error::Error, router::Offers, session::server::ListKind};
 
-use crate::{declare::Kind, shared::Shared};
+use crate::shared::Shared;
 
 #[derive(Debug)]
 pub(crate) struct Offered {
@@ -20,60 +15,6 @@ pub(crate) struct Offered {
 struct State {
     offers: Arc<Offers>,
     served: Vec<Weak<Shared>>,
-}
-
-/// Does the same with whichever registry holds this kind.
-macro_rules! with_registry {
-    ($offers:expr, $kind:expr, $registry:ident => $body:expr) => {
-        match $kind {
-            Kind::Tool => {
-                let $registry = $offers.tools;
-                $body
-            }
-            Kind::Resource => {
-                let $registry = $offers.resources;
-                $body
-            }
-            Kind::Template => {
-                let $registry = $offers.templates;
-                $body
-            }
-            Kind::Prompt => {
-                let $registry = $offers.prompts;
-                $body
-            }
-        }
-    };
-}
-
-/// One registry of each kind, borrowed to be read or changed.
-struct Registries<T, R, U, P> {
-    tools: T,
-    resources: R,
-    templates: U,
-    prompts: P,
-}
-
-macro_rules! read {
-    ($offers:expr) => {
-        Registries {
-            tools: &$offers.tools,
-            resources: &$offers.resources,
-            templates: &$offers.templates,
-            prompts: &$offers.prompts,
-        }
-    };
-}
-
-macro_rules! write {
-    ($offers:expr) => {
-        Registries {
-            tools: &mut $offers.tools,
-            resources: &mut $offers.resources,
-            templates: &mut $offers.templates,
-            prompts: &mut $offers.prompts,
-        }
-    };
 }
 
 impl Offered {
@@ -118,53 +59,7 @@ impl Offered {
         Ok(())
     }
 
-    pub(crate) fn remove(&self, kind: Kind, key: &str) -> Result<(), Error> {
-        self.change(
-            Some(kind.list()),
-            |offers| with_registry!(write!(offers), kind, registry => registry.remove(key).map(|()| true)),
-        )
-    }
-
-    pub(crate) fn update(&self, kind: Kind, key: &str, changes: &Changes) -> Result<(), Error> {
-        self.change(Some(kind.list()), |offers| {
-            with_registry!(write!(offers), kind, registry => registry.update(key, changes).map(|()| true))
-        })
-    }
-
-    pub(crate) fn set_enabled(
-        &self,
-        kind: Kind,
-        keys: &[String],
-        tags: &[String],
-        enabled: bool,
-    ) -> Result<(), Error> {
-        self.change(Some(kind.list()), |offers| {
-            with_registry!(write!(offers), kind, registry => registry.set_enabled(keys, tags, enabled))
-        })
-    }
-
-    /// What clients see of one offer, enabled or not, as JSON.
-    pub(crate) fn find(&self, kind: Kind, key: &str) -> Option<String> {
-        let offers = self.offers();
-        with_registry!(read!(offers), kind, registry => listed(registry, key))
-    }
-
-    /// The same of all, in order, as a JSON array.
-    pub(crate) fn list(&self, kind: Kind) -> String {
-        let offers = self.offers();
-        with_registry!(read!(offers), kind, registry => all_listed(registry))
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn listed<T: Offer<Listed: serde::Serialize>>(registry: &Registry<T>, key: &str) -> Option<String> {
-    registry.find(key).map(|it| json::to_raw(&**it.listed()).get().to_owned())
-}
-
-fn all_listed<T: Offer<Listed: serde::Serialize>>(registry: &Registry<T>) -> String {
-    let all: Vec<_> = registry.all().map(|(it, _)| json::to_raw(&**it.listed())).collect();
-    json::to_raw(&all).get().to_owned()
 }

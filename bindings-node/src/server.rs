@@ -6,7 +6,7 @@ use gudgeon::{
     driver::{Backend, Work},
     error::Error,
     protocol::json,
-    router::{Changes, Finish, Middleware, Offers, Sight, find_resource},
+    router::{AnyRegistry, Changes, Finish, Middleware, Offers, Sight, find_resource},
     service::Rehearsal,
     transport::stdio,
 };
@@ -14,7 +14,7 @@ use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 
 use crate::{
-    declare::{self, Kind},
+    declare,
     error::{io, misuse},
     handler::{self, Dropped},
     listening::NativeListening,
@@ -62,14 +62,14 @@ impl NativeServer {
         declaration: String,
         handler: u32,
     ) -> napi::Result<Vec<String>> {
-        let kind = Kind::parse(&kind).map_err(misuse)?;
+        let list = declare::list(&kind).map_err(misuse)?;
         let handler = self.dropped.handler(handler);
         let mut warnings = Vec::new();
         let add = |offers: &mut Offers| {
-            warnings = declare::add(offers, kind, &declaration, handler)?;
+            warnings = declare::add(offers, list, &declaration, handler)?;
             Ok(true)
         };
-        self.offered.change(Some(kind.list()), add).map_err(misuse)?;
+        self.offered.change(Some(list.kind()), add).map_err(misuse)?;
         Ok(warnings)
     }
 
@@ -138,28 +138,30 @@ impl NativeServer {
     /// What clients see of one offer, enabled or not, as JSON.
     #[napi(catch_unwind)]
     pub fn find(&self, kind: String, key: String) -> napi::Result<Option<String>> {
-        Ok(self.offered.find(Kind::parse(&kind).map_err(misuse)?, &key))
+        let list = declare::list(&kind).map_err(misuse)?;
+        Ok(self.offered.offers().list(list).listed(&key))
     }
 
     /// The same of all, in order, as a JSON array.
     #[napi(catch_unwind)]
     pub fn list(&self, kind: String) -> napi::Result<String> {
-        Ok(self.offered.list(Kind::parse(&kind).map_err(misuse)?))
+        let offers = self.offered.offers();
+        let list = offers.list(declare::list(&kind).map_err(misuse)?);
+        let all: Vec<_> = list.keys().iter().filter_map(|it| list.listed(it)).collect();
+        Ok(format!("[{}]", all.join(",")))
     }
 
     #[napi(catch_unwind)]
     pub fn remove(&self, kind: String, key: String) -> napi::Result<()> {
-        let kind = Kind::parse(&kind).map_err(misuse)?;
-        self.offered.remove(kind, &key).map_err(misuse)
+        self.change_list(&kind, |list| list.remove(&key).map(|()| true))
     }
 
     /// `changes` is a JSON object; null takes a member away.
     #[napi(catch_unwind)]
     pub fn update(&self, kind: String, key: String, changes: String) -> napi::Result<()> {
-        let kind = Kind::parse(&kind).map_err(misuse)?;
         let changes: Changes = serde_json::from_str(&changes)
             .map_err(|it| misuse(Error::misuse(format!("the changes can't be read: {it}"))))?;
-        self.offered.update(kind, &key, &changes).map_err(misuse)
+        self.change_list(&kind, |list| list.update(&key, &changes).map(|()| true))
     }
 
     #[napi(catch_unwind)]
@@ -170,8 +172,7 @@ impl NativeServer {
         tags: Vec<String>,
         enabled: bool,
     ) -> napi::Result<()> {
-        let kind = Kind::parse(&kind).map_err(misuse)?;
-        self.offered.set_enabled(kind, &keys, &tags, enabled).map_err(misuse)
+        self.change_list(&kind, |list| list.set_enabled(&keys, &tags, enabled))
     }
 
     /// Handlers that were registered and that nothing can call any more.
@@ -255,6 +256,17 @@ impl NativeServer {
 }
 
 impl NativeServer {
+    /// The change says whether it made a difference.
+    fn change_list(
+        &self,
+        kind: &str,
+        change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
+    ) -> napi::Result<()> {
+        let list = declare::list(kind).map_err(misuse)?;
+        let change = |offers: &mut Offers| change(offers.list_mut(list));
+        self.offered.change(Some(list.kind()), change).map_err(misuse)
+    }
+
     fn tell_all(&self, tell: impl Fn(&dyn Backend)) {
         for served in self.offered.served() {
             served.tell(|backend| {

@@ -8,21 +8,11 @@ use gudgeon::{
     error::Error,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
     router::{
-        Changes, Handler, Offer, Offers, PromptOffer, Registry, ResourceOffer, RoundLimits,
-        ServerFacts, TemplateOffer, ToolOffer,
+        Changes, Handler, List, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts,
+        TemplateOffer, ToolOffer,
     },
-    session::server::ListKind,
 };
 use serde::{Deserialize, de::DeserializeOwned};
-
-/// The four registries.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Tools,
-    Resources,
-    Templates,
-    Prompts,
-}
 
 /// What is ours in an offer's JSON, beside what the protocol says.
 #[derive(Debug, Default, Deserialize)]
@@ -130,138 +120,66 @@ impl Rounds {
     }
 }
 
-impl Kind {
-    pub(crate) fn parse(name: &str) -> Result<Self, Error> {
-        Ok(match name {
-            "tools" => Self::Tools,
-            "resources" => Self::Resources,
-            "templates" => Self::Templates,
-            "prompts" => Self::Prompts,
-            _ => return Err(Error::misuse(format!("{name:?} is no kind of offer"))),
-        })
-    }
+/// Which list Python means.
+pub(crate) fn list(name: &str) -> Result<List, Error> {
+    Ok(match name {
+        "tools" => List::Tools,
+        "resources" => List::Resources,
+        "templates" => List::Templates,
+        "prompts" => List::Prompts,
+        _ => return Err(Error::misuse(format!("{name:?} is no kind of offer"))),
+    })
+}
 
-    /// The list that a client sees change.
-    pub(crate) fn list(self) -> ListKind {
-        match self {
-            Self::Tools => ListKind::Tools,
-            Self::Resources | Self::Templates => ListKind::Resources,
-            Self::Prompts => ListKind::Prompts,
+/// Gives back what known hosts will not take.
+pub(crate) fn add(
+    list: List,
+    to: &mut Offers,
+    text: &[u8],
+    handler: Handler,
+) -> Result<Vec<String>, Error> {
+    let options: Options = parse(text)?;
+    let enabled = options.enabled.unwrap_or(true);
+    let timeout = options.timeout_ms.map(Duration::from_millis);
+    let keep = options.keep_ms.map(Duration::from_millis);
+    let visible = options.guarded.then(|| Arc::new(()) as Handler);
+    let cache = CacheHint {
+        ttl_ms: options.ttl_ms,
+        private: options.cache_scope.as_deref() == Some("private"),
+    };
+    match list {
+        List::Tools => {
+            let mut offer = ToolOffer::new(parse::<Tool>(text)?, handler)?;
+            offer.tags = options.tags;
+            offer.timeout = timeout;
+            offer.concurrency = options.concurrency;
+            offer.forbids_replay = options.forbids_replay;
+            offer.visible = visible;
+            to.tools.add(offer, enabled)
         }
-    }
-
-    /// Gives back what known hosts will not take.
-    pub(crate) fn add(
-        self,
-        to: &mut Offers,
-        text: &[u8],
-        handler: Handler,
-    ) -> Result<Vec<String>, Error> {
-        let options: Options = parse(text)?;
-        let enabled = options.enabled.unwrap_or(true);
-        let timeout = options.timeout_ms.map(Duration::from_millis);
-        let keep = options.keep_ms.map(Duration::from_millis);
-        let visible = options.guarded.then(|| Arc::new(()) as Handler);
-        let cache = CacheHint {
-            ttl_ms: options.ttl_ms,
-            private: options.cache_scope.as_deref() == Some("private"),
-        };
-        match self {
-            Self::Tools => {
-                let mut offer = ToolOffer::new(parse::<Tool>(text)?, handler)?;
-                offer.tags = options.tags;
-                offer.timeout = timeout;
-                offer.concurrency = options.concurrency;
-                offer.forbids_replay = options.forbids_replay;
-                offer.visible = visible;
-                to.tools.add(offer, enabled)
-            }
-            Self::Resources => {
-                let mut offer = ResourceOffer::new(parse::<Resource>(text)?, handler)?;
-                (offer.keep, offer.visible) = (keep, visible);
-                (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
-                to.resources.add(offer, enabled)
-            }
-            Self::Templates => {
-                let mut offer = TemplateOffer::new(parse::<ResourceTemplate>(text)?, handler)?;
-                (offer.keep, offer.visible) = (keep, visible);
-                (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
-                to.templates.add(offer, enabled)
-            }
-            Self::Prompts => {
-                let mut offer = PromptOffer::new(parse::<Prompt>(text)?, handler)?;
-                (offer.tags, offer.timeout) = (options.tags, timeout);
-                offer.visible = visible;
-                to.prompts.add(offer, enabled)
-            }
+        List::Resources => {
+            let mut offer = ResourceOffer::new(parse::<Resource>(text)?, handler)?;
+            (offer.keep, offer.visible) = (keep, visible);
+            (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
+            to.resources.add(offer, enabled)
         }
-    }
-
-    pub(crate) fn remove(self, from: &mut Offers, key: &str) -> Result<(), Error> {
-        match self {
-            Self::Tools => from.tools.remove(key),
-            Self::Resources => from.resources.remove(key),
-            Self::Templates => from.templates.remove(key),
-            Self::Prompts => from.prompts.remove(key),
+        List::Templates => {
+            let mut offer = TemplateOffer::new(parse::<ResourceTemplate>(text)?, handler)?;
+            (offer.keep, offer.visible) = (keep, visible);
+            (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
+            to.templates.add(offer, enabled)
         }
-    }
-
-    pub(crate) fn update(self, of: &mut Offers, key: &str, changes: &[u8]) -> Result<(), Error> {
-        let changes: Changes = parse(changes)?;
-        match self {
-            Self::Tools => of.tools.update(key, &changes),
-            Self::Resources => of.resources.update(key, &changes),
-            Self::Templates => of.templates.update(key, &changes),
-            Self::Prompts => of.prompts.update(key, &changes),
-        }
-    }
-
-    /// Whether that changed anything.
-    pub(crate) fn set_enabled(
-        self,
-        of: &mut Offers,
-        keys: &[String],
-        tags: &[String],
-        enabled: bool,
-    ) -> Result<bool, Error> {
-        match self {
-            Self::Tools => of.tools.set_enabled(keys, tags, enabled),
-            Self::Resources => of.resources.set_enabled(keys, tags, enabled),
-            Self::Templates => of.templates.set_enabled(keys, tags, enabled),
-            Self::Prompts => of.prompts.set_enabled(keys, tags, enabled),
-        }
-    }
-
-    pub(crate) fn keys(self, of: &Offers) -> Vec<String> {
-        match self {
-            Self::Tools => keys(&of.tools),
-            Self::Resources => keys(&of.resources),
-            Self::Templates => keys(&of.templates),
-            Self::Prompts => keys(&of.prompts),
-        }
-    }
-
-    /// What clients see of one offer, as JSON.
-    pub(crate) fn listed(self, of: &Offers, key: &str) -> Option<String> {
-        match self {
-            Self::Tools => listed(&of.tools, key),
-            Self::Resources => listed(&of.resources, key),
-            Self::Templates => listed(&of.templates, key),
-            Self::Prompts => listed(&of.prompts, key),
+        List::Prompts => {
+            let mut offer = PromptOffer::new(parse::<Prompt>(text)?, handler)?;
+            (offer.tags, offer.timeout) = (options.tags, timeout);
+            offer.visible = visible;
+            to.prompts.add(offer, enabled)
         }
     }
 }
 
-fn keys<T: Offer>(registry: &Registry<T>) -> Vec<String> {
-    registry.all().map(|(offer, _)| offer.key().to_owned()).collect()
-}
-
-fn listed<T: Offer>(registry: &Registry<T>, key: &str) -> Option<String>
-where
-    T::Listed: serde::Serialize,
-{
-    let offer: &Arc<T> = registry.find(key)?;
-    serde_json::to_string(&**offer.listed()).ok()
+pub(crate) fn changes(text: &[u8]) -> Result<Changes, Error> {
+    parse(text)
 }
 
 fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {

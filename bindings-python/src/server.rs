@@ -10,7 +10,8 @@ use gudgeon::{
     error::Error,
     protocol::Response,
     router::{
-        Failure, Finish, Middleware, Offers, Sight, find_resource, uri_template::UriTemplate,
+        AnyRegistry, Failure, Finish, Middleware, Offers, Sight, find_resource,
+        uri_template::UriTemplate,
     },
     service::{EndpointConfig, Rehearsal},
     session::server::ListKind,
@@ -26,7 +27,7 @@ use crate::{
     hooks,
     http_options::HttpOptions,
     listening::{Listener, refused},
-    registration::{self, Kind},
+    registration,
     serving::Serving,
     source::Source,
     stream::{Limits, Stream, lock},
@@ -90,12 +91,12 @@ impl NativeServer {
         expose: Py<PyAny>,
         thread: Option<bool>,
     ) -> PyResult<Registered> {
-        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
+        let list = registration::list(kind).map_err(|it| raise(&it))?;
         let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
         let given = Arc::clone(&handler);
         let mut warnings = Vec::new();
-        self.change(py, Some(kind.list()), is_async, |offers| {
-            warnings = kind.add(offers, spec, given)?;
+        self.change(py, Some(list.kind()), is_async, |offers| {
+            warnings = registration::add(list, offers, spec, given)?;
             Ok(true)
         })?;
         Ok(Registered { handler, warnings })
@@ -186,14 +187,13 @@ impl NativeServer {
     }
 
     fn remove(&self, py: Python<'_>, kind: &str, key: &str) -> PyResult<()> {
-        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.remove(it, key).map(|()| true))
+        self.change_list(py, kind, |list| list.remove(key).map(|()| true))
     }
 
     /// `changes`: new values by their JSON names; null takes a member away.
     fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
-        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.update(it, key, changes).map(|()| true))
+        let changes = registration::changes(changes).map_err(|it| raise(&it))?;
+        self.change_list(py, kind, |list| list.update(key, &changes).map(|()| true))
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
@@ -205,19 +205,18 @@ impl NativeServer {
         tags: Vec<String>,
         enabled: bool,
     ) -> PyResult<()> {
-        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        self.change(py, Some(kind.list()), false, |it| kind.set_enabled(it, &keys, &tags, enabled))
+        self.change_list(py, kind, |list| list.set_enabled(&keys, &tags, enabled))
     }
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
-        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        Ok(kind.keys(&self.lock().offers))
+        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        Ok(self.lock().offers.list(list).keys())
     }
 
     /// What clients see of one offer, as JSON; `None` where it is not registered.
     fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
-        let kind = Kind::parse(kind).map_err(|it| raise(&it))?;
-        Ok(kind.listed(&self.lock().offers, key))
+        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        Ok(self.lock().offers.list(list).listed(key))
     }
 
     /// Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
@@ -375,6 +374,17 @@ impl NativeServer {
         drop(shared);
         self.tell(py, |it| it.set_offers(Arc::clone(&offers), list.into_iter().collect()));
         Ok(())
+    }
+
+    /// The same of one list.
+    fn change_list(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
+    ) -> PyResult<()> {
+        let list = registration::list(kind).map_err(|it| raise(&it))?;
+        self.change(py, Some(list.kind()), false, |it| change(it.list_mut(list)))
     }
 
     /// Tells everybody who is served.
