@@ -1,46 +1,24 @@
-//! Serving: over the process's own standard streams, over any pair of tokio's, and until the process is told to end.
+//! Serving: the hooks around it, the ways in which it is done, and the signals that end it.
 
-use std::{
-    fs::File,
-    io::{ErrorKind as IoErrorKind, Read as _, Write as _},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{io::Write as _, sync::Arc, time::Duration};
 
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    sync::oneshot,
-    task::{AbortHandle, JoinSet},
-};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    connection::Connection,
-    http::endpoint,
-    registry::Hub,
-    run::{Runner, report},
+    HttpService, Listening, Server, ToolError, Transport, handler::BoxFuture, http, registry::Hub,
+    run::report, stdio, wire,
 };
 use crate::{
-    driver::{Backend, EndpointServer, Shell, StreamServer},
     error::{Error, ErrorKind},
-    framing::{Frame, LineDecoder},
-    service::{EndpointConfig, Rehearsal},
-    transport::{
-        Transport,
-        lane::Connected,
-        lines::Lines,
-        listen::{Listening, keep_time},
-        stdio,
-    },
+    service::Rehearsal,
+    transport::listen::{self, Address},
 };
 
-const CHUNK: usize = 64 * 1024;
-/// Unanswered requests of one client at which reading pauses.
-const MAX_IN_FLIGHT: usize = 10_000;
 /// How long a peer has to take what is queued when the server ends.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Something to be done once.
+pub(super) type Hook<Done> = Box<dyn FnOnce() -> BoxFuture<Done> + Send>;
 
 /// How one connection is served.
 #[derive(Clone, Copy, Debug)]
@@ -50,58 +28,227 @@ pub(super) struct Limits {
     pub(super) grace: Duration,
 }
 
-/// Until standard input ends, or the process is told to.
-pub(super) async fn stdio(hub: &Hub, limits: Limits) -> Result<(), Error> {
-    static TAKEN: AtomicBool = AtomicBool::new(false);
-    if TAKEN.swap(true, Ordering::AcqRel) {
-        return Err(Error::misuse(
-            "standard input and output are served already: a process has them once",
-        ));
+impl Server {
+    /// Runs when [`Server::run`] begins, before the first call; hooks run in the order in which they were given. Where
+    /// one fails, nothing is served, and `run` gives its error.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// let server = Server::new("shelf").on_start(|| async {
+    ///     std::fs::create_dir_all(std::env::temp_dir().join("shelf"))?;
+    ///     Ok(())
+    /// });
+    /// ```
+    pub fn on_start<F, Done>(mut self, hook: F) -> Self
+    where
+        F: FnOnce() -> Done + Send + 'static,
+        Done: Future<Output = Result<(), ToolError>> + Send + 'static,
+    {
+        self.at_start.push(Box::new(|| Box::pin(hook())));
+        self
     }
-    let failed = |message: &str, error: std::io::Error| {
-        Error::new(ErrorKind::Connect, format!("{message}: {error}")).caused_by(error)
-    };
-    let (input, output) =
-        stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
-    let stream = hub.attach(|offers| StreamServer::new(offers, output));
-    let runner = Runner::new(Arc::clone(&stream) as Arc<dyn Connection>);
-    let _stopped_when_dropped = Stop(Arc::clone(&runner));
-    let mut timer = JoinSet::new();
-    timer.spawn(Arc::clone(&runner).keep_time());
-    let (ended, end_of_input) = oneshot::channel();
-    let reader = {
-        let (stream, runner) = (Arc::clone(&stream), Arc::clone(&runner));
-        move || {
-            read(&input, &stream, &runner, limits.line);
-            // Whoever waited may have gone already.
-            let _ = ended.send(());
-        }
-    };
-    // Before anybody is answered, who could be the one to send a signal.
-    let told_to_end = told_to_end().map_err(|it| failed("signals can't be heard", it))?;
-    std::thread::Builder::new()
-        .name("gudgeon-reader".into())
-        .spawn(reader)
-        .map_err(|it| failed("the thread that reads standard input can't be started", it))?;
-    tokio::select! {
-        _ = end_of_input => (),
-        () = told_to_end => (),
+
+    /// Runs when [`Server::run`] ends, after the last call; hooks run in the order in which they were given.
+    pub fn on_shutdown<F, Done>(mut self, hook: F) -> Self
+    where
+        F: FnOnce() -> Done + Send + 'static,
+        Done: Future<Output = ()> + Send + 'static,
+    {
+        self.at_shutdown.push(Box::new(|| Box::pin(hook())));
+        self
     }
-    runner.perform(stream.shut_down());
-    runner.settle();
-    runner.wind_down(limits.grace).await;
-    let written = async {
-        while stream.unwritten() > 0 {
-            stream.try_flush();
-            tokio::time::sleep(Duration::from_millis(2)).await;
+
+    /// Serves standard input and output until the client closes them, or on SIGTERM and Ctrl-C (Transports, "stdio").
+    ///
+    /// What the program prints goes to standard error from then on, so that nothing but messages is on the wire. Must be
+    /// called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// When the process has no such streams, or serves them already.
+    pub async fn run_stdio(self) -> Result<(), Error> {
+        self.run("stdio").await
+    }
+
+    /// Serves until the process is told to end, by SIGTERM or Ctrl-C: at an address, as [`Server::listen`] does, or over
+    /// standard input and output (`"stdio"`).
+    ///
+    /// Its URL is said on standard error once it can be asked. At the end nothing new is taken, subscriptions end with
+    /// their result, and calls in flight get [`HttpOptions::shutdown_grace`] to finish.
+    ///
+    /// ```no_run
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), gudgeon::error::Error> {
+    /// # let server = gudgeon::Server::new("shelf");
+    /// server.run("http://127.0.0.1:8000/mcp").await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When nothing can be served there, and as [`Server::run_stdio`] does.
+    pub async fn run(mut self, at: &str) -> Result<(), Error> {
+        let mut served = Ok(());
+        for hook in std::mem::take(&mut self.at_start) {
+            if let Err(failed) = hook().await {
+                served = Err(Error::misuse(format!("on_start failed: {failed}")));
+                break;
+            }
         }
-    };
-    let _ = tokio::time::timeout(LAST_WORDS, written).await;
-    Ok(())
+        if served.is_ok() {
+            served = match at {
+                "stdio" => stdio::serve(&self.hub, self.limits).await,
+                _ => listening(&self.hub, self.listen(at)).await,
+            };
+        }
+        for hook in self.at_shutdown {
+            hook().await;
+        }
+        served
+    }
+
+    /// Listens at an address, and serves whoever connects until the result is dropped or shut down:
+    /// `http://host:port/path` and `https://…` (with [`HttpOptions::tls`]), where `ws://…` is served as well,
+    /// `tcp://host:port` and `unix:/path`. Port 0 lets the system choose. Must be called inside a tokio runtime.
+    ///
+    /// ```
+    /// # use gudgeon::{Client, Server, client::Target};
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), gudgeon::error::Error> {
+    /// let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let listening = server.listen("http://127.0.0.1:0/mcp").await?;
+    /// let client = Client::connect(Target::url(listening.url())?).await?;
+    /// assert_eq!(client.list_tools().await?.len(), 1);
+    /// client.close().await;
+    /// listening.shut_down().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When nothing can listen there, or an option can't be used.
+    pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
+        let at: Address = if at == "stdio" {
+            return Err(Error::misuse("\"stdio\" has nothing to listen at: run() serves it"));
+        } else {
+            at.parse()?
+        };
+        let config = self.http.endpoint(at.endpoint_config());
+        let (server, shell) = http::endpoint(&self.hub, config, None);
+        listen::listen(&at, server, shell, self.http.listen(self.limits.line)).await
+    }
+
+    /// The server as a [`tower_service::Service`], to be mounted in axum at any path, or served by hyper. Must be called
+    /// inside a tokio runtime.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// # use tower_service::Service as _;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut service = Server::new("shelf").into_service();
+    /// let request = http::Request::get("http://127.0.0.1/mcp")
+    ///     .header("host", "127.0.0.1")
+    ///     .header("accept", "text/event-stream")
+    ///     .body(String::new())?;
+    /// let response = service.call(request).await?;
+    /// assert_eq!(response.status(), 400, "GET belongs to a session");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_service(self) -> HttpService {
+        HttpService::new(&self.hub, &self.http)
+    }
+
+    /// Serves one client over any pair of streams, one message a line, until the reader ends. May be called again, also
+    /// at the same time, for the next client.
+    ///
+    /// ```
+    /// # use gudgeon::Server;
+    /// # use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let server = Server::new("shelf").tool("open", || async { "open" });
+    /// let (client, ours) = tokio::io::duplex(64 * 1024);
+    /// let (reader, writer) = tokio::io::split(ours);
+    /// tokio::spawn(server.serve(reader, writer));
+    ///
+    /// let (answers, mut requests) = tokio::io::split(client);
+    /// let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+    /// let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}\n");
+    /// requests.write_all(frame.as_bytes()).await.unwrap();
+    /// let answer = BufReader::new(answers).lines().next_line().await.unwrap().unwrap();
+    /// assert!(answer.contains(r#""name":"shelf""#));
+    /// # }
+    /// ```
+    pub fn serve<R, W>(&self, reader: R, writer: W) -> impl Future<Output = ()> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        wire::streams(Arc::clone(&self.hub), self.limits, None, reader, writer)
+    }
+
+    /// Serves one client over a wire of your own, until the wire ends. May be called again, also at the same time, for
+    /// the next client.
+    ///
+    /// ```
+    /// # use std::{io, sync::Arc};
+    /// # use gudgeon::{Server, server::Transport};
+    /// # use tokio::sync::{Mutex, mpsc};
+    /// struct Wire {
+    ///     input: Mutex<mpsc::Receiver<Vec<u8>>>,
+    ///     output: mpsc::Sender<Vec<u8>>,
+    /// }
+    ///
+    /// impl Transport for Wire {
+    ///     async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+    ///         Ok(self.input.lock().await.recv().await)
+    ///     }
+    ///
+    ///     async fn send(&self, message: Vec<u8>) -> io::Result<()> {
+    ///         self.output.send(message).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    ///     }
+    ///
+    ///     async fn close(&self) {}
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let (requests, input) = mpsc::channel(8);
+    /// let (output, mut answers) = mpsc::channel(8);
+    /// let wire = Wire { input: Mutex::new(input), output };
+    /// tokio::spawn(Server::new("shelf").serve_transport(wire));
+    ///
+    /// requests.send(b"{}".to_vec()).await.unwrap();
+    /// assert!(answers.recv().await.unwrap().starts_with(br#"{"jsonrpc":"2.0","id":null,"error""#));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the wire failed of.
+    pub fn serve_transport<T: Transport>(
+        &self,
+        transport: T,
+    ) -> impl Future<Output = Result<(), Error>> + Send + use<T> {
+        wire::transport(Arc::clone(&self.hub), self.limits, transport)
+    }
+
+    /// As [`Server::serve`], for a test.
+    pub(crate) fn rehearse<R, W>(
+        &self,
+        rehearsal: Rehearsal,
+        reader: R,
+        writer: W,
+    ) -> impl Future<Output = ()> + Send + use<R, W>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        wire::streams(Arc::clone(&self.hub), self.limits, Some(rehearsal), reader, writer)
+    }
 }
 
 /// Until the process is told to; a second time means at once.
-pub(super) async fn listening(
+async fn listening(
     hub: &Hub,
     begun: impl Future<Output = Result<Listening, Error>>,
 ) -> Result<(), Error> {
@@ -132,144 +279,9 @@ fn announce(name: &str, url: &str) {
     let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
 }
 
-/// The reader's thread: frames in, quick handlers run in place, one write a batch.
-fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: usize) {
-    let runtime = runner.runtime().clone();
-    let _entered = runtime.enter();
-    let mut decoder = LineDecoder::new(limit);
-    let mut chunk = vec![0; CHUNK];
-    while !stream.is_broken() {
-        match input.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => runner.perform(stream.feed(&mut decoder, &chunk[..count])),
-            Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
-            Err(_) => break,
-        }
-        stream.try_flush();
-        runner.schedule();
-        stream.wait_for_room();
-    }
-    runner.perform(stream.end_of_input(&mut decoder));
-    stream.try_flush();
-    runner.schedule();
-}
-
-/// Until the reader ends.
-pub(super) async fn streams<R, W>(
-    hub: Arc<Hub>,
-    limits: Limits,
-    rehearsal: Option<Rehearsal>,
-    reader: R,
-    writer: W,
-) where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    let one = One::open(&hub, rehearsal);
-    let lines = Lines { limit: limits.line, patience: |_| Duration::MAX };
-    lines.serve(one.connected(), reader, writer, one.last(limits.grace)).await;
-}
-
-/// Until the transport ends, or fails.
-pub(super) async fn transport(
-    hub: Arc<Hub>,
-    limits: Limits,
-    transport: impl Transport,
-) -> Result<(), Error> {
-    let one = One::open(&hub, None);
-    let connected = one.connected();
-    let lane = connected.lane();
-    let mut writing = std::pin::pin!(async {
-        let mut frames = Vec::new();
-        while lane.take(&mut frames).await {
-            for frame in frames.drain(..) {
-                let bytes = frame.len();
-                transport.send(frame).await?;
-                lane.wrote(bytes);
-            }
-        }
-        Ok(())
-    });
-    let reading = async {
-        let mut received = Ok(());
-        loop {
-            let frame = match transport.receive().await {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(error) => {
-                    received = Err(error);
-                    break;
-                }
-            };
-            let work = connected.take(&match frame.len() > limits.line {
-                true => Frame::TooLong { limit: limits.line },
-                false => Frame::Line(&frame),
-            });
-            connected.run(work);
-            connected.has_room().await;
-        }
-        one.last(limits.grace).await;
-        received
-    };
-    let (mut ended, is_broken) = tokio::select! {
-        received = reading => (received, false),
-        written = &mut writing => (written, true),
-    };
-    drop(connected);
-    if !is_broken && let Ok(written) = tokio::time::timeout(LAST_WORDS, writing).await {
-        ended = ended.and(written);
-    }
-    transport.close().await;
-    ended.map_err(|it: std::io::Error| {
-        Error::new(ErrorKind::Lost, format!("the transport failed: {it}")).caused_by(it)
-    })
-}
-
-/// An endpoint that one client is connected to. What still runs is stopped when it is dropped.
-struct One {
-    server: Arc<EndpointServer>,
-    shell: Arc<dyn Shell>,
-    timer: AbortHandle,
-}
-
-impl One {
-    fn open(hub: &Hub, rehearsal: Option<Rehearsal>) -> Self {
-        let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
-        let (server, shell) = endpoint(hub, config, rehearsal);
-        let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
-        Self { server, shell, timer: timer.abort_handle() }
-    }
-
-    fn connected(&self) -> Connected {
-        Connected::open(Arc::clone(&self.server), Arc::clone(&self.shell))
-    }
-
-    /// Subscriptions end with their result; what is in flight may finish.
-    async fn last(&self, grace: Duration) {
-        self.shell.run(self.server.shut_down());
-        let _ = tokio::time::timeout(grace, self.server.is_idle()).await;
-    }
-}
-
-impl Drop for One {
-    fn drop(&mut self) {
-        self.timer.abort();
-        self.shell.run(self.server.close());
-    }
-}
-
-/// Stops what still runs when serving is given up, as by dropping its future.
-struct Stop(Arc<Runner>);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
-}
-
 /// From now on a signal to end is heard, and does not end the process: whoever awaits this learns of it.
 #[cfg(unix)]
-fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -282,7 +294,7 @@ fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 }
 
 #[cfg(not(unix))]
-fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
         // Where it can't be heard, only the end of the input ends the server.
         if tokio::signal::ctrl_c().await.is_err() {

@@ -1,0 +1,109 @@
+//! Serving over the process's own standard streams.
+
+use std::{
+    fs::File,
+    io::{ErrorKind as IoErrorKind, Read as _},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{sync::oneshot, task::JoinSet};
+
+use super::{
+    connection::Connection,
+    registry::Hub,
+    run::Runner,
+    serve::{LAST_WORDS, Limits, told_to_end},
+};
+use crate::{
+    driver::StreamServer,
+    error::{Error, ErrorKind},
+    framing::LineDecoder,
+    transport::stdio,
+};
+
+const CHUNK: usize = 64 * 1024;
+
+/// Until standard input ends, or the process is told to.
+pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    if TAKEN.swap(true, Ordering::AcqRel) {
+        return Err(Error::misuse(
+            "standard input and output are served already: a process has them once",
+        ));
+    }
+    let failed = |message: &str, error: std::io::Error| {
+        Error::new(ErrorKind::Connect, format!("{message}: {error}")).caused_by(error)
+    };
+    let (input, output) =
+        stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
+    let stream = hub.attach(|offers| StreamServer::new(offers, output));
+    let runner = Runner::new(Arc::clone(&stream) as Arc<dyn Connection>);
+    let _stopped_when_dropped = Stop(Arc::clone(&runner));
+    let mut timer = JoinSet::new();
+    timer.spawn(Arc::clone(&runner).keep_time());
+    let (ended, end_of_input) = oneshot::channel();
+    let reader = {
+        let (stream, runner) = (Arc::clone(&stream), Arc::clone(&runner));
+        move || {
+            read(&input, &stream, &runner, limits.line);
+            // Whoever waited may have gone already.
+            let _ = ended.send(());
+        }
+    };
+    // Before anybody is answered, who could be the one to send a signal.
+    let told_to_end = told_to_end().map_err(|it| failed("signals can't be heard", it))?;
+    std::thread::Builder::new()
+        .name("gudgeon-reader".into())
+        .spawn(reader)
+        .map_err(|it| failed("the thread that reads standard input can't be started", it))?;
+    tokio::select! {
+        _ = end_of_input => (),
+        () = told_to_end => (),
+    }
+    runner.perform(stream.shut_down());
+    runner.settle();
+    runner.wind_down(limits.grace).await;
+    let written = async {
+        while stream.unwritten() > 0 {
+            stream.try_flush();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, written).await;
+    Ok(())
+}
+
+/// The reader's thread: frames in, quick handlers run in place, one write a batch.
+fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: usize) {
+    let runtime = runner.runtime().clone();
+    let _entered = runtime.enter();
+    let mut decoder = LineDecoder::new(limit);
+    let mut chunk = vec![0; CHUNK];
+    while !stream.is_broken() {
+        match input.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => runner.perform(stream.feed(&mut decoder, &chunk[..count])),
+            Err(error) if error.kind() == IoErrorKind::Interrupted => continue,
+            Err(_) => break,
+        }
+        stream.try_flush();
+        runner.schedule();
+        stream.wait_for_room();
+    }
+    runner.perform(stream.end_of_input(&mut decoder));
+    stream.try_flush();
+    runner.schedule();
+}
+
+/// Stops what still runs when serving is given up, as by dropping its future.
+struct Stop(Arc<Runner>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

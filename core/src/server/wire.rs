@@ -1,0 +1,128 @@
+//! Serving one client over a wire: any pair of tokio's streams, or a transport of the user's.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::AbortHandle,
+};
+
+use super::{
+    http::endpoint,
+    registry::Hub,
+    serve::{LAST_WORDS, Limits},
+};
+use crate::{
+    driver::{Backend, EndpointServer, Shell},
+    error::{Error, ErrorKind},
+    framing::Frame,
+    service::{EndpointConfig, Rehearsal},
+    transport::{Transport, lane::Connected, lines::Lines, listen::keep_time},
+};
+
+/// Unanswered requests of one client at which reading pauses.
+const MAX_IN_FLIGHT: usize = 10_000;
+
+/// Until the reader ends.
+pub(super) async fn streams<R, W>(
+    hub: Arc<Hub>,
+    limits: Limits,
+    rehearsal: Option<Rehearsal>,
+    reader: R,
+    writer: W,
+) where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let one = One::open(&hub, rehearsal);
+    let lines = Lines { limit: limits.line, patience: |_| Duration::MAX };
+    lines.serve(one.connected(), reader, writer, one.last(limits.grace)).await;
+}
+
+/// Until the transport ends, or fails.
+pub(super) async fn transport(
+    hub: Arc<Hub>,
+    limits: Limits,
+    transport: impl Transport,
+) -> Result<(), Error> {
+    let one = One::open(&hub, None);
+    let connected = one.connected();
+    let lane = connected.lane();
+    let mut writing = std::pin::pin!(async {
+        let mut frames = Vec::new();
+        while lane.take(&mut frames).await {
+            for frame in frames.drain(..) {
+                let bytes = frame.len();
+                transport.send(frame).await?;
+                lane.wrote(bytes);
+            }
+        }
+        Ok(())
+    });
+    let reading = async {
+        let mut received = Ok(());
+        loop {
+            let frame = match transport.receive().await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    received = Err(error);
+                    break;
+                }
+            };
+            let work = connected.take(&match frame.len() > limits.line {
+                true => Frame::TooLong { limit: limits.line },
+                false => Frame::Line(&frame),
+            });
+            connected.run(work);
+            connected.has_room().await;
+        }
+        one.last(limits.grace).await;
+        received
+    };
+    let (mut ended, is_broken) = tokio::select! {
+        received = reading => (received, false),
+        written = &mut writing => (written, true),
+    };
+    drop(connected);
+    if !is_broken && let Ok(written) = tokio::time::timeout(LAST_WORDS, writing).await {
+        ended = ended.and(written);
+    }
+    transport.close().await;
+    ended.map_err(|it: std::io::Error| {
+        Error::new(ErrorKind::Lost, format!("the transport failed: {it}")).caused_by(it)
+    })
+}
+
+/// An endpoint that one client is connected to. What still runs is stopped when it is dropped.
+struct One {
+    server: Arc<EndpointServer>,
+    shell: Arc<dyn Shell>,
+    timer: AbortHandle,
+}
+
+impl One {
+    fn open(hub: &Hub, rehearsal: Option<Rehearsal>) -> Self {
+        let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
+        let (server, shell) = endpoint(hub, config, rehearsal);
+        let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
+        Self { server, shell, timer: timer.abort_handle() }
+    }
+
+    fn connected(&self) -> Connected {
+        Connected::open(Arc::clone(&self.server), Arc::clone(&self.shell))
+    }
+
+    /// Subscriptions end with their result; what is in flight may finish.
+    async fn last(&self, grace: Duration) {
+        self.shell.run(self.server.shut_down());
+        let _ = tokio::time::timeout(grace, self.server.is_idle()).await;
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.timer.abort();
+        self.shell.run(self.server.close());
+    }
+}
