@@ -1,0 +1,53 @@
+//! Notifications of the client's.
+
+use super::{CallContext, Output, ServerSession};
+use crate::{
+    protocol::{Id, Method, MethodName, Params},
+    session::asking::Answers,
+    wire,
+};
+
+impl ServerSession {
+    pub(super) fn handle_notification(&mut self, name: &str, params: &Params<'_>) {
+        if let Some(claims) = &self.claims
+            && let Err(fault) =
+                wire::check_notification(claims, name, params, &self.config.revisions)
+        {
+            return self.refuse(None, None, None, fault);
+        }
+        let method = self.read_notification(name);
+        match &method {
+            MethodName::Standard(Method::Initialized) => self.confirm(),
+            MethodName::Standard(Method::Cancelled) => {
+                let id = params.get("requestId").and_then(|it| Id::parse(it.get()));
+                if let Some((call, inbound)) = id.and_then(|it| self.pending.cancel(&it)) {
+                    self.subscriptions.forget(call);
+                    self.withdraw(call);
+                    self.outputs.push_back(Output::Cancel(call));
+                    self.settle(Some(call), inbound.slot, None);
+                }
+            }
+            MethodName::Standard(Method::RootsListChanged) | MethodName::Vendor(_) => {
+                let Ok(admitted) = self.admit(name, params, false) else { return };
+                let call = self.pending.number();
+                self.listeners.insert(call);
+                let context = CallContext {
+                    call,
+                    request_id: None,
+                    revision: admitted.wire.revision,
+                    dialect: admitted.wire.dialect,
+                    meta: admitted.meta,
+                    client: admitted.client,
+                    wants_progress: false,
+                    answers: Answers::default(),
+                    principal: None,
+                    http: None,
+                    checks_headers: false,
+                };
+                let params = params.without_meta();
+                self.outputs.push_back(Output::Notified { method, params, context });
+            }
+            MethodName::Standard(_) => (),
+        }
+    }
+}

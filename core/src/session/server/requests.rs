@@ -1,0 +1,239 @@
+//! Requests: admitted, handed out as calls, answered.
+
+use std::sync::Arc;
+
+use super::{
+    Call, CallContext, ClientIdentity, Handshake, Output, ServerSession, batch::Slot,
+    logging::Unsaid, modern, subscriptions::Intent,
+};
+use crate::{
+    error::Fault,
+    protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Params, Raw, Request, Response},
+    session::{CallId, asking::Answers},
+    wire::{self, Wire},
+};
+
+/// A request the peer is waiting on.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    pub(super) method: MethodName,
+    pub(super) client: Arc<ClientIdentity>,
+    pub(super) wire: &'static Wire,
+    pub(super) progress_token: Option<Id>,
+    /// The progress reported last: it must increase.
+    pub(super) progress: Option<f64>,
+    /// One that did not was reported.
+    pub(super) has_stepped_back: bool,
+    pub(super) log: LogPolicy,
+    pub(super) unsaid: Unsaid,
+    pub(super) slot: Option<Slot>,
+    /// The answer to `initialize` in a dialect: the version that was agreed on.
+    pub(super) version: Option<String>,
+    /// What it changes in the session when it succeeds.
+    pub(super) intent: Option<Intent>,
+}
+
+/// Which log messages a call may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LogPolicy {
+    /// What the request's own envelope asks for; nothing when it asks for none.
+    Request(Option<LoggingLevel>),
+    /// What `logging/setLevel` said last.
+    Session,
+}
+
+/// A request that may be served: how it is spelled and under which circumstances.
+pub(super) struct Admitted {
+    pub(super) wire: &'static Wire,
+    pub(super) client: Arc<ClientIdentity>,
+    pub(super) log: LogPolicy,
+    pub(super) progress_token: Option<Id>,
+    pub(super) meta: Option<Raw>,
+}
+
+impl ServerSession {
+    pub(super) fn handle_request(
+        &mut self,
+        id: Id,
+        name: &str,
+        params: &Params<'_>,
+        slot: Option<Slot>,
+    ) {
+        let dialect = self.dialect_of(name, params);
+        self.spoken = dialect.unwrap_or(self.spoken);
+        let admitted = match dialect {
+            Some(wire) => self.admit_dialect(wire, name),
+            None => self.admit(name, params, slot.is_some()),
+        };
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(fault) => return self.refuse(Some(&id), None, slot, fault),
+        };
+        self.spoken = admitted.wire;
+        if self.pending.contains(&id) {
+            let fault =
+                Fault::invalid_request(format!("a request with the id {id} is still in flight"));
+            return self.refuse(Some(&id), None, slot, fault);
+        }
+        let mut request = match wire::lift_request(admitted.wire, name, params) {
+            Ok(request) => request,
+            Err(fault) => {
+                let method = admitted.wire.method(name).map(MethodName::Standard);
+                return self.refuse(Some(&id), method.as_ref(), slot, fault);
+            }
+        };
+        if let Some(claims) = &self.claims
+            && let Err(fault) = wire::check_standard(claims, name, params)
+        {
+            return self.refuse(Some(&id), None, slot, fault);
+        }
+        if let Request::Initialize(initialize) = &mut request {
+            if let Some(wire) = dialect {
+                self.open_dialect(wire, initialize);
+                return self.call(id, request, None, admitted, slot);
+            }
+            match self.handshake.open(initialize, &self.config.revisions) {
+                Ok(wire) => {
+                    let admitted = Admitted { wire, ..admitted };
+                    return self.call(id, request, None, admitted, slot);
+                }
+                Err(fault) => return self.refuse(Some(&id), None, slot, fault),
+            }
+        }
+        if !matches!(request.method(), MethodName::Standard(it) if self.config.routed.contains(&it))
+            && let Some(response) = self.answered_at_once(admitted.wire, &request)
+        {
+            let answer = self.result(admitted.wire, &id, &response);
+            return self.settle(None, slot, Some(answer));
+        }
+        let is_replaced = dialect.is_none()
+            && matches!(request.method(), MethodName::Standard(it) if self.config.replaced.contains(&it));
+        let as_came = is_replaced.then(|| params.without_meta());
+        self.call(id, request, as_came, admitted, slot);
+    }
+
+    /// What needs nobody else.
+    fn answered_at_once(&mut self, wire: &'static Wire, request: &Request) -> Option<Response> {
+        match request {
+            Request::Ping => Some(Response::Raw(wire::pong(wire))),
+            Request::SetLevel { level } => {
+                self.handshake.set_level(*level);
+                Some(Response::Empty)
+            }
+            _ => None,
+        }
+    }
+
+    /// Which revision a request is served in, or why it may not be sent now.
+    pub(super) fn admit(
+        &self,
+        name: &str,
+        params: &Params<'_>,
+        in_batch: bool,
+    ) -> Result<Admitted, Fault> {
+        if let Some(claims) = &self.claims {
+            return modern::admit_exchange(claims, params, &self.config.revisions);
+        }
+        match wire::claim(params, &self.config.revisions)? {
+            wire::Claim::Modern(_) if in_batch => Err(modern::refuse_batch()),
+            wire::Claim::Modern(envelope) => Ok(modern::admit(&envelope)),
+            wire::Claim::None(meta) | wire::Claim::Partial(meta) => {
+                self.handshake.admit(name, &meta)
+            }
+        }
+    }
+
+    /// `as_came`: the params, for a handler that answers this method in the core's place.
+    fn call(
+        &mut self,
+        id: Id,
+        mut request: Request,
+        as_came: Option<Raw>,
+        admitted: Admitted,
+        slot: Option<Slot>,
+    ) {
+        let Admitted { wire, client, log, progress_token, meta } = admitted;
+        let intent = Intent::of(&request);
+        self.spoken = wire;
+        let inbound = Inbound {
+            method: request.method(),
+            client: Arc::clone(&client),
+            wire,
+            progress_token,
+            progress: None,
+            has_stepped_back: false,
+            log,
+            unsaid: Unsaid::default(),
+            slot,
+            version: match (&request, wire.dialect) {
+                (Request::Initialize(it), Some(_)) => Some(it.protocol_version.clone()),
+                _ => None,
+            },
+            intent,
+        };
+        if let Some(params) = as_came {
+            request = Request::Other { method: request.method(), params };
+        }
+        let wants_progress = inbound.may_report();
+        let call = self.pending.register(id.clone(), inbound);
+        let context = CallContext {
+            call,
+            request_id: Some(id),
+            revision: wire.revision,
+            dialect: wire.dialect,
+            meta,
+            client,
+            wants_progress,
+            answers: Answers::default(),
+            principal: None,
+            http: None,
+            checks_headers: self.claims.is_some(),
+        };
+        self.outputs.push_back(Output::Call(Call { request, context }));
+    }
+
+    pub(super) fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
+        self.end_log(call);
+        // The peer may have cancelled while the handler ran.
+        let Some((id, mut inbound)) = self.pending.complete(call) else { return };
+        let outcome = outcome.map(|it| inbound.introduce(it));
+        self.subscriptions.forget(call);
+        self.withdraw(call);
+        if outcome.is_err() && inbound.method == MethodName::Standard(Method::Initialize) {
+            self.handshake = Handshake::Awaiting;
+        }
+        let answer = match outcome.and_then(|it| self.intend(inbound.intent, it)) {
+            Ok(response) => self.result(inbound.wire, &id, &response),
+            Err(fault) => {
+                self.note_pages(call, inbound.wire, &fault);
+                self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
+            }
+        };
+        self.settle(Some(call), inbound.slot, Some(answer));
+    }
+}
+
+impl Inbound {
+    /// Whether progress can be told: to a token, or where it can do without.
+    pub(super) fn may_report(&self) -> bool {
+        self.progress_token.is_some() || self.wire.dialect == Some(Dialect::Bare)
+    }
+
+    /// The answer to `initialize` has the version that was agreed on, that to `ping` the dialect's word.
+    fn introduce(&mut self, response: Response) -> Response {
+        match (self.version.take(), response) {
+            (_, Response::Empty) if self.method == MethodName::Standard(Method::Ping) => {
+                Response::Raw(wire::pong(self.wire))
+            }
+            (Some(version), Response::Description(server)) => {
+                Response::Raw(wire::introduction(&version, &server))
+            }
+            (_, response) => response,
+        }
+    }
+}
+
+/// A progress token or id in raw JSON, where it is one.
+pub(super) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Id> {
+    raw.and_then(|it| Id::parse(it.get()))
+}
