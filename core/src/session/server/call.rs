@@ -46,6 +46,28 @@ pub struct CallContext {
 }
 
 impl CallContext {
+    /// Of a call of which no more is known yet.
+    pub(super) fn new(
+        call: CallId,
+        wire: &'static Wire,
+        client: Arc<ClientIdentity>,
+        meta: Option<Raw>,
+    ) -> Self {
+        Self {
+            call,
+            request_id: None,
+            revision: wire.revision,
+            dialect: wire.dialect,
+            meta,
+            client,
+            wants_progress: false,
+            answers: Answers::default(),
+            principal: None,
+            http: None,
+            checks_headers: false,
+        }
+    }
+
     /// How the call is spelled.
     pub fn wire(&self) -> &'static Wire {
         Wire::spelled(self.revision, self.dialect)

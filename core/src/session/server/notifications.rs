@@ -1,9 +1,8 @@
 //! Notifications of the client's.
 
-use super::{CallContext, Output, ServerSession};
+use super::{Admitted, CallContext, Output, ServerSession};
 use crate::{
     protocol::{Id, Method, MethodName, Params},
-    session::asking::Answers,
     wire,
 };
 
@@ -31,19 +30,8 @@ impl ServerSession {
                 let Ok(admitted) = self.admit(name, params, false) else { return };
                 let call = self.pending.number();
                 self.listeners.insert(call);
-                let context = CallContext {
-                    call,
-                    request_id: None,
-                    revision: admitted.wire.revision,
-                    dialect: admitted.wire.dialect,
-                    meta: admitted.meta,
-                    client: admitted.client,
-                    wants_progress: false,
-                    answers: Answers::default(),
-                    principal: None,
-                    http: None,
-                    checks_headers: false,
-                };
+                let Admitted { wire, client, meta, .. } = admitted;
+                let context = CallContext::new(call, wire, client, meta);
                 let params = params.without_meta();
                 self.outputs.push_back(Output::Notified { method, params, context });
             }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Params, Raw, Request, Response},
-    session::{CallId, asking::Answers},
+    session::CallId,
     wire::{self, Wire},
 };
 
@@ -177,17 +177,10 @@ impl ServerSession {
         let wants_progress = inbound.may_report();
         let call = self.pending.register(id.clone(), inbound);
         let context = CallContext {
-            call,
             request_id: Some(id),
-            revision: wire.revision,
-            dialect: wire.dialect,
-            meta,
-            client,
             wants_progress,
-            answers: Answers::default(),
-            principal: None,
-            http: None,
             checks_headers: self.claims.is_some(),
+            ..CallContext::new(call, wire, client, meta)
         };
         self.outputs.push_back(Output::Call(Call { request, context }));
     }
