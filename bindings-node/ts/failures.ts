@@ -9,6 +9,7 @@ import {
   ToolError,
   UrlElicitationRequired,
 } from "./errors.js";
+import { toJson } from "./json.js";
 import { SchemaMismatch } from "./schema.js";
 import type { ErrorClass } from "./types.js";
 
@@ -32,9 +33,10 @@ export interface FailureOptions {
 /** The JSON text of what was thrown; never throws, whatever was. */
 export function failureJson(thrown: unknown, options: FailureOptions = {}): string {
   try {
-    return JSON.stringify(describeFailure(thrown, options));
-  } catch {
+    return toJson(describeFailure(thrown, options), `what the ${typeOf(thrown)} carries`);
+  } catch (error) {
     // Its data can't be written, or it has getters that throw.
+    console.error("what was thrown carries is left out:", messageOf(error));
     return JSON.stringify(bareFailure(thrown));
   }
 }

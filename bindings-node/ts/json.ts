@@ -1,8 +1,9 @@
 import { isContent, isMessage } from "./content.js";
 
 /**
- * JSON text of a value. What JSON would lose without a word (a function, a Map, bytes) or can't say (a BigInt, a cycle)
- * is an error that names its place; `undefined` is left out of objects and is null in lists, as everywhere in JavaScript.
+ * JSON text of a value. What JSON would lose without a word (NaN, a function, a Map, bytes) or can't say (a BigInt, a
+ * cycle) is an error that names its place; `undefined` is left out of objects and is null in lists, as everywhere in
+ * JavaScript: nothing stays nothing.
  */
 export function toJson(value: unknown, place = "the result"): string {
   let fault: string | undefined;
@@ -23,9 +24,10 @@ const DEEP = 64;
 function isPlain(value: unknown, depth: number): boolean {
   switch (typeof value) {
     case "string":
-    case "number":
     case "boolean":
       return true;
+    case "number":
+      return Number.isFinite(value);
     case "object":
       break;
     default:
@@ -48,14 +50,23 @@ function isPlain(value: unknown, depth: number): boolean {
 function findFault(value: unknown, place: string, above: Set<object>): string | undefined {
   if (typeof value === "bigint") return `${place} is a BigInt, which JSON can't say: write Number(…) or String(…)`;
   if (typeof value === "function" || typeof value === "symbol") return `${place} is a ${typeof value}, which JSON can't say`;
+  if (value instanceof Number) value = Number(value);
+  if (typeof value === "number" && !Number.isFinite(value)) return `${place} is ${value}, ${NO_NUMBER}`;
   if (typeof value !== "object" || value === null) return undefined;
   if (above.has(value)) return `${place} is a part of itself (a cycle), which JSON can't say`;
   if (isContent(value)) return `${place} is content inside other data: return content alone, in a list, or in a ToolResult`;
   if (isMessage(value)) return `${place} is a prompt's message: only prompts give messages`;
   const lost = LOST.find(([made]) => value instanceof made);
   if (lost) return `${place} is ${lost[1]}, which JSON can't say: ${lost[2]}`;
-  if ("toJSON" in value && typeof value.toJSON === "function") return undefined;
+  if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is no date, ${NO_NUMBER}`;
   above.add(value);
+  if ("toJSON" in value && typeof value.toJSON === "function") {
+    const fault = findFault(value.toJSON(""), place, above);
+    above.delete(value);
+    return fault;
+  }
+  const made = Object.prototype.toString.call(value).slice(8, -1);
+  if (!PLAIN.has(made) && Object.keys(value).length === 0) return `${place} is of class ${made}, which JSON can't say: write what is in it`;
   for (const [key, field] of Object.entries(value)) {
     const fault = findFault(field, place + step(key, Array.isArray(value)), above);
     if (fault !== undefined) return fault;
@@ -68,6 +79,11 @@ function step(key: string, inList: boolean): string {
   if (inList) return `[${key}]`;
   return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
+
+const NO_NUMBER = "which JSON can't say: write null or a text";
+
+/** What JSON.stringify knows. Anything else without a field of its own keeps what it holds where JSON does not look. */
+const PLAIN = new Set(["Object", "Array", "Boolean", "Number", "String"]);
 
 const BYTES = "use image(), audio(), embed(), or base64 text";
 

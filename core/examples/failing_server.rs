@@ -1,6 +1,6 @@
 //! A server in which everything fails, in Rust.
 
-use std::{fmt, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use gudgeon::{
     Context, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError,
@@ -27,6 +27,12 @@ impl std::error::Error for Crash {}
 struct Wrong {
     #[expect(dead_code, reason = "only the schema is of interest")]
     n: i64,
+}
+
+/// What it measured JSON can't say.
+#[derive(Serialize, JsonSchema)]
+struct Unsaid {
+    mean: f64,
 }
 
 impl Serialize for Wrong {
@@ -131,6 +137,11 @@ async fn main() -> Result<(), Error> {
         .tool("page", page)
         .add(Tool::new("slow", slow).timeout(soon))
         .tool("wrong", || async { Json(Wrong { n: 3 }) })
+        .tool("unsaid", || async { Json(Unsaid { mean: f64::NAN }) })
+        .tool("laden", || async {
+            let weight = HashMap::from([("weight", f64::INFINITY)]);
+            Err::<String, _>(ToolError::new("the scale is broken").with_meta(weight))
+        })
         .tool("typed", |_: Typed| async { "ok" })
         .tool("kept", kept)
         .add(Prompt::new("p_tool_error", full))

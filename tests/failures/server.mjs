@@ -38,6 +38,10 @@ app.tool("places", {}, async (_, ctx) => String(await ctx.roots()));
 app.tool("page", {}, async (_, ctx) => ctx.elicitUrl("Sign in", "https://example.com/in"));
 app.tool("slow", { timeoutMs: 50 }, slow);
 app.tool("wrong", { output: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] } }, () => ({ n: "three" }));
+app.tool("unsaid", {}, () => ({ mean: 0 / 0 }));
+app.tool("laden", {}, () => {
+  throw new ToolError("the scale is broken", { weight: Infinity });
+});
 app.tool(
   "typed",
   {

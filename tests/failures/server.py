@@ -77,6 +77,16 @@ def wrong() -> Any:
 
 
 @app.tool
+def unsaid() -> Any:
+    return {"mean": float("nan")}
+
+
+@app.tool
+def laden() -> str:
+    raise ToolError("the scale is broken", weight=float("inf"))
+
+
+@app.tool
 def typed(count: int, names: list[str], level: Annotated[float, "How high."] = 1.0, wide: bool = False) -> str:
     return "ok"
 

@@ -59,12 +59,29 @@ test("what JSON can't say is an error that names its place and the mend", () => 
     [{ raw: new Uint8Array(2) }, /the result\.raw is a typed array.*image\(\)/],
     [{ later: Promise.resolve(1) }, /the result\.later is a Promise.*await it/],
     [{ error: new Error("x") }, /the result\.error is an Error.*throw it/],
+    [NaN, "the result is NaN, which JSON can't say: write null or a text"],
+    [{ rates: [1, null, 0 / 0] }, "the result.rates[2] is NaN, which JSON can't say: write null or a text"],
+    [{ far: { off: -Infinity } }, "the result.far.off is -Infinity, which JSON can't say: write null or a text"],
+    [{ at: new Date(NaN) }, "the result.at is no date, which JSON can't say: write null or a text"],
+    [{ one: { toJSON: () => ({ n: NaN }) } }, "the result.one.n is NaN, which JSON can't say: write null or a text"],
+    [{ of: new Number(NaN) }, "the result.of is NaN, which JSON can't say: write null or a text"],
+    [new (class Point { x = NaN; })(), "the result.x is NaN, which JSON can't say: write null or a text"],
+    [{ match: /a/ }, "the result.match is of class RegExp, which JSON can't say: write what is in it"],
+    [{ query: new URLSearchParams("a=1") }, "the result.query is of class URLSearchParams, which JSON can't say: write what is in it"],
+    [[1, 2].values(), "the result is of class Array Iterator, which JSON can't say: write what is in it"],
+    [new ToolResult("a", { structuredContent: NaN }), /the result\.structuredContent is NaN/],
     [{ cover: image(new Uint8Array(1), "png") }, /the result\.cover is content inside other data: return content alone/],
     [new ToolResult("a", { structuredContent: { n: 1n } }), /the result\.structuredContent\.n is a BigInt/],
     [{ get bad() { throw new Error("boom"); } }, /the result can't be written as JSON: Error: boom/],
     [new ResourceResult("a"), /the result is of class ResourceResult: a tool gives new ToolResult/],
   ];
   for (const [value, message] of cases) assert.throws(() => toReply("tool", value), { name: "TypeError", message });
+});
+
+test("what only looks as if JSON lost it is said", () => {
+  const said = [[1, , undefined], { at: new Date(0), gone: undefined }, new (class Empty {})(), Object.create(null), new URL("http://a/")];
+  assert.deepEqual(reads("tool", said), [JSON_, [[1, null, null], { at: "1970-01-01T00:00:00.000Z" }, {}, {}, "http://a/"]]);
+  assert.deepEqual(reads("tool", [new Boolean(false), new String("a"), new Number(1)]), [JSON_, [false, "a", 1]]);
 });
 
 test("deep data passes, bottomless data is an error", () => {

@@ -37,7 +37,9 @@ MODERN = "2026-07-28"
 
 
 def calls(revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    tools = "tool_error crash exposed refused missing sure sure_sync dream places page slow wrong kept nowhere"
+    tools = (
+        "tool_error crash exposed refused missing sure sure_sync dream places page slow wrong unsaid laden kept nowhere"
+    )
     for name in tools.split():
         yield "tools/call", {"name": name, "arguments": {}}
     for arguments in (
@@ -112,7 +114,9 @@ def words(server: str, client: str) -> list[Any]:
 def plain(answer: Any) -> Any:
     answer.get("_meta", {}).pop("io.modelcontextprotocol/serverInfo", None)
     text = json.dumps(answer, ensure_ascii=False)
-    text = re.sub(r"failed: (ValueError|RangeError|failing_server::Crash) \(", "failed: <type> (", text)
+    text = re.sub(
+        r"failed: (ValueError|RangeError|TypeError|failing_server::(?:Crash|Unsaid)) \(", "failed: <type> (", text
+    )
     text = re.sub(r"\(reference [0-9a-f-]+\)", "(reference <id>)", text)
     text = re.sub(r'"requestState": "[^"]+"', '"requestState": "<state>"', text)
     # In Rust it is a method.

@@ -71,7 +71,7 @@ class QuestionReply:
         """The reply as the core takes it, each question under its key."""
         from ._json import encode
 
-        return QUESTIONS, encode([{"key": key_of(it, call), **it.request()} for it in self.questions])
+        return QUESTIONS, encode([{"key": key_of(it, call), **it.request()} for it in self.questions], "the questions")
 
 
 def key_of(question: Question[Any], call: Any) -> str:
@@ -151,7 +151,7 @@ def _check(question: Any, name: str) -> None:
 def _params(question: Question[Any]) -> bytes:
     from ._json import encode
 
-    return encode(question.params)
+    return encode(question.params, "the question")
 
 
 def _known(question: Question[Any], key: str, call: Any) -> Any:

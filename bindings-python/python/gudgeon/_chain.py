@@ -250,7 +250,7 @@ async def run(invoke: Callable[[Any, Any], Any], is_async: bool, raw: bytes, cal
 def _encoded(value: Any) -> bytes:
     from ._json import encode
 
-    return encode(value)
+    return encode(value, "the result")
 
 
 def _params(registration: Any, key: Any, arguments: Any) -> dict[str, Any]:

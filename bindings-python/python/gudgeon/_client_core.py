@@ -223,7 +223,7 @@ class Core:
         from ._json import encode
 
         self._check_open()
-        self.native.notify(method, encode(_object("params", params) or {}))
+        self.native.notify(method, encode(_object("params", params) or {}, "the params"))
 
     def subscribe(self, filter: bytes, may_have_missed: bool) -> Steps:
         """The number of the new subscription."""
@@ -245,7 +245,7 @@ class Core:
         self._check_open()
         special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
-        text = encode(order)
+        text = encode(order, "the request")
         ask = Ask(lambda mailbox: self.native.call(mailbox, text, special, on_progress is not None), on_progress)
         return (yield from self._ask(ask, repeat=repeat))
 

@@ -32,9 +32,9 @@ def answering(kind: str, callback: Callable[..., Any], params: bytes, key: str |
     said = msgspec.json.decode(params)
     if kind == "elicit":
         asked = ElicitRequest.from_dict(said)
-        return _json.encode(form_result(asked, (yield ask(asked))))
+        return _json.encode(form_result(asked, (yield ask(asked))), "the answer")
     if kind == "sample":
-        return _json.encode(sample_result((yield ask(SampleRequest.from_dict(said)))))
+        return _json.encode(sample_result((yield ask(SampleRequest.from_dict(said)))), "the answer")
     from ._client_options import roots_of
 
     given = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())

@@ -26,10 +26,14 @@ class InvalidArguments(Exception):
 def describe_error(error: BaseException, expose: tuple[type[BaseException], ...] = ()) -> bytes:
     """JSON that says what a handler died of."""
     error = _alone(error)
+    described = _describe(error, expose)
     try:
-        return encode(_describe(error, expose))
-    except Exception as problem:  # `meta` or `data` that JSON can't say
-        return encode(_exception(error, f"{_message(error)} (and what it carries can't be said in JSON: {problem})"))
+        return encode(described, f"what the {type(error).__qualname__} carries")
+    except Exception as problem:
+        from ._calls import report
+
+        report(f"{type(error).__qualname__}: what it carries is left out: {problem}")
+        return encode({name: value for name, value in described.items() if name not in ("meta", "data")})
 
 
 def _describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> dict[str, Any]:

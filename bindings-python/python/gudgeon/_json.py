@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import Enum
+from math import isfinite
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
@@ -18,11 +19,19 @@ def is_pydantic(cls: Any) -> bool:
     return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
 
 
+def says_of_numbers(cls: Any) -> bool:
+    """Does a pydantic class say what is written for NaN and infinity?"""
+    config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
+    return config.get("ser_json_inf_nan") in ("null", "strings")
+
+
 def _enc_hook(value: Any) -> Any:
     if isinstance(value, _Value):
         return value.to_dict()
     cls = type(value)
     if is_pydantic(cls):
+        if says_of_numbers(cls):
+            return msgspec.json.decode(cls.__pydantic_serializer__.to_json(value, by_alias=True))
         return cls.__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
     if isinstance(value, Enum):
         return value.value
@@ -54,8 +63,46 @@ def _dec_hook(cls: Any, value: Any) -> Any:
     raise NotImplementedError(f"{cls!r} can't be read from JSON")
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
-encode = _encoder.encode
+encode_exact = msgspec.json.Encoder(enc_hook=_enc_hook).encode  # for what holds no float
+
+
+def encode(value: Any, place: str = "the value") -> bytes:
+    """A value as JSON text.
+
+    Raises:
+        ValueError: It holds NaN or infinity, for which JSON has no word; the text names the place.
+    """
+    text = encode_exact(value)
+    if b"null" in text:  # as which the encoder writes them
+        check_numbers(value, place)
+    return text
+
+
+def check_numbers(value: Any, place: str) -> None:
+    """Raises ValueError for NaN and infinity."""
+    import re
+
+    try:
+        # MessagePack has words for them, and is written quickly: most nulls are just that.
+        if re.search(rb"\xcb[\x7f\xff][\xf0-\xff]", msgspec.msgpack.encode(value, enc_hook=_enc_hook)) is None:
+            return
+    except (OverflowError, ValueError):
+        pass  # an integer that only JSON can say
+    found = _not_finite(to_builtins(value), place)
+    if found is not None:
+        raise ValueError(f"{found}, which JSON can't say: write None or a text")
+
+
+def _not_finite(value: Any, place: str) -> str | None:
+    if isinstance(value, float):
+        return None if isfinite(value) else f"{place} is {value}"
+    if isinstance(value, dict):
+        parts = ((f".{key}" if str(key).isidentifier() else f"[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = ((f"[{at}]", part) for at, part in enumerate(value))
+    else:
+        return None
+    return next((found for step, part in parts if (found := _not_finite(part, place + step)) is not None), None)
 
 
 def to_builtins(value: Any) -> Any:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from ._asking import QuestionReply
-from ._json import encode, is_pydantic
+from ._json import check_numbers, encode, encode_exact, is_pydantic
 from ._results import messages_of, resource_contents
 from .ask import Question
 from .types import (
@@ -21,7 +21,9 @@ from .types import (
     _Value,
 )
 
-_JSON = frozenset((int, float, bool, dict))
+_EXACT = frozenset((int, bool))
+_JSON = frozenset((float, dict))
+_RESULT = "the result"
 BLOB, PARTS, RESULT = 1, 2, 3
 
 
@@ -31,11 +33,13 @@ Reply = None | str | bytes | tuple[int, bytes] | QuestionReply
 def json_reply(value: Any) -> bytes:
     """A value as JSON, pydantic models by their own serializer."""
     if isinstance(value, _Value):
-        return encode(value.to_dict())
+        return encode(value.to_dict(), _RESULT)
     if is_pydantic(type(value)):
         said: bytes = type(value).__pydantic_serializer__.to_json(value, by_alias=True)
+        if b"null" in said or b"NaN" in said or b"Infinity" in said:
+            check_numbers(value, _RESULT)
         return said
-    return encode(value)
+    return encode(value, _RESULT)
 
 
 def _special(value: Any, place: str) -> QuestionReply | None:
@@ -63,19 +67,21 @@ def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[A
     """What a tool returned; `is_content`: its return annotation names content."""
 
     def reply(value: Any) -> Reply:
+        if value.__class__ in _EXACT:
+            return encode_exact(value)
         if value.__class__ in _JSON:
-            return encode(value)
+            return encode(value, _RESULT)
         if value is None:
             return b"null" if has_schema else None
         if isinstance(value, ToolResult):
-            return RESULT, encode(value.to_dict())
+            return RESULT, encode(value.to_dict(), _RESULT)
         if isinstance(value, Content):
-            return PARTS, encode([value.to_dict()])
+            return PARTS, encode([value.to_dict()], _RESULT)
         text = _text(value)
         if text is not None:
             return text
         if isinstance(value, (list, tuple)) and (is_content or any(isinstance(item, Content) for item in value)):
-            return PARTS, encode([_block(item, place) for item in value])
+            return PARTS, encode([_block(item, place) for item in value], _RESULT)
         return _special(value, place) or json_reply(value)
 
     return reply
@@ -102,14 +108,14 @@ def resource_reply(place: str) -> Callable[[Any], Reply]:
         if isinstance(value, (bytes, bytearray, memoryview)):
             return BLOB, bytes(value)
         if isinstance(value, ResourceResult):
-            return RESULT, encode(value.to_dict())
+            return RESULT, encode(value.to_dict(), _RESULT)
         text = _text(value)
         if text is not None:
             return text
         if isinstance(value, (ResourceContents, Content)):
-            return PARTS, encode([resource_contents(value).to_dict()])
+            return PARTS, encode([resource_contents(value).to_dict()], _RESULT)
         if isinstance(value, (list, tuple)) and any(isinstance(item, (ResourceContents, Content)) for item in value):
-            return PARTS, encode([resource_contents(item).to_dict() for item in value])
+            return PARTS, encode([resource_contents(item).to_dict() for item in value], _RESULT)
         return _special(value, place) or json_reply(value)
 
     return reply
@@ -122,14 +128,14 @@ def prompt_reply(place: str) -> Callable[[Any], Reply]:
         if value is None:
             return PARTS, b"[]"
         if isinstance(value, PromptResult):
-            return RESULT, encode(value.to_dict())
+            return RESULT, encode(value.to_dict(), _RESULT)
         text = _text(value)
         if text is not None:
             return text
         if isinstance(value, (Message, Content)):
             value = [value]
         if isinstance(value, (list, tuple)) and all(isinstance(item, (str, Message, Content)) for item in value):
-            return PARTS, encode([message.to_dict() for message in messages_of(value)])
+            return PARTS, encode([message.to_dict() for message in messages_of(value)], _RESULT)
         special = _special(value, place)
         if special is not None:
             return special

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._annotations import raw_annotations, resolve
-from ._json import decoder, encode, to_builtins
+from ._json import decoder, encode
 
 
 class _Step:
@@ -27,9 +27,7 @@ class _Step:
 
     def done(self, value: Any) -> None:
         try:
-            text = encode(value)
-            if b"null" in text:
-                _check_numbers(value)
+            text = encode(value, "the result")
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"step {self._key!r} can't be remembered: {error}") from None
         self._call.step_done(self._key, text)
@@ -41,13 +39,6 @@ class _Step:
         annotation = raw_annotations(fn).get("return", Any)
         wanted = Any if annotation is Any else resolve(annotation, fn)
         return decoder(wanted).decode(self.text)
-
-
-def _check_numbers(value: Any) -> None:
-    """Raises ValueError for NaN and infinity: a later run would find None in their place."""
-    from json import dumps
-
-    dumps(to_builtins(value), allow_nan=False)
 
 
 async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from math import isfinite
 from types import GenericAlias
 from typing import Any
 
@@ -139,12 +140,15 @@ class _Facts:
         return ClientInfo.from_dict({**info, "capabilities": _decode(self._call.client_capabilities)})
 
     def _progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._call.progress(float(progress), None if total is None else float(total), message)
+        done, whole = float(progress), None if total is None else float(total)
+        if not isfinite(done) or (whole is not None and not isfinite(whole)):
+            raise ValueError(f"progress({done}, total={whole}): both must be finite numbers")
+        self._call.progress(done, whole, message)
 
     def _log(self, level: str, data: Any, logger: str | None, extra: Mapping[str, Any] | None = None) -> None:
         if extra:
             data = {"message": data, **extra}
-        self._call.log(level, logger, encode(data))
+        self._call.log(level, logger, encode(data, "what is logged"))
 
     def _close_stream(self, retry: float | None) -> None:
         if self._call.session_id is None:
@@ -184,6 +188,9 @@ class Context(_Facts):
                 with a line in the log.
             total: What there is to do, in the same unit, where it is known.
             message: What a person reads.
+
+        Raises:
+            ValueError: One of the numbers is NaN or infinite.
 
         Spec: Base Protocol › Utilities › Progress.
         """

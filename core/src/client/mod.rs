@@ -51,7 +51,7 @@ use crate::{
     protocol::{
         CallToolResult, CompleteResult, Completion, CompletionTarget, ContentBlock,
         GetPromptResult, LoggingLevel, Method, MethodName, Prompt, Raw, ReadResourceResult,
-        Resource, ResourceTemplate, Root, Tool, json,
+        Resource, ResourceTemplate, Root, Tool, exact, json,
     },
 };
 pub use crate::{
@@ -344,8 +344,7 @@ impl Deref for ToolResult {
 
 /// A value as a JSON object; `()` and `None` are left out.
 fn object(what: &str, value: &impl Serialize) -> Result<Option<Raw>, Error> {
-    let raw = serde_json::value::to_raw_value(value)
-        .map_err(|it| Error::misuse(format!("{what} can't be written as JSON: {it}")))?;
+    let raw = exact::to_raw(value, what).map_err(|it| Error::misuse(it.to_string()))?;
     match raw.get().as_bytes().first() {
         Some(b'n') => Ok(None),
         Some(b'{') => Ok(Some(raw)),

@@ -8,6 +8,7 @@ mod completion;
 mod content;
 mod dialect;
 mod elicitation;
+pub mod exact;
 mod flow;
 mod form;
 mod implementation;

@@ -29,7 +29,7 @@ use crate::{
     error::Fault,
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, Dialect, Id,
-        Implementation, LoggingLevel, Principal, Question as Asked, Raw, Revision, Root,
+        Implementation, LoggingLevel, Principal, Question as Asked, Raw, Revision, Root, exact,
     },
     router::Failure,
     session::{
@@ -398,7 +398,7 @@ impl Context {
             if let Some(known) = known {
                 return Ok(known);
             }
-            let value = serde_json::value::to_raw_value(&step.await?)?;
+            let value = exact::to_raw(&step.await?, &format!("the result of step {key:?}"))?;
             self.call.connection.step(self.call.id, key, value.clone());
             Ok::<_, ToolError>(value)
         };

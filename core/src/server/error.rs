@@ -9,7 +9,7 @@ use super::{
     ask::{self, Put, Questions},
 };
 use crate::{
-    protocol::{Raw, json},
+    protocol::{Raw, exact, json},
     router::{Failure, Reply},
 };
 
@@ -62,7 +62,7 @@ impl ToolError {
 
     /// A JSON-RPC error in place of a result: the client's program sees it, the model seldom does.
     ///
-    /// `data` is sent along where it is `Some`; one that can't be written as JSON is left out.
+    /// `data` is sent along where it is `Some`; one that can't be written as JSON is left out, and the log says why.
     ///
     /// ```
     /// # use gudgeon::ToolError;
@@ -70,7 +70,7 @@ impl ToolError {
     /// assert_eq!(error.to_string(), "there is no shelf 12");
     /// ```
     pub fn protocol(code: i64, message: impl fmt::Display, data: Option<impl Serialize>) -> Self {
-        let data = data.and_then(|it| serde_json::value::to_raw_value(&it).ok());
+        let data = data.and_then(|it| carried("data", &it));
         Self::of(Failure::Protocol { code, message: message.to_string(), data })
     }
 
@@ -92,7 +92,7 @@ impl ToolError {
     /// Adds `_meta` to the failed result, where callers are told the text.
     #[must_use]
     pub fn with_meta(mut self, meta: impl Serialize) -> Self {
-        let object = serde_json::value::to_raw_value(&meta).ok();
+        let object = carried("_meta", &meta);
         if let Reason::Failed(Failure::Tool { meta, .. }) = &mut *self.0 {
             *meta = object.filter(|it: &Raw| it.get().starts_with('{'));
         }
@@ -189,15 +189,22 @@ impl From<ResourceNotFound> for ToolError {
 
 /// A value of the user's as JSON; what JSON can't say is the handler's fault.
 pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|error| Failure::Exception {
+    exact::to_string(value, "the result").map_err(|error| Failure::Exception {
         kind: type_name::<T>().into(),
-        message: format!("the result can't be written as JSON: {error}"),
+        message: error.to_string(),
         traceback: String::new(),
     })
 }
 
 /// The data of a log message; what JSON can't say is replaced by the reason.
+/// What goes along with an error, which is told without it where JSON can't say it.
+fn carried<T: Serialize>(what: &str, value: &T) -> Option<Raw> {
+    exact::to_raw(value, &format!("the error's {what}"))
+        .inspect_err(|why| tracing::error!("what an error carries is left out: {why}"))
+        .ok()
+}
+
 pub(super) fn log_data<T: Serialize>(value: &T) -> Raw {
-    serde_json::value::to_raw_value(value)
+    exact::to_raw(value, "what is logged")
         .unwrap_or_else(|error| json::to_raw(&format!("this can't be logged: {error}")))
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::ToolError;
-use crate::session::server::ClientIdentity;
+use crate::{protocol::exact, session::server::ClientIdentity};
 
 /// How many are kept at least before those of ended sessions are looked for.
 const SWEEP_AT: usize = 64;
@@ -30,7 +30,7 @@ impl Session {
 
     /// Keeps a value under a name, in place of the one before. Fails where JSON can't say it.
     pub fn set(&self, name: impl Into<String>, value: impl Serialize) -> Result<(), ToolError> {
-        let value = serde_json::to_value(value)?;
+        let value = serde_json::from_str(&exact::to_string(&value, "the value")?)?;
         lock(&self.values).insert(name.into(), value);
         Ok(())
     }
