@@ -6,7 +6,7 @@ import datetime
 import enum
 import json
 import pathlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import pydantic
@@ -222,7 +222,15 @@ def test_what_tools_return(value: Any, returns: Any, reply: Any) -> None:
         (None, None),
         (Any, None),
         (ToolResult, None),
-        (ToolResult[int], None),
+        (ToolResult[int], {"type": "integer"}),
+        (ToolResult[int] | ToolResult[str], {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        (ToolResult[int] | Question[bool], {"type": "integer"}),
+        (ToolResult[int] | str, None),
+        (ToolResult[int] | ToolResult, None),
+        (ToolResult[Any], None),
+        (ToolResult[None], None),
+        (ToolResult[TypeVar("T")], None),
+        (ToolResult[Image], None),
         (Image, None),
         (list[str | Image], None),
         (Annotated[int, "the sum"], {"description": "the sum", "type": "integer"}),

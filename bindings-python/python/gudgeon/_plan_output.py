@@ -33,7 +33,9 @@ def output_of(signature: Signature, output: Any, given: bool, profile: Profile) 
     if annotation is MISSING or annotation is None or unwrap(annotation) in (Any, type(None), typing.NoReturn):
         return Output()
     if any(_is(part, ToolResult) for part in parts(annotation)):
-        return Output()
+        annotation = _named_by_results(annotation)
+        if annotation is None:
+            return Output()
     if any(_is(part, Content) for part in parts(annotation)):
         return Output(is_content=True)
     try:
@@ -43,7 +45,24 @@ def output_of(signature: Signature, output: Any, given: bool, profile: Profile) 
         raise TypeError(f"{what} of {signature.place}: {error}; or return Any for a result without a schema") from None
 
 
-def _is(part: Any, cls: type) -> bool:
+def _named_by_results(annotation: Any) -> Any:
+    """`ToolResult[Book]` → `Book`; None where not every member of the annotation names the data that it has."""
+    named: list[Any] = []
+    for member in map(unwrap, union_members(annotation)):
+        data = typing.get_args(member) if _is(member, ToolResult) else ()
+        if not data or isinstance(data[0], typing.TypeVar) or _names_results(data[0]):
+            return None
+        if unwrap(data[0]) in (Any, None, type(None)):
+            return None
+        named.append(data[0])
+    return typing.Union[tuple(named)]  # noqa: UP007
+
+
+def _names_results(annotation: Any) -> bool:
+    return any(_is(part, (ToolResult, Content)) for part in parts(annotation))
+
+
+def _is(part: Any, cls: type | tuple[type, ...]) -> bool:
     base = typing.get_origin(part) or part
     return isinstance(base, type) and issubclass(base, cls)
 

@@ -7,6 +7,8 @@ from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 class ToolResult(Value):
     """What a tool answered; a handler may return one to say everything itself.
 
+    `-> ToolResult[Book]` promises a `Book` as structured content: that makes the tool's output schema.
+
     Args:
         content: A str, content, or a list of them. Default: none.
         structured_content: What JSON can say, for programs.
