@@ -1,0 +1,30 @@
+"""Whatever member of the workspace is built asks the same features of a dependency, so that it is compiled once."""
+
+import subprocess
+import sys
+
+TREE = ["cargo", "tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]
+BINDINGS = ("gudgeon-python", "gudgeon-node")
+BUILT = {
+    **{name: ["--package", name] for name in BINDINGS},
+    "the others": ["--workspace", *(word for name in BINDINGS for word in ("--exclude", name))],
+}
+
+
+def main():
+    asked = {}
+    for built, chosen in BUILT.items():
+        lines = subprocess.run([*TREE, *chosen], check=True, capture_output=True, text=True).stdout.splitlines()
+        for line in filter(None, lines):
+            name, version, *rest = line.removesuffix(" (*)").split(" ")
+            asked.setdefault(f"{name} {version}", {}).setdefault(built, set()).add(rest[-1] if rest else "")
+    wrong = {name: how for name, how in asked.items() if len({frozenset(it) for it in how.values()}) > 1}
+    for name, how in wrong.items():
+        print(f"{name} is compiled more than once; name the features that are missing in features/Cargo.toml")
+        for built, features in how.items():
+            print(f"  for {built}: {' | '.join(sorted(features))}")
+    return 1 if wrong or not asked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
