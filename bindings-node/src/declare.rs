@@ -1,6 +1,6 @@
 //! Declarations in JSON, the newest revision's vocabulary and our own options, made into offers.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     driver::state_keys,
@@ -13,9 +13,6 @@ use gudgeon::{
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
-
-/// Entries on one page of a list, unless the user says otherwise.
-const PAGE_SIZE: usize = 100;
 
 /// What a declaration may say beside what clients see.
 #[derive(Deserialize)]
@@ -86,17 +83,20 @@ pub(crate) fn list(kind: &str) -> Result<List, Error> {
 pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
     let info: Implementation = parse("server", declaration)?;
     let options: ServerOptions = parse("server", declaration)?;
-    let facts = ServerFacts {
-        info,
+    let usual = ServerFacts::new(info);
+    let mut facts = ServerFacts {
         rounds: options.rounds(),
         instructions: options.instructions,
-        revisions: revisions(options.revisions)?,
         dialects: options.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
-        page_size: options.page_size.unwrap_or(PAGE_SIZE).max(1),
+        page_size: options.page_size.unwrap_or(usual.page_size).max(1),
         list_ttl: options.list_ttl_ms.and_then(duration).unwrap_or_default(),
         debug: options.debug,
         request_state_keys: state_keys(options.request_state_keys)?,
+        ..usual
     };
+    if let Some(dates) = &options.revisions {
+        facts.speak(Revision::named(dates)?)?;
+    }
     Ok((facts, options.max_message.unwrap_or(DEFAULT_LINE_LIMIT)))
 }
 
@@ -151,24 +151,6 @@ pub(crate) fn add(
     }
 }
 
-/// Newest first, in whatever order they were given.
-fn revisions(given: Option<Vec<String>>) -> Result<Vec<Revision>, Error> {
-    let newest_first = Revision::ALL.into_iter().rev();
-    let Some(given) = given else { return Ok(newest_first.collect()) };
-    let mut wanted = HashSet::new();
-    for date in &given {
-        let known = Revision::ALL.map(Revision::as_str).join(", ");
-        let revision = Revision::parse(date).ok_or_else(|| {
-            Error::misuse(format!("{date:?} is no revision of the protocol: there are {known}"))
-        })?;
-        wanted.insert(revision);
-    }
-    match wanted.is_empty() {
-        true => Err(Error::misuse("a server must speak at least one revision")),
-        false => Ok(newest_first.filter(|it| wanted.contains(it)).collect()),
-    }
-}
-
 fn parse<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, Error> {
     serde_json::from_str(json)
         .map_err(|it| Error::misuse(format!("the declaration of this {what} can't be read: {it}")))
@@ -216,14 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn revisions_are_newest_first_and_known() {
+    fn a_server_speaks_the_revisions_that_are_named() {
         let (facts, limit) =
             server(r#"{"name":"t","revisions":["2025-06-18","2026-07-28"],"maxMessage":99}"#)
                 .unwrap();
         assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
         assert_eq!(limit, 99);
-        let error = server(r#"{"name":"t","revisions":["2023-01-01"]}"#).unwrap_err();
-        assert!(error.message.contains("2025-11-25"), "{}", error.message);
+        assert!(server(r#"{"name":"t","revisions":[]}"#).is_err());
     }
 
     #[test]

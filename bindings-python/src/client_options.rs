@@ -125,7 +125,7 @@ impl Options {
             let dialect = names.first().filter(|_| names.len() == 1).and_then(|it| it.parse().ok());
             builder = match dialect {
                 Some(dialect) => builder.dialect(dialect),
-                None => builder.revisions(revisions(names)?),
+                None => builder.revisions(Revision::named(names)?),
             };
         }
         if let Some(info) = &self.client_info {
@@ -145,19 +145,6 @@ impl Options {
 
     pub(crate) fn has(&self, callback: &str) -> bool {
         self.callbacks.iter().any(|it| it == callback)
-    }
-}
-
-fn revisions(names: &[String]) -> Result<Vec<Revision>, Error> {
-    let known = || Revision::ALL.map(Revision::as_str).join(", ");
-    let parse = |name: &String| {
-        Revision::parse(name).ok_or_else(|| {
-            Error::misuse(format!("revision {name:?} was never published: there are {}", known()))
-        })
-    };
-    match names {
-        [] => Err(Error::misuse(format!("revision= names none: there are {}", known()))),
-        names => names.iter().map(parse).collect(),
     }
 }
 

@@ -62,41 +62,23 @@ struct Rounds {
     request_state_keys: Vec<String>,
 }
 
-/// Entries on one page of a list, unless the user says otherwise.
-const PAGE_SIZE: usize = 100;
-
 pub(crate) fn facts(text: &[u8]) -> Result<(ServerFacts, Facts), Error> {
     let info: Implementation = parse(text)?;
     let mut facts: Facts = parse(text)?;
-    let mut revisions = match &facts.revisions {
-        None => Revision::ALL.to_vec(),
-        Some(dates) => dates
-            .iter()
-            .map(|it| {
-                Revision::parse(it).ok_or_else(|| {
-                    let known = Revision::ALL.map(Revision::as_str).join(", ");
-                    Error::misuse(format!("{it:?} is no revision: there are {known}"))
-                })
-            })
-            .collect::<Result<_, _>>()?,
-    };
-    revisions.sort_unstable();
-    revisions.dedup();
-    revisions.reverse();
-    if revisions.is_empty() {
-        return Err(Error::misuse("a server speaks at least one revision: leave out revisions="));
-    }
-    let server = ServerFacts {
-        info,
+    let usual = ServerFacts::new(info);
+    let mut server = ServerFacts {
         instructions: facts.instructions.take(),
-        revisions,
         dialects: facts.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
-        page_size: facts.page_size.unwrap_or(PAGE_SIZE).max(1),
+        page_size: facts.page_size.unwrap_or(usual.page_size).max(1),
         list_ttl: Duration::from_millis(facts.list_ttl_ms.unwrap_or(0)),
         debug: facts.debug,
         request_state_keys: facts.rounds.keys()?,
         rounds: facts.rounds.limits(),
+        ..usual
     };
+    if let Some(dates) = &facts.revisions {
+        server.speak(Revision::named(dates)?)?;
+    }
     Ok((server, facts))
 }
 

@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     error::ErrorKind,
     protocol::{ClientCapabilities, Implementation, MethodName, Raw, Revision, Tool, json},
-    router::{Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
+    router::{Offers, Reply, ServerFacts, ToolOffer},
     service,
     session::{
         client::{ClientConfig, Input, Output, RequestOptions},
@@ -20,15 +20,9 @@ use serde_json::Value;
 
 fn offers(revisions: &[Revision]) -> Arc<Offers> {
     let mut offers = Offers::new(ServerFacts {
-        info: Implementation::new("pair", "1"),
         instructions: Some("be kind".into()),
         revisions: revisions.iter().rev().copied().collect(),
-        dialects: Vec::new(),
-        page_size: 50,
-        list_ttl: Duration::ZERO,
-        debug: false,
-        request_state_keys: Vec::new(),
-        rounds: RoundLimits::default(),
+        ..ServerFacts::new(Implementation::new("pair", "1"))
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());

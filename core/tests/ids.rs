@@ -2,31 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-use std::{
-    fmt::Write as _,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt::Write as _, sync::Arc, time::Instant};
 
 use gudgeon::{
-    protocol::{Id, Implementation, Revision, json::push_string},
-    router::{Offers, RoundLimits, ServerFacts},
+    protocol::{Id, Implementation, json::push_string},
+    router::{Offers, ServerFacts},
     service::{Input, Output, Service},
 };
 use proptest::prelude::*;
 
 fn service() -> Service {
-    let facts = ServerFacts {
-        info: Implementation::new("test", "1"),
-        instructions: None,
-        revisions: Revision::ALL.into_iter().rev().collect(),
-        dialects: Vec::new(),
-        page_size: 10,
-        list_ttl: Duration::ZERO,
-        debug: false,
-        request_state_keys: Vec::new(),
-        rounds: RoundLimits::default(),
-    };
+    let facts = ServerFacts::new(Implementation::new("test", "1"));
     Service::new(Arc::new(Offers::new(facts)), &gudgeon::testing::start(Instant::now()))
 }
 

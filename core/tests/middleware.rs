@@ -6,8 +6,8 @@
 use std::{sync::Arc, time::Instant};
 
 use gudgeon::{
-    protocol::{Implementation, Revision, Tool, json},
-    router::{Failure, Handler, Middleware, Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
+    protocol::{Implementation, Tool, json},
+    router::{Failure, Handler, Middleware, Offers, Reply, ServerFacts, ToolOffer},
     service::{Effect, Input, Output, Run, Service},
     session::server::ListKind,
 };
@@ -99,15 +99,8 @@ fn handler() -> Handler {
 
 fn bare() -> Offers {
     Offers::new(ServerFacts {
-        info: Implementation::new("t", "1"),
         instructions: Some("Ask.".into()),
-        revisions: Revision::ALL.into_iter().rev().collect(),
-        dialects: Vec::new(),
-        page_size: 100,
-        list_ttl: std::time::Duration::ZERO,
-        debug: false,
-        request_state_keys: Vec::new(),
-        rounds: RoundLimits::default(),
+        ..ServerFacts::new(Implementation::new("t", "1"))
     })
 }
 

@@ -2,32 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use gudgeon::{
     protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
-    router::{
-        Handler, Offers, PromptOffer, RoundLimits, ServerFacts, Sight, TemplateOffer, ToolOffer,
-    },
+    router::{Handler, Offers, PromptOffer, ServerFacts, Sight, TemplateOffer, ToolOffer},
     service::{Input, Output, Service},
 };
 use serde_json::json;
 
 fn offers() -> Offers {
-    Offers::new(ServerFacts {
-        info: Implementation::new("test", "1"),
-        instructions: None,
-        revisions: Revision::ALL.into_iter().rev().collect(),
-        dialects: Vec::new(),
-        page_size: 2,
-        list_ttl: Duration::ZERO,
-        debug: false,
-        request_state_keys: Vec::new(),
-        rounds: RoundLimits::default(),
-    })
+    Offers::new(ServerFacts { page_size: 2, ..ServerFacts::new(Implementation::new("test", "1")) })
 }
 
 fn handler() -> Handler {
@@ -291,4 +276,16 @@ fn what_hosts_refuse_is_told_at_registration() {
     ] {
         assert_eq!(warnings("read-only_tool", fine), Vec::<String>::new());
     }
+}
+
+#[test]
+fn revisions_are_named_by_their_dates_and_spoken_newest_first() {
+    let mut facts = ServerFacts::new(Implementation::new("test", "1"));
+    let dates = ["2025-06-18", "2026-07-28", "2025-06-18"];
+    facts.speak(Revision::named(&dates).unwrap()).unwrap();
+    assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
+    let unknown = refusal(Revision::named(&["2023-01-01"]));
+    assert!(unknown.contains("\"2023-01-01\"") && unknown.contains("2025-11-25"), "{unknown}");
+    assert!(refusal(Revision::named::<&str>(&[])).contains("2025-11-25"));
+    assert!(refusal(facts.speak([])).contains("at least one"));
 }

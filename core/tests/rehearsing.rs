@@ -5,11 +5,11 @@
 #[path = "support/asker.rs"]
 mod asker;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use gudgeon::{
-    protocol::{Implementation, Revision, Tool, json::to_raw},
-    router::{Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
+    protocol::{Implementation, Tool, json::to_raw},
+    router::{Offers, Reply, ServerFacts, ToolOffer},
     service::{Input, Rehearsal, Service, Start},
     testing::start,
 };
@@ -19,17 +19,7 @@ use self::asker::{Server, ask, legacy, modern, questions, yes};
 
 /// A server without keys; `seed` is what no other process has.
 fn rehearsed(seed: u8, rehearsal: Option<Rehearsal>) -> Server {
-    let mut offers = Offers::new(ServerFacts {
-        info: Implementation::new("asker", "1"),
-        instructions: None,
-        revisions: Revision::ALL.into_iter().rev().collect(),
-        dialects: Vec::new(),
-        page_size: 100,
-        list_ttl: Duration::ZERO,
-        debug: false,
-        request_state_keys: Vec::new(),
-        rounds: RoundLimits::default(),
-    });
+    let mut offers = Offers::new(ServerFacts::new(Implementation::new("asker", "1")));
     let tool = Tool::new("tool", to_raw(&json!({"type": "object"})));
     offers.tools.add(ToolOffer::new(tool, Arc::new(())).unwrap(), true).unwrap();
     let mut server = Server::new();

@@ -8,15 +8,14 @@ use std::{
     io::{BufRead, BufReader},
     os::fd::OwnedFd,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Outbox, StreamServer},
     framing::LineDecoder,
-    protocol::{Implementation, Resource, Revision},
-    router::{Offers, ResourceOffer, RoundLimits, ServerFacts},
+    protocol::{Implementation, Resource},
+    router::{Offers, ResourceOffer, ServerFacts},
     service::{EndpointConfig, Part},
 };
 use serde_json::{Value, json};
@@ -24,17 +23,7 @@ use serde_json::{Value, json};
 const MIB: usize = 1024 * 1024;
 
 fn offers() -> Arc<Offers> {
-    let mut offers = Offers::new(ServerFacts {
-        info: Implementation::new("teller", "1"),
-        instructions: None,
-        revisions: Revision::ALL.into_iter().rev().collect(),
-        dialects: Vec::new(),
-        page_size: 100,
-        list_ttl: Duration::ZERO,
-        debug: false,
-        request_state_keys: Vec::new(),
-        rounds: RoundLimits::default(),
-    });
+    let mut offers = Offers::new(ServerFacts::new(Implementation::new("teller", "1")));
     let offer = ResourceOffer::new(Resource::new("mem://a", "a"), Arc::new(())).unwrap();
     offers.resources.add(offer, true).unwrap();
     Arc::new(offers)

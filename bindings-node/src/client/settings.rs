@@ -59,7 +59,7 @@ impl Settings {
                 revisions.first().filter(|_| revisions.len() == 1).and_then(|it| it.parse().ok());
             builder = match dialect {
                 Some(dialect) => builder.dialect(dialect),
-                None => builder.revisions(known(revisions)?),
+                None => builder.revisions(Revision::named(revisions)?),
             };
         }
         if let Some(timeout) = self.timeout_ms {
@@ -110,19 +110,6 @@ pub(super) fn duration(milliseconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }
 
-fn known(dates: &[String]) -> Result<Vec<Revision>, Error> {
-    let revision = |date: &String| {
-        Revision::parse(date).ok_or_else(|| {
-            let known = Revision::ALL.map(Revision::as_str).join(", ");
-            Error::misuse(format!("{date:?} is no revision of the protocol: there are {known}"))
-        })
-    };
-    match dates.is_empty() {
-        true => Err(Error::misuse("a client must speak at least one revision")),
-        false => dates.iter().map(revision).collect(),
-    }
-}
-
 fn parse<T: DeserializeOwned>(what: &str, json: &str) -> Result<T, Error> {
     serde_json::from_str(json).map_err(|it| Error::misuse(format!("{what} can't be read: {it}")))
 }
@@ -136,13 +123,6 @@ mod tests {
         let target = command(r#"{"command":"npx","args":["-y","a b"],"env":[["A","1"]]}"#).unwrap();
         assert_eq!(target.to_string(), r#"npx -y "a b""#);
         assert!(command("{}").is_err());
-    }
-
-    #[test]
-    fn revisions_are_known_and_at_least_one() {
-        assert!(known(&[]).is_err());
-        assert!(known(&["2023-01-01".into()]).unwrap_err().message.contains("2025-11-25"));
-        assert_eq!(known(&["2025-11-25".into()]).unwrap(), [Revision::V2025_11_25]);
     }
 
     #[test]

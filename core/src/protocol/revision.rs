@@ -1,5 +1,7 @@
 //! The published revisions of the specification, oldest first.
 
+use crate::error::Error;
+
 /// A dated MCP revision. Ordering follows publication.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Revision {
@@ -34,6 +36,23 @@ impl Revision {
     /// The revision with this date, if one was published.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == date)
+    }
+
+    /// Those with these dates, as users name them. Fails where one was never published, or none is named.
+    pub fn named<D: AsRef<str>>(dates: &[D]) -> Result<Vec<Self>, Error> {
+        let known = || Self::ALL.map(Self::as_str).join(", ");
+        if dates.is_empty() {
+            return Err(Error::misuse(format!("no revision is named: there are {}", known())));
+        }
+        let find = |date: &str| {
+            Self::parse(date).ok_or_else(|| {
+                Error::misuse(format!(
+                    "{date:?} is no revision of the protocol: there are {}",
+                    known()
+                ))
+            })
+        };
+        dates.iter().map(|it| find(it.as_ref())).collect()
     }
 
     /// The date, as it stands on the wire.

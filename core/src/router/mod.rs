@@ -37,6 +37,9 @@ use crate::{
     schema::{Schema, SchemaProfile},
 };
 
+/// Entries on one page of a list, unless the user says otherwise.
+const PAGE_SIZE: usize = 100;
+
 /// Everything a server offers at one moment. Cheap to clone; a change makes the next one.
 #[derive(Clone, Debug)]
 pub struct Offers {
@@ -87,8 +90,40 @@ pub struct RoundLimits {
     pub park_limit: usize,
     /// Those among them that hold a thread.
     pub park_threads: usize,
-    /// How long a handler waits; after that it is run again from its top when the answers come.
+    /// How long a handler waits; after that it is run again from its top when the answers come, or, where they would come
+    /// as answers to requests, its call fails.
     pub park_ttl: Duration,
+}
+
+impl ServerFacts {
+    /// What it is unless its user says otherwise: every revision is spoken.
+    pub fn new(info: Implementation) -> Self {
+        Self {
+            info,
+            instructions: None,
+            revisions: Revision::ALL.into_iter().rev().collect(),
+            dialects: Vec::new(),
+            page_size: PAGE_SIZE,
+            list_ttl: Duration::ZERO,
+            debug: false,
+            request_state_keys: Vec::new(),
+            rounds: RoundLimits::default(),
+        }
+    }
+
+    /// Which revisions are spoken, in any order.
+    pub fn speak(&mut self, revisions: impl IntoIterator<Item = Revision>) -> Result<(), Error> {
+        let mut revisions: Vec<_> = revisions.into_iter().collect();
+        if revisions.is_empty() {
+            return Err(Error::misuse(
+                "a server speaks at least one revision: name one, or leave the option out",
+            ));
+        }
+        revisions.sort_unstable_by(|one, other| other.cmp(one));
+        revisions.dedup();
+        self.revisions = revisions;
+        Ok(())
+    }
 }
 
 impl Default for RoundLimits {

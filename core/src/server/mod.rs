@@ -56,8 +56,8 @@ use crate::{
     driver::state_keys,
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{Implementation, Raw, Revision, json::to_raw},
-    router::{Offers, RoundLimits, ServerFacts},
+    protocol::{Implementation, Raw, json::to_raw},
+    router::{Offers, ServerFacts},
     schema::Schema,
 };
 pub use crate::{
@@ -70,8 +70,6 @@ pub use crate::{
     },
 };
 
-/// Entries on one page of a list, unless the user says otherwise.
-const PAGE_SIZE: usize = 100;
 /// What is in flight at the end has this long to finish, unless the user says otherwise.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -116,16 +114,9 @@ impl Server {
     /// The name is for programs; [`Server::title`] is for people.
     pub fn new(name: impl Into<String>) -> Self {
         let offers = Offers::new(ServerFacts {
-            info: Implementation::new(name, ""),
-            instructions: None,
-            revisions: Revision::ALL.into_iter().rev().collect(),
-            dialects: Vec::new(),
-            page_size: PAGE_SIZE,
-            list_ttl: Duration::ZERO,
-            debug: false,
             // Nothing given is never an error.
             request_state_keys: state_keys(Vec::new()).unwrap_or_default(),
-            rounds: RoundLimits::default(),
+            ..ServerFacts::new(Implementation::new(name, ""))
         });
         Self {
             hub: Arc::new(Hub::new(offers)),

@@ -1,6 +1,6 @@
 //! What a server says of itself, and how it behaves, as far as its builder sets it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{HttpOptions, Server};
 use crate::{
@@ -46,14 +46,8 @@ impl Server {
     /// When there is none.
     #[track_caller]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
-        let mut revisions: Vec<_> = revisions.into_iter().collect();
-        revisions.sort_unstable_by(|one, other| other.cmp(one));
-        revisions.dedup();
-        assert!(
-            !revisions.is_empty(),
-            "a server speaks at least one revision: name one, or leave the call out"
-        );
-        self.facts(|it| it.revisions = revisions)
+        let spoken = self.hub.edit(|offers| Arc::make_mut(&mut offers.server).speak(revisions));
+        self.registered(spoken)
     }
 
     /// Which older descriptions of the protocol are understood beside the revisions. Default: none.
@@ -99,8 +93,10 @@ impl Server {
         self.facts(|it| it.rounds.state_ttl = ttl)
     }
 
-    /// How many handlers may wait for the answers to their questions, and each for how long. Others, and those that waited
-    /// longer, are run again from their top when the answers come. Default: 1,000, and 5 min.
+    /// How many handlers may wait for answers that come with a later request (2026-07-28): others are run again from their
+    /// top when those come. And how long a handler waits for its client's answer in any revision before it is stopped: its
+    /// call fails then before 2026-07-28, and is run again from its top when the answer comes from then on. Default: 1,000,
+    /// and 5 min.
     pub fn park(self, limit: usize, ttl: Duration) -> Self {
         self.facts(|it| (it.rounds.park_limit, it.rounds.park_ttl) = (limit, ttl))
     }

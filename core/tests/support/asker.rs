@@ -8,7 +8,7 @@ use std::{
 };
 
 use gudgeon::{
-    protocol::{Implementation, Method, Question, Revision, Tool, json::to_raw},
+    protocol::{Implementation, Method, Question, Tool, json::to_raw},
     router::{Failure, Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
     service::{Effect, Input, Output, Run, Service},
     session::{CallId, asking::AskId, server::CallContext},
@@ -38,15 +38,9 @@ impl Server {
     /// With more that it offers.
     pub(crate) fn offering(rounds: RoundLimits, offer: impl FnOnce(&mut Offers)) -> Self {
         let mut offers = Offers::new(ServerFacts {
-            info: Implementation::new("asker", "1"),
-            instructions: None,
-            revisions: Revision::ALL.into_iter().rev().collect(),
-            dialects: Vec::new(),
-            page_size: 100,
-            list_ttl: Duration::ZERO,
-            debug: false,
             request_state_keys: vec![b"one".to_vec()],
             rounds,
+            ..ServerFacts::new(Implementation::new("asker", "1"))
         });
         for name in ["tool", "other", "forbids", "slow", "alone"] {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));

@@ -6,12 +6,12 @@ use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
     protocol::{
-        Dialect, Implementation, Method, Prompt, PromptArgument, Resource, ResourceTemplate,
-        Revision, Tool, json::to_raw,
+        Dialect, Implementation, Method, Prompt, PromptArgument, Resource, ResourceTemplate, Tool,
+        json::to_raw,
     },
     router::{
-        Failure, Handler, Middleware, Offers, PromptOffer, Reply, ResourceOffer, RoundLimits,
-        ServerFacts, TemplateOffer, ToolOffer,
+        Failure, Handler, Middleware, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts,
+        TemplateOffer, ToolOffer,
     },
 };
 use serde_json::{Value, json};
@@ -54,15 +54,9 @@ pub(crate) fn offers() -> Offers {
 /// `behind`: what is run for the handler of this tool, prompt, resource or argument.
 fn build(behind: fn(&str, Act) -> Act) -> Offers {
     let mut offers = Offers::new(ServerFacts {
-        info: Implementation::new("fixture", "1.0"),
         instructions: Some("Ask the fixture.".into()),
-        revisions: Revision::ALL.into_iter().rev().collect(),
-        dialects: Vec::new(),
-        page_size: 100,
-        list_ttl: Duration::ZERO,
-        debug: false,
         request_state_keys: vec![b"the key of every fixture".to_vec()],
-        rounds: RoundLimits::default(),
+        ..ServerFacts::new(Implementation::new("fixture", "1.0"))
     });
     add_tools(&mut offers, behind);
     add_resources(&mut offers, behind);
