@@ -11,6 +11,7 @@ use std::{
 use gudgeon::{
     client::{
         Answerer, BoxFuture, CallOptions, Client, Event, Operation, Question, SubscriptionSettings,
+        refusal,
     },
     error::{Error, ErrorKind},
     protocol::{Raw, Root, SubscriptionFilter, json},
@@ -20,7 +21,7 @@ use serde::de::DeserializeOwned;
 use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
-    client_error::{error_json, refusal},
+    client_error::error_json,
     client_mailbox::{Content, Letters, Mailbox},
     client_options::{How, Options, Order, Place, duplicate},
     client_runtime::{remember, runtime},
@@ -194,7 +195,7 @@ impl NativeClient {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let roots: Vec<Root> = read(roots)?;
         let refused = self.client()?.set_roots(roots).err();
-        Ok(refused.map(|it| PyBytes::new(py, error_json(&it).get().as_bytes())))
+        Ok(refused.map(|it| PyBytes::new(py, error_json(&it).as_bytes())))
     }
 
     /// What is for nobody in particular goes there from now on.
@@ -210,9 +211,8 @@ impl NativeClient {
     }
 
     /// Why a question is not answered, as JSON.
-    fn refuse(&self, number: u64, why: &[u8]) -> PyResult<()> {
-        self.shared.answer(number, Err(refusal(why)?));
-        Ok(())
+    fn refuse(&self, number: u64, why: &[u8]) {
+        self.shared.answer(number, Err(refusal(why)));
     }
 
     /// Ends the connection. The ticket.

@@ -209,7 +209,9 @@ impl Letter {
                 let data = reply.data.as_ref().map(bytes);
                 ("done", to, bytes(&reply.result), data, reply.is_input_required).into_pyobject(py)
             }
-            Content::Failed(error) => ("failed", to, bytes(&error_json(&error))).into_pyobject(py),
+            Content::Failed(error) => {
+                ("failed", to, error_json(&error).into_bytes()).into_pyobject(py)
+            }
             Content::Progress(it) => {
                 ("progress", to, it.progress, it.total, it.message).into_pyobject(py)
             }

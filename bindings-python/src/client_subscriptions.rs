@@ -69,7 +69,7 @@ impl Taken {
             }
             Self::End(None) => ("end", None::<()>).into_pyobject(py),
             Self::End(Some(error)) => {
-                let error = PyBytes::new(py, error_json(&error).get().as_bytes());
+                let error = PyBytes::new(py, error_json(&error).as_bytes());
                 return Ok(("failed", error).into_pyobject(py)?.into_any());
             }
         };

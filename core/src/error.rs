@@ -55,6 +55,25 @@ pub enum ErrorKind {
     Misuse,
 }
 
+impl ErrorKind {
+    /// As JSON and other languages call it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Lost => "lost",
+            Self::Timeout => "timeout",
+            Self::Auth => "auth",
+            Self::Protocol => "protocol",
+            Self::Unsupported => "unsupported",
+            Self::Tool => "tool",
+            Self::NotFound => "notFound",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+            Self::Misuse => "misuse",
+        }
+    }
+}
+
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {

@@ -17,7 +17,7 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Client, ClientBuilder, Reply, SubscriptionSettings, Target},
+    client::{self, Client, ClientBuilder, Reply, SubscriptionSettings, Target},
     error::Error,
     protocol::{SubscriptionFilter, json},
     transport::Link,
@@ -211,7 +211,7 @@ impl NativeClient {
     ) -> napi::Result<()> {
         let answer = match result {
             Some(result) => Ok(raw(result)?),
-            None => Err(questions::refusal(refusal.as_deref().unwrap_or_default())),
+            None => Err(client::refusal(refusal.as_deref().unwrap_or_default().as_bytes())),
         };
         self.shared.questions.answer(number, answer);
         Ok(())
@@ -221,7 +221,7 @@ impl NativeClient {
     #[napi(catch_unwind)]
     pub fn set_roots(&self, roots: String) -> napi::Result<Option<String>> {
         let roots = settings::roots(&roots).map_err(misuse)?;
-        Ok(self.client()?.set_roots(roots).err().map(|it| queue::describe(&it)))
+        Ok(self.client()?.set_roots(roots).err().map(|it| client::describe(&it, &it.message)))
     }
 
     /// Ends the connection; the reply to this number says when it has ended.

@@ -10,7 +10,6 @@ use gudgeon::{
     error::{Error, ErrorKind},
     protocol::Raw,
 };
-use serde::Deserialize;
 use tokio::sync::oneshot;
 
 use super::queue::Queue;
@@ -72,27 +71,6 @@ impl Questions {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    kind: String,
-    message: String,
-    code: Option<i64>,
-    data: Option<Raw>,
-}
-
-/// Why a callback gave no answer, of `{"kind", "message", "code"?, "data"?}`.
-pub(super) fn refusal(json: &str) -> Error {
-    let Ok(said) = serde_json::from_str::<Refusal>(json) else {
-        return Error::new(ErrorKind::Protocol, "the question could not be answered");
-    };
-    let kind = match said.kind.as_str() {
-        "declined" => ErrorKind::Declined,
-        "cancelled" => ErrorKind::Cancelled,
-        _ => ErrorKind::Protocol,
-    };
-    Error { code: said.code, data: said.data, ..Error::new(kind, said.message) }
 }
 
 /// A question whose future is dropped was taken back by the server.

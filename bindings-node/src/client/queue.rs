@@ -10,8 +10,8 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Event, ListKind, LogMessage, Progress, Question, Reply, ServerIdentity},
-    error::{Error, ErrorKind},
+    client::{Event, ListKind, LogMessage, Progress, Question, Reply, ServerIdentity, describe},
+    error::Error,
     protocol::json::{self, ObjectWriter},
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -96,7 +96,7 @@ impl Queue {
                 }
                 Err(error) => {
                     entry.push_str(",1,");
-                    entry.push_str(&describe(&error));
+                    entry.push_str(&describe(&error, &error.message));
                 }
             }
         });
@@ -245,48 +245,6 @@ impl Queue {
 impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queue").field("waiting", &self.waiting).finish_non_exhaustive()
-    }
-}
-
-/// An error as JavaScript makes one of its own of it.
-pub(super) fn describe(error: &Error) -> String {
-    let mut told = ObjectWriter::with_capacity(256);
-    told.member("kind", kind(error.kind)).member("message", &error.message);
-    for (name, text) in [
-        ("hint", error.hint.as_deref()),
-        ("target", error.target.as_deref()),
-        ("phase", error.phase),
-        ("stderr", error.stderr.as_deref()),
-    ] {
-        if let Some(text) = text {
-            told.member(name, text);
-        }
-    }
-    if let Some(code) = error.code {
-        told.member("code", &code);
-    }
-    if let Some(status) = error.exit_status {
-        told.member("exitStatus", &status);
-    }
-    if let Some(data) = &error.data {
-        told.raw("data", data.get());
-    }
-    told.finish()
-}
-
-fn kind(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Connect => "connect",
-        ErrorKind::Lost => "lost",
-        ErrorKind::Timeout => "timeout",
-        ErrorKind::Auth => "auth",
-        ErrorKind::Unsupported => "unsupported",
-        ErrorKind::Tool => "tool",
-        ErrorKind::NotFound => "notFound",
-        ErrorKind::Declined => "declined",
-        ErrorKind::Cancelled => "cancelled",
-        ErrorKind::Misuse => "misuse",
-        _ => "protocol",
     }
 }
 

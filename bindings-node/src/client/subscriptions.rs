@@ -7,11 +7,11 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Change, ListKind, Subscription},
+    client::{Change, ListKind, Subscription, describe},
     protocol::json::ObjectWriter,
 };
 
-use super::{lock, queue};
+use super::lock;
 
 #[derive(Debug, Default)]
 pub(super) struct Held(Mutex<HashMap<u32, Arc<Subscription>>>);
@@ -61,7 +61,7 @@ impl Held {
                 taken.raw("change", &told.finish());
             }
             Some(Poll::Ready(Some(Err(error)))) => {
-                taken.raw("error", &queue::describe(&error));
+                taken.raw("error", &describe(&error, &error.message));
             }
             Some(Poll::Ready(None)) | None => (),
         }

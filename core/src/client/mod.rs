@@ -14,6 +14,7 @@
 mod actor;
 mod builder;
 mod connection;
+mod failures;
 mod listeners;
 mod operation;
 mod questions;
@@ -38,6 +39,7 @@ pub use self::{
         BoxFuture, Connection, ConnectionConfig, Event, Mirror, OnEvent, OnProgress, OnQuestion,
         Question, RequestSettings,
     },
+    failures::{describe, refusal},
     operation::{CallOptions, Operation, Reply},
     questions::Answerer,
     rehearsal::Rehearsal,

@@ -1,0 +1,54 @@
+//! Errors as JSON, for bindings that make exceptions of them; and back, what a callback of theirs failed of.
+
+use serde::Deserialize;
+
+use crate::{
+    error::{Error, ErrorKind},
+    protocol::{Raw, json::ObjectWriter},
+};
+
+/// An error with this message: `{"kind", "message"}`, and of `hint`, `target`, `phase`, `code`, `data`, `exitStatus` and
+/// `stderr` what is known.
+pub fn describe(error: &Error, message: &str) -> String {
+    let mut told = ObjectWriter::with_capacity(message.len() + 64);
+    told.member("kind", error.kind.as_str()).member("message", message);
+    for (name, text) in [
+        ("hint", error.hint.as_deref()),
+        ("target", error.target.as_deref()),
+        ("phase", error.phase),
+        ("stderr", error.stderr.as_deref()),
+    ] {
+        if let Some(text) = text {
+            told.member(name, text);
+        }
+    }
+    if let Some(code) = error.code {
+        told.member("code", &code);
+    }
+    if let Some(status) = error.exit_status {
+        told.member("exitStatus", &status);
+    }
+    if let Some(data) = &error.data {
+        told.raw("data", data.get());
+    }
+    told.finish()
+}
+
+/// Why a callback gave no answer, of `{"kind", "message", "code"?, "data"?}`. A kind other than `declined` and `cancelled`
+/// is an error of the protocol.
+pub fn refusal(json: &[u8]) -> Error {
+    #[derive(Deserialize)]
+    struct Refusal {
+        kind: String,
+        message: String,
+        code: Option<i64>,
+        data: Option<Raw>,
+    }
+    let Ok(said) = serde_json::from_slice::<Refusal>(json) else {
+        return Error::new(ErrorKind::Protocol, "the question could not be answered");
+    };
+    let kinds = [ErrorKind::Declined, ErrorKind::Cancelled];
+    let kind = kinds.into_iter().find(|it| it.as_str() == said.kind);
+    let kind = kind.unwrap_or(ErrorKind::Protocol);
+    Error { code: said.code, data: said.data, ..Error::new(kind, said.message) }
+}
