@@ -216,11 +216,12 @@ def test_max_rounds_arrives() -> None:
 
     with (
         SyncClient(app, revision="2026-07-28", on_elicit=on_elicit, max_rounds=3) as client,
-        pytest.raises(ProtocolError, match="after 3 rounds") as caught,
+        pytest.raises(McpError, match="after 3 rounds") as caught,
     ):
         client.call_tool("for_ever")
     assert asked == ["Round 1?", "Round 2?", "Round 3?"]
     assert caught.value.hint is not None and "max_rounds" in caught.value.hint
+    assert caught.value.code is None  # nobody said one
     for wrong in (0, -1, 1.5, "3"):
         with pytest.raises(ValueError, match="max_rounds= is a whole number above 0"):
             SyncClient(app, max_rounds=wrong)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gudgeon import Client, Command, McpError, SyncClient, UrlElicitationRequired
-from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined, NotSupported, ProtocolError
+from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined, McpError, NotSupported, ProtocolError
 from gudgeon.types import ElicitRequest, SampleResult
 
 FAKE = str(Path(__file__).with_name("fake_server.py"))
@@ -246,8 +246,9 @@ def test_changes_are_told_without_a_loop():
 
 def test_answers_that_can_not_be_read_are_the_servers_fault():
     with SyncClient(fake()) as client:
-        with pytest.raises(ProtocolError):
+        with pytest.raises(McpError) as odd:
             client.call_tool("odd", {})
+        assert not isinstance(odd.value, ProtocolError) and odd.value.code is None
         with pytest.raises(UrlElicitationRequired) as caught:
             client.call_tool("url", {})
         assert caught.value.elicitations[0].url == "https://example.org/in"

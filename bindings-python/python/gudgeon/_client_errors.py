@@ -32,9 +32,8 @@ def error_of(said: Mapping[str, Any]) -> Exception:
         return _url_required(message, data, where)
     if kind == "protocol" and where["phase"] == "negotiate":
         return errors.ConnectFailed(message, code=code, data=data, **where)
-    if kind == "protocol":
-        # A server that breaks the protocol sends no code: what it said is as good as an internal error.
-        return errors.ProtocolError(-32603 if code is None else code, message, data, **where)
+    if kind == "protocol" and code is not None:
+        return errors.ProtocolError(code, message, data, **where)
     cls = _CLASSES.get(kind, errors.McpError)
     return cls(message, code=code, data=data, **where)
 
