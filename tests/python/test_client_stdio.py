@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gudgeon import Client, Command, McpError, SyncClient, UrlElicitationRequired
-from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined, McpError, NotSupported, ProtocolError
+from gudgeon.errors import CallTimeout, ConnectFailed, ConnectionLost, Declined, NotSupported, ProtocolError
 from gudgeon.types import ElicitRequest, SampleResult
 
 FAKE = str(Path(__file__).with_name("fake_server.py"))
