@@ -3,6 +3,7 @@
 mod answer;
 pub mod ask;
 mod changes;
+mod common;
 mod connection;
 mod content;
 mod context;
@@ -29,7 +30,6 @@ mod workers;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde::Serialize;
 use serde_json::Value;
 
 pub use self::{
@@ -56,9 +56,8 @@ use crate::{
     driver::state_keys,
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
-    protocol::{Implementation, Raw, json::to_raw},
+    protocol::Implementation,
     router::{Offers, ServerFacts},
-    schema::Schema,
 };
 pub use crate::{
     router::List,
@@ -306,19 +305,4 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
     }
-}
-
-/// A member that must be an object.
-#[track_caller]
-fn object(name: &str, value: &impl Serialize) -> Raw {
-    match serde_json::value::to_raw_value(value) {
-        Ok(json) if json.get().starts_with('{') => json,
-        Ok(_) => panic!("{name} must be an object: give a map, a struct, or json!({{…}})"),
-        Err(error) => panic!("{name} can't be written as JSON: {error}"),
-    }
-}
-
-fn compile(schema: &Value, place: &str) -> Result<Schema, Error> {
-    Schema::compile(to_raw(schema).get())
-        .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
 }

@@ -2,18 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::Serialize;
-
 use super::{
+    common::{Common, common_methods},
     handler::{Erased, Handler},
     kind::PromptKind,
     registry::{Offering, Registered, sealed::Sealed},
     schema,
-    visible::Predicate,
 };
 use crate::{
     error::Error,
-    protocol::{self, Icon, Principal, PromptArgument},
+    protocol::{self, PromptArgument},
     router::{List, Offers, PromptOffer},
     schema::Schema,
 };
@@ -42,10 +40,7 @@ pub struct Prompt {
     arguments: Vec<PromptArgument>,
     handler: Erased,
     decoder: Option<serde_json::Value>,
-    tags: Vec<String>,
-    timeout: Option<Duration>,
-    visible: Option<crate::router::Handler>,
-    enabled: bool,
+    common: Common,
 }
 
 impl Prompt {
@@ -64,10 +59,7 @@ impl Prompt {
             arguments: arguments.collect(),
             handler: handler.erase(),
             decoder,
-            tags: Vec::new(),
-            timeout: None,
-            visible: None,
-            enabled: true,
+            common: Common::default(),
         }
     }
 
@@ -102,54 +94,17 @@ impl Prompt {
         self
     }
 
-    /// Pictures that a host may show.
-    pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
-        self.listed.icons = Some(icons.into_iter().collect());
-        self
-    }
-
-    /// `_meta`, an object: for hosts that know your names.
-    ///
-    /// # Panics
-    /// When it is no object.
-    #[track_caller]
-    pub fn meta(mut self, meta: impl Serialize) -> Self {
-        self.listed.meta = Some(super::object("meta", &meta));
-        self
-    }
-
-    /// By which it can be shown and hidden together with others; clients don't see them.
-    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.tags = tags.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// A prompt that takes longer is stopped and fails. Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.common.timeout = Some(timeout);
         self
     }
 
-    /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may look at
-    /// what is configured as well; the principal is whom [`HttpService`](super::HttpService) or its host let in. Default:
-    /// everybody.
-    pub fn visible(
-        mut self,
-        visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.visible = Some(Predicate::handle(visible));
-        self
-    }
-
-    /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.enabled = enabled;
-        self
-    }
+    common_methods!(listed);
 
     fn decoder(&self) -> Result<Option<Schema>, Error> {
         let place = format!("the arguments of prompt {:?}", self.listed.name);
-        self.decoder.as_ref().map(|it| super::compile(it, &place)).transpose()
+        self.decoder.as_ref().map(|it| schema::compile(it, &place)).transpose()
     }
 }
 
@@ -162,11 +117,11 @@ impl Offering for Prompt {
         }
         self.listed.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
         let mut offer = PromptOffer::new(self.listed, Arc::new(self.handler))?;
-        offer.tags = self.tags;
-        offer.timeout = self.timeout;
-        offer.visible = self.visible;
+        offer.tags = self.common.tags;
+        offer.timeout = self.common.timeout;
+        offer.visible = self.common.visible;
         let key = offer.prompt.name.clone();
-        let warnings = offers.prompts.add(offer, self.enabled)?;
+        let warnings = offers.prompts.add(offer, self.common.enabled)?;
         Ok(Registered { list: List::Prompts, key, warnings })
     }
 }

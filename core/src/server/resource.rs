@@ -2,19 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    common::{Common, common_methods},
     handler::{Erased, Handler},
     kind::ResourceKind,
     registry::{Offering, Registered, sealed::Sealed},
     schema,
-    visible::Predicate,
 };
 use crate::{
     error::Error,
-    protocol::{self, Annotations, CacheHint, Icon, Principal, Raw, ResourceTemplate},
+    protocol::{self, Annotations, CacheHint, Icon, Raw, ResourceTemplate},
     router::{List, Offers, ResourceOffer, TemplateOffer},
 };
 
@@ -53,12 +52,9 @@ pub struct Resource {
     size: Option<u64>,
     handler: Erased,
     arguments: Option<Value>,
-    tags: Vec<String>,
-    timeout: Option<Duration>,
+    common: Common,
     keep: Option<Duration>,
-    visible: Option<crate::router::Handler>,
     cache: CacheHint,
-    enabled: bool,
 }
 
 impl Resource {
@@ -93,12 +89,9 @@ impl Resource {
             size: None,
             handler: handler.erase(),
             arguments: H::arguments().map(schema::written_out),
-            tags: Vec::new(),
-            timeout: None,
+            common: Common::default(),
             keep: None,
-            visible: None,
             cache: CacheHint::default(),
-            enabled: true,
         }
     }
 
@@ -132,37 +125,15 @@ impl Resource {
         self
     }
 
-    /// Pictures that a host may show.
-    pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
-        self.icons = Some(icons.into_iter().collect());
-        self
-    }
-
-    /// `_meta`, an object: for hosts that know your names.
-    ///
-    /// # Panics
-    /// When it is no object.
-    #[track_caller]
-    pub fn meta(mut self, meta: impl Serialize) -> Self {
-        self.meta = Some(super::object("meta", &meta));
-        self
-    }
-
     /// Bytes, where they are known beforehand; templates have none.
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
     }
 
-    /// By which it can be shown and hidden together with others; clients don't see them.
-    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.tags = tags.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// A read that takes longer is stopped and fails. Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.common.timeout = Some(timeout);
         self
     }
 
@@ -188,22 +159,7 @@ impl Resource {
         self
     }
 
-    /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may look at
-    /// what is configured as well; the principal is whom [`HttpService`](super::HttpService) or its host let in. Default:
-    /// everybody.
-    pub fn visible(
-        mut self,
-        visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.visible = Some(Predicate::handle(visible));
-        self
-    }
-
-    /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.enabled = enabled;
-        self
-    }
+    common_methods!();
 
     fn register_template(mut self, offers: &mut Offers) -> Result<Vec<String>, Error> {
         let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
@@ -227,12 +183,12 @@ impl Resource {
                 offer.template.uri_template
             )));
         }
-        offer.tags = self.tags;
-        offer.timeout = self.timeout;
-        offer.visible = self.visible;
+        offer.tags = self.common.tags;
+        offer.timeout = self.common.timeout;
+        offer.visible = self.common.visible;
         offer.keep = self.keep;
         offer.cache = self.cache;
-        offers.templates.add(offer, self.enabled)
+        offers.templates.add(offer, self.common.enabled)
     }
 
     fn register_resource(self, offers: &mut Offers) -> Result<Vec<String>, Error> {
@@ -256,19 +212,19 @@ impl Resource {
             meta: self.meta,
         };
         let mut offer = ResourceOffer::new(resource, Arc::new(self.handler))?;
-        offer.tags = self.tags;
-        offer.timeout = self.timeout;
-        offer.visible = self.visible;
+        offer.tags = self.common.tags;
+        offer.timeout = self.common.timeout;
+        offer.visible = self.common.visible;
         offer.keep = self.keep;
         offer.cache = self.cache;
-        offers.resources.add(offer, self.enabled)
+        offers.resources.add(offer, self.common.enabled)
     }
 
     /// A URI's parts are strings, whatever the handler's type says.
     fn decode_arguments(&mut self) -> Result<(), Error> {
         let Some(schema) = &self.arguments else { return Ok(()) };
         let place = format!("the arguments of the template {:?}", self.uri);
-        self.handler.decode_with(super::compile(schema, &place)?);
+        self.handler.decode_with(schema::compile(schema, &place)?);
         Ok(())
     }
 }

@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 use crate::{
     error::Error,
     protocol::{Raw, json::to_raw},
-    schema::{SchemaProfile, portable},
+    schema::{self, SchemaProfile, portable},
 };
+
+/// What a handler's values are checked against and read by.
+pub(super) fn compile(schema: &Value, place: &str) -> Result<schema::Schema, Error> {
+    schema::Schema::compile(to_raw(schema).get())
+        .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
+}
 
 /// Of what is read.
 pub(super) fn of_arguments<T: JsonSchema>() -> Value {

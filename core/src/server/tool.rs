@@ -2,19 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    common::{Common, common_methods},
     handler::{Erased, Handler},
     kind::ToolKind,
     registry::{Offering, Registered, sealed::Sealed},
     schema,
-    visible::Predicate,
 };
 use crate::{
     error::Error,
-    protocol::{self, Icon, Principal, ToolAnnotations, json::to_raw},
+    protocol::{self, ToolAnnotations, json::to_raw},
     router::{List, Offers, ToolOffer},
 };
 
@@ -50,12 +49,9 @@ pub struct Tool {
     listed: protocol::Tool,
     handler: Erased,
     annotations: ToolAnnotations,
-    tags: Vec<String>,
-    timeout: Option<Duration>,
-    visible: Option<crate::router::Handler>,
+    common: Common,
     concurrency: Option<usize>,
     forbids_replay: bool,
-    enabled: bool,
 }
 
 impl Tool {
@@ -69,12 +65,9 @@ impl Tool {
             listed,
             handler: handler.erase(),
             annotations: ToolAnnotations::default(),
-            tags: Vec::new(),
-            timeout: None,
-            visible: None,
+            common: Common::default(),
             concurrency: None,
             forbids_replay: false,
-            enabled: true,
         }
     }
 
@@ -114,31 +107,9 @@ impl Tool {
         self
     }
 
-    /// Pictures that a host may show.
-    pub fn icons(mut self, icons: impl IntoIterator<Item = Icon>) -> Self {
-        self.listed.icons = Some(icons.into_iter().collect());
-        self
-    }
-
-    /// `_meta`, an object: for hosts that know your names.
-    ///
-    /// # Panics
-    /// When it is no object.
-    #[track_caller]
-    pub fn meta(mut self, meta: impl Serialize) -> Self {
-        self.listed.meta = Some(super::object("meta", &meta));
-        self
-    }
-
-    /// By which it can be shown and hidden together with others; clients don't see them.
-    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.tags = tags.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// A call that runs longer is stopped and fails. Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.common.timeout = Some(timeout);
         self
     }
 
@@ -170,22 +141,7 @@ impl Tool {
         self
     }
 
-    /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may look at
-    /// what is configured as well; the principal is whom [`HttpService`](super::HttpService) or its host let in. Default:
-    /// everybody.
-    pub fn visible(
-        mut self,
-        visible: impl Fn(Option<&Principal>) -> bool + Send + Sync + 'static,
-    ) -> Self {
-        self.visible = Some(Predicate::handle(visible));
-        self
-    }
-
-    /// `false`: hidden, until [`Registry::enable`](super::Registry::enable) shows it.
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.enabled = enabled;
-        self
-    }
+    common_methods!(listed);
 }
 
 impl Sealed for Tool {}
@@ -210,13 +166,13 @@ impl Offering for Tool {
         self.listed.output_schema = output.transpose()?;
         self.listed.input_schema = input;
         let mut offer = ToolOffer::new(self.listed, Arc::new(self.handler))?;
-        offer.tags = self.tags;
-        offer.timeout = self.timeout;
-        offer.visible = self.visible;
+        offer.tags = self.common.tags;
+        offer.timeout = self.common.timeout;
+        offer.visible = self.common.visible;
         offer.concurrency = self.concurrency;
         offer.forbids_replay = self.forbids_replay;
         let key = offer.tool.name.clone();
-        let warnings = offers.tools.add(offer, self.enabled)?;
+        let warnings = offers.tools.add(offer, self.common.enabled)?;
         Ok(Registered { list: List::Tools, key, warnings })
     }
 }
