@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from . import _options
 from ._chain import passing
-from ._described import check_prefix, check_variables, described, prefixed
+from ._described import check_prefix, check_variables, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
 from ._native import Server as NativeServer
+from ._offering import Offering
 from ._plan import UNSET, Plan, make_plan
 from ._plan_depends import Overrides
-from ._registration import Offered, Registration
+from ._registration import Registration
 from ._registry import Registry
 from ._running import Running
-from ._warned import warn
 
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
-class Server(Running):
+class Server(Offering, Running):
     """An MCP server: handlers under names, served to any number of clients of every revision.
 
     Args:
@@ -72,6 +72,7 @@ class Server(Running):
         if not isinstance(name, str):
             raise TypeError(f"Server takes its name first, not {type(name).__name__}: Server('shelf')")
         _options.check("server", options, f"Server {name!r}")
+        super().__init__()
         self.name = name
         self._options = options
         self._native = NativeServer(encode(_options.facts(name, options)))
@@ -79,10 +80,7 @@ class Server(Running):
             raise TypeError(f"Server {name!r}: lifespan= is a function that gives a context manager, not {lifespan!r}")
         self._lifespan = Lifespan(self, lifespan)
         self._overrides = Overrides()
-        self._offered: dict[tuple[str, Any], Offered] = {}
         self._middleware: list[tuple[Callable[..., Any], tuple[str, ...]]] = []
-        self._mounted: list[tuple[str, Server]] = []
-        self._parents: list[tuple[str, Server]] = []
         self._threads: Any = None
         self._asgi_apps: list[Any] = []
         self.tools: Registry[Any] = Registry(self, "tools", "Tool")
@@ -428,74 +426,6 @@ class Server(Running):
             return fn
 
         return decorate
-
-    def _add(self, registration: Registration) -> None:
-        self._check_free(registration, registration.key)
-        self._offer(registration, registration.key, ())
-
-    def _check_free(self, registration: Registration, key: Any) -> None:
-        """Refuses a key that is taken here, or in a server that this one is mounted into."""
-        if (registration.kind, key) in self._offered:
-            name = " ".join(key) if isinstance(key, tuple) else key
-            kind = registration.kind.removesuffix("s")
-            raise ValueError(
-                f"{registration.plan.place}: a {kind} named {name!r} is already registered with {self.name!r}: "
-                "give this one another name, or remove that one first"
-            )
-        for prefix, parent in self._parents:
-            parent._check_free(registration, prefixed(registration.kind, prefix, key))
-
-    def _offer(self, registration: Registration, key: Any, below: tuple[tuple[Any, Any], ...]) -> None:
-        """Registers with the native half, and with every server that this one is mounted into."""
-        native, plan = self._native, registration.plan
-        expose = tuple(registration.options.get("expose_errors", ())) + tuple(
-            registration.server._options.get("expose_errors", ())
-        )
-        call = (registration.invoke_as(key), registration.is_async, expose)
-        try:
-            if registration.kind == "completions":
-                handle = native.add_completion(key[0], key[1], *call)
-            elif registration.kind == "methods":
-                handle = native.add_method(key, plan.input_schema.decode(), *call)
-            elif registration.kind == "notifications":
-                handle = native.add_notification(key, *call)
-            else:
-                if registration.options.get("visible") is not None:
-                    from ._visible import judge
-
-                    native.set_judge(judge(self._offered))
-                said = encode(described(registration, key))
-                handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
-        except ValueError as error:
-            raise ValueError(f"{plan.place}: {error}") from None
-        path = ((self, key), *below)
-        self._offered[registration.kind, key] = Offered(registration, path, handle)
-        for text in handle.warnings:
-            warn(text)
-        for prefix, parent in self._parents:
-            parent._offer(registration, prefixed(registration.kind, prefix, key), path)
-
-    def _above(self) -> list[Server]:
-        """This server and those that it is mounted into, each once."""
-        found: list[Server] = [self]
-        for server in found:
-            found += [parent for _, parent in server._parents if parent not in found]
-        return found
-
-    def _everywhere(self, kind: str) -> Iterator[tuple[Server, str]]:
-        """This server and those it is mounted into, with what stands before its names there."""
-        yield self, ""
-        for prefix, parent in self._parents:
-            for server, before in parent._everywhere(kind):
-                yield server, before + prefixed(kind, prefix, "")
-
-    def _tagged(self, kind: str, tags: Sequence[str]) -> list[str]:
-        """The keys here of what carries one of the tags."""
-        return [
-            key
-            for (of, key), offered in self._offered.items()
-            if of == kind and any(tag in tags for tag in offered.registration.options.get("tags", ()))
-        ]
 
     def _executor(self) -> Any:
         if self._threads is None:

@@ -1,0 +1,91 @@
+"""What a server offers, here and in the servers that it is mounted into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ._described import described, prefixed
+from ._json import encode
+from ._registration import Offered, Registration
+from ._warned import warn
+
+
+class Offering:
+    """The half of `Server` that keeps what was registered."""
+
+    name: str
+    _native: Any
+
+    def __init__(self) -> None:
+        self._offered: dict[tuple[str, Any], Offered] = {}
+        self._mounted: list[tuple[str, Any]] = []
+        self._parents: list[tuple[str, Any]] = []
+
+    def _add(self, registration: Registration) -> None:
+        self._check_free(registration, registration.key)
+        self._offer(registration, registration.key, ())
+
+    def _check_free(self, registration: Registration, key: Any) -> None:
+        """Refuses a key that is taken here, or in a server that this one is mounted into."""
+        if (registration.kind, key) in self._offered:
+            name = " ".join(key) if isinstance(key, tuple) else key
+            kind = registration.kind.removesuffix("s")
+            raise ValueError(
+                f"{registration.plan.place}: a {kind} named {name!r} is already registered with {self.name!r}: "
+                "give this one another name, or remove that one first"
+            )
+        for prefix, parent in self._parents:
+            parent._check_free(registration, prefixed(registration.kind, prefix, key))
+
+    def _offer(self, registration: Registration, key: Any, below: tuple[tuple[Any, Any], ...]) -> None:
+        """Registers with the native half, and with every server that this one is mounted into."""
+        native, plan = self._native, registration.plan
+        expose = tuple(registration.options.get("expose_errors", ())) + tuple(
+            registration.server._options.get("expose_errors", ())
+        )
+        call = (registration.invoke_as(key), registration.is_async, expose)
+        try:
+            if registration.kind == "completions":
+                handle = native.add_completion(key[0], key[1], *call)
+            elif registration.kind == "methods":
+                handle = native.add_method(key, plan.input_schema.decode(), *call)
+            elif registration.kind == "notifications":
+                handle = native.add_notification(key, *call)
+            else:
+                if registration.options.get("visible") is not None:
+                    from ._visible import judge
+
+                    native.set_judge(judge(self._offered))
+                said = encode(described(registration, key))
+                handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
+        except ValueError as error:
+            raise ValueError(f"{plan.place}: {error}") from None
+        path = ((self, key), *below)
+        self._offered[registration.kind, key] = Offered(registration, path, handle)
+        for text in handle.warnings:
+            warn(text)
+        for prefix, parent in self._parents:
+            parent._offer(registration, prefixed(registration.kind, prefix, key), path)
+
+    def _above(self) -> list[Any]:
+        """This server and those that it is mounted into, each once."""
+        found: list[Any] = [self]
+        for server in found:
+            found += [parent for _, parent in server._parents if parent not in found]
+        return found
+
+    def _everywhere(self, kind: str) -> Iterator[tuple[Any, str]]:
+        """This server and those it is mounted into, with what stands before its names there."""
+        yield self, ""
+        for prefix, parent in self._parents:
+            for server, before in parent._everywhere(kind):
+                yield server, before + prefixed(kind, prefix, "")
+
+    def _tagged(self, kind: str, tags: Sequence[str]) -> list[str]:
+        """The keys here of what carries one of the tags."""
+        return [
+            key
+            for (of, key), offered in self._offered.items()
+            if of == kind and any(tag in tags for tag in offered.registration.options.get("tags", ()))
+        ]
