@@ -3,7 +3,9 @@
 
 mod changes;
 mod interests;
+mod listening;
 mod uris;
+mod watching;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -14,17 +16,10 @@ use self::uris::{Step, Uris};
 pub use self::{changes::Changes, interests::Interests};
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Method, Raw, SubscriptionFilter, SubscriptionsListenRequestParams, json},
+    protocol::{Method, Raw, SubscriptionFilter},
     session::client::{Change, RequestKey, ServerIdentity},
 };
 
-/// How long to wait before a broken subscription is taken up again: twice as long after each attempt.
-const MIN_WAIT: Duration = Duration::from_millis(500);
-const MAX_WAIT: Duration = Duration::from_secs(30);
-/// Attempts in a row that came to nothing: about three minutes.
-const MAX_ATTEMPTS: u32 = 10;
-/// One that lived for so long was worth it.
-const WORTHWHILE: Duration = Duration::from_secs(5);
 /// Requests of this machine have keys with this bit.
 const OURS: u64 = 1 << 63;
 
@@ -274,172 +269,7 @@ impl Subscriptions {
             }
         }
     }
-}
 
-/// Since 2026-07-28.
-impl Subscriptions {
-    fn listen(
-        &mut self,
-        now: Instant,
-        key: SubscriptionKey,
-        interests: &Interests,
-        timeout: Option<Duration>,
-    ) -> State {
-        let params =
-            SubscriptionsListenRequestParams { notifications: interests.filter(), meta: None };
-        let params = json::to_raw(&params).get().to_owned();
-        let request = self.request(Purpose::Listen(key), Method::Listen, params, None);
-        State::Asking { request, due: timeout.and_then(|it| now.checked_add(it)) }
-    }
-
-    fn listen_again(&mut self, now: Instant, key: SubscriptionKey) {
-        let Some(entry) = self.open.get(&key) else { return };
-        let (interests, timeout) = (entry.interests.clone(), entry.settings.timeout);
-        let state = self.listen(now, key, &interests, timeout);
-        if let Some(entry) = self.open.get_mut(&key) {
-            entry.state = state;
-        }
-    }
-
-    fn acknowledged(&mut self, now: Instant, request: RequestKey, kept: &SubscriptionFilter) {
-        let Some(Purpose::Listen(key)) = self.requests.get(&request) else { return };
-        let key = *key;
-        let Some(entry) = self.open.get_mut(&key) else { return };
-        if let Some(left_out) = entry.interests.left_out(kept) {
-            let message =
-                format!("the server does not tell {left_out}: it did not acknowledge that");
-            return self.end(key, Some(Error::new(ErrorKind::Unsupported, message)));
-        }
-        if matches!(entry.state, State::Asking { .. }) {
-            entry.state = State::Listening { request, since: now };
-            self.opened(key);
-        }
-    }
-
-    fn listen_ended(&mut self, now: Instant, key: SubscriptionKey, outcome: Result<Raw, Error>) {
-        let Some(entry) = self.open.get_mut(&key) else { return };
-        if let State::Listening { since, .. } = entry.state
-            && now.saturating_duration_since(since) >= WORTHWHILE
-        {
-            entry.attempts = 0;
-        }
-        match outcome {
-            Err(error) => self.failed(now, key, error),
-            Ok(_) if entry.settings.outlives_end => {
-                let message = "the server ended the subscription";
-                self.failed(now, key, Error::new(ErrorKind::Lost, message));
-            }
-            Ok(_) => {
-                if !entry.is_open {
-                    self.outputs.push_back(Output::Opened(key));
-                }
-                self.end(key, None);
-            }
-        }
-    }
-
-    /// Tries again after a while, where that makes sense.
-    fn failed(&mut self, now: Instant, key: SubscriptionKey, mut error: Error) {
-        let Some(entry) = self.open.get_mut(&key) else { return };
-        let may_pass =
-            matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect | ErrorKind::Timeout)
-                || (entry.settings.outlives_end && error.kind == ErrorKind::Cancelled);
-        if !may_pass || !(entry.is_open || entry.settings.outlives_end) {
-            return self.end(key, Some(error));
-        }
-        if entry.attempts >= MAX_ATTEMPTS {
-            error.message = format!(
-                "the subscription broke and could not be taken up again: {}",
-                error.message
-            );
-            return self.end(key, Some(error));
-        }
-        tracing::debug!(%error, attempts = entry.attempts, "a subscription broke: it is taken up again");
-        let wait = MIN_WAIT.saturating_mul(1 << entry.attempts).min(MAX_WAIT);
-        entry.attempts += 1;
-        entry.state = State::Broken { until: now + wait };
-    }
-}
-
-/// Before 2026-07-28.
-impl Subscriptions {
-    /// Tells the server what it has to know of a URI next.
-    fn step(&mut self, uri: &str) {
-        let Some(step) = self.uris.next(uri) else { return };
-        let method = match step {
-            Step::Subscribe => Method::Subscribe,
-            Step::Unsubscribe => Method::Unsubscribe,
-        };
-        let mut params = json::ObjectWriter::with_capacity(uri.len() + 16);
-        params.member("uri", uri);
-        let purpose = Purpose::Uri(uri.to_owned(), step);
-        self.request(purpose, method, params.finish(), self.timeout);
-    }
-
-    fn answered(&mut self, uri: &str, step: Step, outcome: Result<Raw, Error>) {
-        let waiting = self.uris.answered(uri, step, outcome.is_ok());
-        match (step, outcome) {
-            (Step::Subscribe, Ok(_)) => {
-                for key in waiting {
-                    let Some(entry) = self.open.get_mut(&key) else { continue };
-                    match &mut entry.state {
-                        State::Subscribing(left) => drop(left.remove(uri)),
-                        // It was watched before: by a session that is gone.
-                        _ => self
-                            .outputs
-                            .push_back(Output::Changed(key, Change::Updated(uri.to_owned()))),
-                    }
-                    self.subscribed(key);
-                }
-            }
-            (Step::Subscribe, Err(error)) => {
-                for key in waiting {
-                    self.end(key, Some(copy(&error)));
-                }
-            }
-            (Step::Unsubscribe, Err(error)) => {
-                tracing::debug!(%error, uri, "a subscription could not be taken back");
-            }
-            (Step::Unsubscribe, Ok(_)) => (),
-        }
-        self.step(uri);
-    }
-
-    /// It stands when the last of its URIs is watched.
-    fn subscribed(&mut self, key: SubscriptionKey) {
-        if let Some(entry) = self.open.get_mut(&key)
-            && matches!(&entry.state, State::Subscribing(left) if left.is_empty())
-        {
-            entry.state = State::Subscribed;
-            self.opened(key);
-        }
-    }
-
-    fn renewed(&mut self) {
-        for uri in self.uris.forgotten() {
-            self.step(&uri);
-        }
-        for (key, entry) in &self.open {
-            if matches!(entry.state, State::Subscribed) {
-                let lists = entry.interests.all().filter(|it| matches!(it, Change::List(_)));
-                self.outputs.extend(lists.map(|it| Output::Changed(*key, it)));
-            }
-        }
-    }
-
-    fn deaf(&mut self, why: &str) {
-        let deaf = self
-            .open
-            .iter()
-            .filter(|(_, it)| matches!(it.state, State::Subscribing(_) | State::Subscribed));
-        for key in deaf.map(|(key, _)| *key).collect::<Vec<_>>() {
-            self.end(key, Some(Error::new(ErrorKind::Lost, why)));
-        }
-    }
-}
-
-/// In both eras.
-impl Subscriptions {
     fn told(&mut self, listen: Option<RequestKey>, change: &Change) {
         let Some(request) = listen else {
             let hearing = self.open.iter().filter(|(_, it)| it.interests.cover(change));
@@ -485,20 +315,5 @@ impl State {
             Self::Asking { request, .. } | Self::Listening { request, .. } => Some(*request),
             _ => None,
         }
-    }
-}
-
-/// The same error for one more; what it came from stays with the first.
-fn copy(error: &Error) -> Error {
-    Error {
-        hint: error.hint.clone(),
-        target: error.target.clone(),
-        phase: error.phase,
-        code: error.code,
-        data: error.data.clone(),
-        http_status: error.http_status,
-        exit_status: error.exit_status,
-        stderr: error.stderr.clone(),
-        ..Error::new(error.kind, error.message.clone())
     }
 }
