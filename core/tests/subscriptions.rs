@@ -1,162 +1,19 @@
 //! What a client is subscribed to, as a machine: with a clock moved by hand and a server that is a script.
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
-use std::{
-    collections::VecDeque,
-    task::Poll,
-    time::{Duration, Instant},
-};
+#[path = "support/subscriber.rs"]
+mod subscriber;
+
+use std::time::Duration;
 
 use gudgeon::{
     error::{Error, ErrorKind},
-    peer::subscriptions::{
-        Changes, Input, Interests, Output, SubscriptionKey, SubscriptionSettings, Subscriptions,
-    },
-    protocol::{Implementation, Method, Raw, Revision, SubscriptionFilter, json},
-    session::client::{Change, ListKind, RequestKey, ServerIdentity},
+    peer::subscriptions::{Input, Interests, Output, SubscriptionSettings},
+    protocol::{Method, Revision, SubscriptionFilter},
+    session::client::{Change, ListKind, RequestKey},
 };
 
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-struct Scripted {
-    machine: Subscriptions,
-    server: ServerIdentity,
-    now: Instant,
-    /// Requests that were not answered yet.
-    requests: VecDeque<(RequestKey, Method, String)>,
-    rest: VecDeque<Output>,
-    next: u64,
-}
-
-fn everything() -> SubscriptionFilter {
-    SubscriptionFilter::default().tools().uri("a:/b").uri("a:/c")
-}
-
-fn updated(uri: &str) -> Change {
-    Change::Updated(uri.into())
-}
-
-fn lost() -> Error {
-    Error::new(ErrorKind::Lost, "it broke")
-}
-
-fn done() -> Raw {
-    json::raw("{}".into())
-}
-
-impl Scripted {
-    fn new(revision: Revision) -> Self {
-        let capabilities = r#"{"tools":{"listChanged":true},"resources":{"subscribe":true}}"#;
-        let server = ServerIdentity {
-            info: Implementation::new("server", "1"),
-            revision,
-            dialect: None,
-            capabilities: json::raw(capabilities.into()),
-            instructions: None,
-        };
-        Self {
-            machine: Subscriptions::default(),
-            server,
-            now: Instant::now(),
-            requests: VecDeque::new(),
-            rest: VecDeque::new(),
-            next: 0,
-        }
-    }
-
-    fn modern() -> Self {
-        Self::new(Revision::V2026_07_28)
-    }
-
-    fn legacy() -> Self {
-        Self::new(Revision::V2025_11_25)
-    }
-
-    fn open(&mut self, filter: &SubscriptionFilter) -> SubscriptionKey {
-        self.open_with(filter, SubscriptionSettings::default())
-    }
-
-    fn open_with(
-        &mut self,
-        filter: &SubscriptionFilter,
-        settings: SubscriptionSettings,
-    ) -> SubscriptionKey {
-        let key = SubscriptionKey(self.next);
-        self.next += 1;
-        let settings = SubscriptionSettings { timeout: Some(TIMEOUT), ..settings };
-        let interests = Interests::of(filter).unwrap();
-        let server = self.server.clone();
-        self.tell(Input::Open { key, interests, settings, server: &server });
-        key
-    }
-
-    /// Listens, acknowledged in full.
-    fn listening(&mut self, settings: SubscriptionSettings) -> (SubscriptionKey, RequestKey) {
-        let key = self.open_with(&everything(), settings);
-        let request = self.asked(Method::Listen).0;
-        self.tell(Input::Acknowledged(request, everything()));
-        assert!(matches!(self.rest.pop_front(), Some(Output::Opened(it)) if it == key));
-        (key, request)
-    }
-
-    fn tell(&mut self, input: Input<'_>) {
-        self.machine.handle(self.now, input);
-        while let Some(output) = self.machine.poll() {
-            match output {
-                Output::Request { key, method, params, .. } => {
-                    self.requests.push_back((key, method, params));
-                }
-                output => self.rest.push_back(output),
-            }
-        }
-    }
-
-    fn answer(&mut self, request: RequestKey, outcome: Result<Raw, Error>) {
-        self.tell(Input::Done(request, outcome));
-    }
-
-    /// The oldest request, which must be of this method.
-    fn asked(&mut self, method: Method) -> (RequestKey, String) {
-        let (key, asked, params) = self.requests.pop_front().expect("a request");
-        assert_eq!(asked, method);
-        (key, params)
-    }
-
-    /// Moves the clock; deadlines on the way are kept.
-    fn advance(&mut self, by: Duration) {
-        let end = self.now + by;
-        while let Some(due) = self.machine.deadline().filter(|it| *it <= end) {
-            self.now = due;
-            self.tell(Input::Tick);
-        }
-        self.now = end;
-    }
-
-    fn changes(&mut self) -> Vec<(SubscriptionKey, Change)> {
-        let told = std::mem::take(&mut self.rest).into_iter();
-        told.map(|it| match it {
-            Output::Changed(key, change) => (key, change),
-            other => panic!("expected changes, got {other:?}"),
-        })
-        .collect()
-    }
-
-    fn ended(&mut self) -> (SubscriptionKey, Option<Error>) {
-        match self.rest.pop_front() {
-            Some(Output::Ended(key, why)) => (key, why),
-            other => panic!("expected an end, got {other:?}"),
-        }
-    }
-
-    fn silent(&self) {
-        assert!(
-            self.requests.is_empty() && self.rest.is_empty(),
-            "{:?} {:?}",
-            self.requests,
-            self.rest
-        );
-    }
-}
+use self::subscriber::{Scripted, TIMEOUT, done, everything, lost, updated};
 
 #[test]
 fn since_2026_07_28_each_subscription_is_one_long_request() {
@@ -528,59 +385,4 @@ fn a_part_of_a_resource_belongs_to_it() {
     let (key, request) = client.listening(SubscriptionSettings::default());
     client.tell(Input::Told(Some(request), updated("b:/elsewhere")));
     assert_eq!(client.changes(), [(key, updated("b:/elsewhere"))], "the server knows its parts");
-}
-
-fn take(changes: &mut Changes) -> Vec<Change> {
-    let mut taken = Vec::new();
-    while let Poll::Ready(Some(Ok(change))) = changes.take() {
-        taken.push(change);
-    }
-    taken
-}
-
-#[test]
-fn changes_that_come_again_before_they_are_taken_are_one() {
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
-    for _ in 0..1_000 {
-        changes.push(updated("a:/c"));
-        changes.push(Change::List(ListKind::Tools));
-        changes.push(updated("a:/b"));
-    }
-    let all = [updated("a:/c"), Change::List(ListKind::Tools), updated("a:/b")];
-    assert_eq!(take(&mut changes), all);
-    assert!(changes.take().is_pending());
-    changes.push(updated("a:/c"));
-    assert_eq!(take(&mut changes), [updated("a:/c")]);
-}
-
-#[test]
-fn a_flood_of_parts_is_bounded_and_loses_nothing() {
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
-    for n in 0..100_000 {
-        changes.push(updated(&format!("a:/b/{n}")));
-    }
-    let taken = take(&mut changes);
-    assert!(taken.len() < 2_000, "{}", taken.len());
-    assert_eq!(taken.last(), Some(&updated("a:/b")), "the rest");
-    for n in 0..100_000 {
-        changes.push(updated(&format!("elsewhere:/{n}")));
-    }
-    let taken = take(&mut changes);
-    assert!(taken.len() < 2_000, "{}", taken.len());
-    assert_eq!(taken[taken.len() - 2..], [updated("a:/b"), updated("a:/c")]);
-}
-
-#[test]
-fn what_waits_is_taken_before_the_end_and_the_error_once() {
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
-    changes.push(updated("a:/b"));
-    changes.end(Some(lost()));
-    changes.end(None);
-    changes.push(updated("a:/c"));
-    assert!(changes.is_ready());
-    assert_eq!(take(&mut changes), [updated("a:/b")]);
-    let mut changes = Changes::new(Interests::of(&everything()).unwrap());
-    changes.end(Some(lost()));
-    assert!(matches!(changes.take(), Poll::Ready(Some(Err(it))) if it.message == "it broke"));
-    assert!(matches!(changes.take(), Poll::Ready(None)));
 }

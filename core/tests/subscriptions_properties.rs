@@ -1,6 +1,9 @@
 //! What holds for subscriptions whatever the server does and in whatever order.
 #![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
 
+#[path = "support/subscriber.rs"]
+mod subscriber;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
@@ -11,10 +14,12 @@ use gudgeon::{
     peer::subscriptions::{
         Input, Interests, Output, SubscriptionKey, SubscriptionSettings, Subscriptions,
     },
-    protocol::{Implementation, Method, Revision, SubscriptionFilter, json},
+    protocol::{Method, Revision, SubscriptionFilter, json},
     session::client::{Change, ListKind, RequestKey, ServerIdentity},
 };
 use proptest::prelude::*;
+
+use self::subscriber::identity;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -75,17 +80,9 @@ struct World {
 
 impl World {
     fn new(revision: Revision) -> Self {
-        let capabilities = r#"{"tools":{"listChanged":true},"resources":{"subscribe":true}}"#;
-        let server = ServerIdentity {
-            info: Implementation::new("server", "1"),
-            revision,
-            dialect: None,
-            capabilities: json::raw(capabilities.into()),
-            instructions: None,
-        };
         Self {
             machine: Subscriptions::default(),
-            server,
+            server: identity(revision),
             now: Instant::now(),
             in_flight: Vec::new(),
             watched: BTreeSet::new(),
