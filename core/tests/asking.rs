@@ -190,6 +190,33 @@ fn a_waiting_handler_whose_client_leaves_is_stopped_and_told_nothing() {
 }
 
 #[test]
+fn who_says_nothing_more_answers_no_question_and_is_still_answered() {
+    const GONE: &str = "the client is gone: nobody answers this question any more";
+    let mut server = Server::new();
+    server.open("2025-11-25", &json!({"elicitation": {}}));
+    server.hear(&legacy(1));
+    let waits = server.running();
+    server.handle(ask(&waits, 1, "sure"));
+    server.hear(&legacy(2));
+    let returned = server.running();
+    server.done(&returned, Ok(questions(&["sure"])));
+    server.hear(&legacy(3));
+    let late = server.running();
+    server.sent.clear();
+    server.handle(Input::EndOfInput);
+    assert_eq!(server.answered.pop().unwrap().unwrap_err(), GONE);
+    assert_eq!(server.said()["result"]["content"][0]["text"], GONE, "what was returned");
+    server.handle(ask(&late, 2, "sure"));
+    assert_eq!(server.answered.pop().unwrap().unwrap_err(), GONE);
+    assert!(server.cancelled.is_empty() && server.sent.is_empty());
+    for run in [&waits, &late] {
+        server.done(run, Ok(Reply::Text("went on".into())));
+        assert_eq!(server.said()["result"]["content"][0]["text"], "went on");
+    }
+    assert_eq!(server.in_flight(), 0);
+}
+
+#[test]
 fn the_end_of_a_page_that_an_error_named_is_told_where_pages_have_names() {
     for (revision, is_told) in [("2025-11-25", true), ("2025-06-18", false)] {
         let mut server = Server::new();

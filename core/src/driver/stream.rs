@@ -58,12 +58,13 @@ impl StreamServer {
         self.drain(&mut service)
     }
 
-    /// The input has ended; a last line without a newline still counts.
+    /// The input has ended; a last line without a newline still counts. Nobody answers a question from now on.
     pub fn end_of_input(&self, decoder: &mut LineDecoder) -> Work {
         let mut service = self.lock();
         if let Some(frame) = decoder.finish() {
             service.handle(Instant::now(), input(frame));
         }
+        service.handle(Instant::now(), Input::EndOfInput);
         self.drain(&mut service)
     }
 

@@ -110,6 +110,8 @@ pub enum Input<'a> {
 pub enum Output {
     /// Write this frame.
     Send(Vec<u8>),
+    /// The peer says nothing more: what is in flight is still answered, and no question is.
+    EndOfInput,
     /// The same, unless an equal one waits to be written: it tells of a change.
     Change(Vec<u8>),
     Effect(Effect),
@@ -238,6 +240,7 @@ impl Service {
         let due = self.session.deadline().filter(|_| self.session.in_flight() == 0);
         self.session.handle(session::Input::Tick(due.map_or(now, |it| it.max(now))));
         self.drain(now);
+            Input::EndOfInput => self.session.handle(session::Input::EndOfInput),
     }
 
     pub fn poll(&mut self) -> Option<Output> {

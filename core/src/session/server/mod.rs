@@ -63,7 +63,7 @@ pub struct ServerSession {
     listeners: HashSet<CallId>,
     logs: LogFlow,
     is_ending: bool,
-    is_closed: bool,
+    answers_nothing: bool,
     /// Lists that changed before the client had confirmed the handshake: it is told right after.
     untold: Vec<ListKind>,
     outputs: VecDeque<Output>,
@@ -84,7 +84,7 @@ impl ServerSession {
             listeners: HashSet::new(),
             logs: LogFlow::default(),
             is_ending: false,
-            is_closed: false,
+            answers_nothing: false,
             untold: Vec::new(),
             outputs: VecDeque::new(),
         }
@@ -128,8 +128,12 @@ impl ServerSession {
             Input::Heard(call) => self.end_listener(call),
             Input::Tick(now) => self.tick(now),
             Input::Expired => self.handshake.expire(),
+            Input::EndOfInput => {
+                self.answers_nothing = true;
+                self.give_up_questions(&[]);
+            }
             Input::Closed => {
-                self.is_closed = true;
+                self.answers_nothing = true;
                 self.subscriptions = Subscriptions::default();
                 let calls = self.pending.drain();
                 self.give_up_questions(&calls);

@@ -23,6 +23,9 @@ impl ServerSession {
         let Some((_, inbound)) = self.pending.get_mut(call) else {
             return self.ask_for_listener(call, ask, method, params);
         };
+        if self.answers_nothing {
+            return self.settle_question(call, ask, Err(nobody()));
+        }
         let (wire, client) = (inbound.wire, Arc::clone(&inbound.client));
         let asking = Asking { call, ask, about: About::Call(call), method, params };
         self.put(wire, &client, asking);
@@ -31,7 +34,7 @@ impl ServerSession {
     /// Whoever listens to notifications asks. No request is under way for it, so that only a session can carry it.
     fn ask_for_listener(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
         let client = self.handshake.client();
-        let is_there = self.listeners.contains(&call) && !self.is_closed;
+        let is_there = self.listeners.contains(&call) && !self.answers_nothing;
         match client.filter(|_| is_there) {
             Some((wire, client)) => {
                 let asking = Asking { call, ask, about: About::Peer, method, params };

@@ -63,6 +63,8 @@ pub enum Input<'a> {
     Tick(Instant),
     /// The session was idle for too long; see [`ServerSession::may_expire`](super::ServerSession::may_expire).
     Expired,
+    /// The peer says nothing more: what is in flight is still answered, and no question is.
+    EndOfInput,
     /// The peer is gone: every call in flight is given up.
     Closed,
 }
