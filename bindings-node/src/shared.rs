@@ -8,7 +8,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Work},
-    router::Offers,
+    router::{Offers, Reply},
     session::{CallId, server::ListKind},
 };
 use napi::{
@@ -85,13 +85,15 @@ impl Shared {
     pub(crate) fn reply(&self, lines: &str, mut texts: Vec<String>) {
         let Some(mover) = self.mover() else { return };
         let mut work = Work::default();
+        let mut asks = false;
         for (slot, outcome) in reply::read(lines, &mut texts) {
+            asks |= matches!(outcome, Ok(Reply::Questions(_)));
             let call = lock(&self.batches).finish(slot);
             if let Some(call) = call {
                 work.extend(mover.backend().done(call, outcome));
             }
         }
-        if !work.runs.is_empty() {
+        if asks || !work.runs.is_empty() {
             mover.rescheduled();
         }
         self.push(work);

@@ -83,6 +83,31 @@ fn a_handler_of_notifications_asks_in_a_session() {
 }
 
 #[test]
+fn a_client_that_never_answers_is_waited_for_no_longer_than_by_a_call() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({"roots": {}}));
+    server.hear(&changed());
+    let run = server.running();
+    server.handle(roots(&run, 1));
+    let first = server.said();
+    server.handle(roots(&run, 2));
+    server.said();
+    let answer = json!({"roots": []});
+    server.hear(&json!({"jsonrpc": "2.0", "id": first["id"], "result": answer}));
+    assert_eq!(server.answered.pop(), Some(Ok(answer)));
+    let limit = RoundLimits::default().park_ttl;
+    assert_eq!(server.deadline(), Some(server.now + limit));
+    server.now += limit;
+    server.handle(Input::Tick);
+    let problem = "the client gave no answer for 300 s (option park_ttl)";
+    assert_eq!(server.answered, [Err(problem.into())]);
+    assert!(server.cancelled.is_empty(), "it may go on without");
+    server.done(&run, Ok(Reply::Nothing));
+    assert_eq!(server.said()["method"], "notifications/cancelled");
+    assert_eq!(server.deadline(), None);
+}
+
+#[test]
 fn it_is_told_at_once_when_nobody_is_there_or_nothing_can_be_asked() {
     let mut server = server();
     server.open("2025-11-25", &json!({}));

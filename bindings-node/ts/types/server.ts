@@ -50,7 +50,10 @@ export interface ServerOptions<L = undefined> {
    * are stopped, and run again from their top when the answers come. Default: 1,000.
    */
   parkLimit?: number | undefined;
-  /** Milliseconds that a handler waits before it is stopped. Default: 300,000. */
+  /**
+   * Milliseconds that a handler waits for its client's answer before it is stopped; its call fails then before
+   * 2026-07-28, and runs again from its top when the answer comes from then on. Default: 300,000.
+   */
   parkTtlMs?: number | undefined;
   /** Milliseconds that a client may take for its answers. Default: 900,000. */
   stateTtlMs?: number | undefined;
@@ -108,7 +111,10 @@ interface Options {
   icons?: readonly Icon[] | undefined;
   meta?: Meta | undefined;
   tags?: readonly string[] | undefined;
-  /** Milliseconds that a call may run; then it is cancelled and answered with an error. Default: no limit. */
+  /**
+   * Milliseconds that a call may run; then it is cancelled and answered with an error. They stand still while the handler
+   * waits for its client's answer (`parkTtlMs` bounds that). Default: no limit.
+   */
   timeoutMs?: number | undefined;
   scopes?: readonly string[] | undefined;
   /**
@@ -127,11 +133,15 @@ export interface ToolOptions<I, O> extends Options {
   input?: I;
   output?: O;
   annotations?: ToolAnnotations | undefined;
-  /** At most so many calls at once; others wait. Default: no limit. */
+  /**
+   * At most so many calls at once; others wait. A handler that waits for its client's answer leaves its place to another,
+   * and stands in line for one again before it goes on. Default: no limit.
+   */
   concurrency?: number | undefined;
   /**
    * May the handler run again from its top when the client's answers come and it is gone? With `"forbid"` such a call is
-   * refused, and no question is asked where the handler could not wait for the answer. Default: `"allow"`.
+   * refused, no question is asked where the handler could not wait for the answer, and the handler can't return
+   * questions. Default: `"allow"`.
    */
   replay?: "allow" | "forbid" | undefined;
   exposeErrors?: readonly ErrorClass[] | undefined;

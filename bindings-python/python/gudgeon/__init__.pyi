@@ -115,7 +115,7 @@ class HttpOptions(TypedDict, total=False):
 
 class ToolOptions(TypedDict, total=False):
     """Options of `Server.tool`; `timeout` in seconds (default: none), `concurrency` in calls at once (default: no
-    limit).
+    limit); neither counts while a handler waits for its client's answer.
     """
 
     title: str

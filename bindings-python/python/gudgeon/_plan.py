@@ -12,6 +12,7 @@ from ._json import encode
 from ._plan_depends import Overrides
 from ._plan_invoke import Argument, build
 from ._plan_output import output_of
+from ._plan_questions import names_questions
 from ._plan_signature import Parameter, Signature
 from ._schema import Profile, SchemaError, own_schema, schema_of
 
@@ -35,6 +36,7 @@ class Plan:
         description: its docstring without the parameters
         input_schema: JSON Schema of its arguments, as JSON
         output_schema: JSON Schema of its result as JSON, or None
+        names_questions: whether what it returns may be a question, as its annotations say
         arguments: for a prompt, its arguments as `prompts/list` says them
         parameters: the names that the caller fills in, and whether each is required
         invoke: `invoke(raw, call)` → a reply, or a coroutine of one where `is_async`
@@ -48,6 +50,7 @@ class Plan:
         "invoke",
         "is_async",
         "name",
+        "names_questions",
         "output_schema",
         "parameters",
         "place",
@@ -60,6 +63,7 @@ class Plan:
     description: str
     input_schema: bytes
     output_schema: bytes | None
+    names_questions: bool
     arguments: list[dict[str, Any]]
     parameters: dict[str, bool]
     is_async: bool
@@ -101,6 +105,7 @@ def make_plan(
     plan.parameters = {parameter.name: parameter.required for parameter in filled}
     plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
     plan.output_schema = None
+    plan.names_questions = names_questions(signature.returns if output is UNSET else output)
     if kind == "tool":
         answer = output_of(signature, None if output is UNSET else output, output is not UNSET, profile)
         plan.output_schema = None if answer.schema is None else encode(answer.schema)

@@ -19,6 +19,11 @@ def check_questions(annotation: Any, where: str) -> None:
                     _check(wanted, where)
 
 
+def names_questions(annotation: Any) -> bool:
+    """Whether a `Question` stands anywhere in the annotation."""
+    return any((get_origin(part) or part) is Question for part in parts(annotation))
+
+
 def _is_form(wanted: Any) -> bool:
     """Answers of other questions are none, nor what a JSON Schema asks for: a dict, or anything."""
     inner = unwrap(wanted)

@@ -46,7 +46,8 @@ class Server(Offering, Running):
         park_limit: Handlers that may wait for answers that come with a later request (2026-07-28). Beyond that the
             oldest are stopped, and run again from their top when the answers come. Default 1,000.
         park_threads: `def` handlers among them, each of which holds a thread beside `threads`. Default 32.
-        park_ttl: Seconds that a handler waits before it is stopped. Default 300.
+        park_ttl: Seconds that a handler waits for its client's answer before it is stopped; its call fails then before
+            2026-07-28, and runs again from its top when the answer comes from then on. Default 300.
         state_ttl: Seconds that a client may take for its answers. Default 900.
         request_state_keys: Secrets, bytes or texts, that seal what clients carry between the rounds of a call: the
             first seals, every one opens. Servers that share them can go on where another stopped. Default: those of
@@ -113,10 +114,12 @@ class Server(Offering, Running):
             name: Default: the function's name.
             title, description, icons, meta, tags: What clients see; the description is by default the docstring's.
             annotations: `ToolAnnotations`: hints such as `read_only`.
-            timeout: Seconds a call may run, then it is cancelled and answered with an error. Default: no limit.
-            concurrency: Calls that run at once; others wait. Default: no limit.
+            timeout: Seconds a call may run, then it is cancelled and answered with an error. It stands still while the
+                handler waits for its client's answer (`park_ttl` bounds that). Default: no limit.
+            concurrency: Calls that run at once; others wait. A handler that waits for its client's answer leaves its
+                place to another, and stands in line for one again before it goes on. Default: no limit.
             replay: "forbid" never runs a call again from its top when the client's answers come: where the handler
-                that asked is gone, the client gets an error. Default "allow".
+                that asked is gone, the client gets an error, and the handler can't return questions. Default "allow".
             thread: For a `def`: True always runs it on a thread of its own, False never; by default it moves there
                 when slow.
             input: A JSON Schema in place of the one that the parameters make; what it lets through reaches the
@@ -317,7 +320,9 @@ class Server(Offering, Running):
         return decorate if fn is None else decorate(fn)
 
     def override(self, dependency: Callable[..., Any], fake: Callable[..., Any], /) -> AbstractContextManager[None]:
-        """Inside the `with` block, `fake` is called in place of `dependency`, as `Depends` shows."""
+        """Inside the `with` block, `fake` is called in place of `dependency`, as `Depends` shows; in servers that are
+        mounted here as well, unless they have a fake of their own.
+        """
         return self._overrides.override(dependency, fake)
 
     def mount(self, prefix: str, other: Server, /) -> None:
@@ -349,6 +354,7 @@ class Server(Offering, Running):
             self._check_free(offered.registration, key)
         self._mounted.append((prefix, other))
         other._parents.append((prefix, self))
+        other._overrides.above.append(self._overrides)
         for offered in mounted:
             key = prefixed(offered.registration.kind, prefix, offered.path[0][1])
             self._offer(offered.registration, key, offered.path)
@@ -398,6 +404,11 @@ class Server(Offering, Running):
 
     def _add_tool(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:
         plan = self._plan("tool", fn, name=name, given=options.get("input"), output=options.get("output", UNSET))
+        if plan.names_questions and options.get("replay") == "forbid":
+            raise TypeError(
+                f"{plan.place} returns a question, as its annotation says, though its tool forbids being run again "
+                '(replay="forbid"): ask with ctx.elicit and its kin, which go on from their line, or drop replay="forbid"'
+            )
         self._add(Registration(self, "tools", plan.name, plan, options))
 
     def _add_prompt(self, fn: Any, name: str | None, options: dict[str, Any]) -> None:

@@ -406,7 +406,10 @@ impl Backend for EndpointServer {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.lock().endpoint.deadline()
+        let mut state = self.lock();
+        // Whoever waits from now on waits for this: what was armed before may be over, and would hide what is nearer.
+        state.armed = state.endpoint.deadline();
+        state.armed
     }
 
     fn close(&self) -> Work {

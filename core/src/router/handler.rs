@@ -63,6 +63,8 @@ pub enum Failure {
     Cancelled,
     /// It ran longer than it may: seconds.
     TimedOut(f64),
+    /// Its client did not answer it for so long: seconds.
+    Unanswered(f64),
     /// Anything else: callers see the type and a reference, the log sees all.
     Exception {
         kind: String,
@@ -167,6 +169,13 @@ impl Finish {
             Failure::TimedOut(seconds) => Fault::new(
                 FaultKind::TimedOut,
                 format!("{} took longer than its {seconds} s", self.place()),
+            ),
+            Failure::Unanswered(seconds) => Fault::new(
+                FaultKind::TimedOut,
+                format!(
+                    "{} waited {seconds} s for its client's answer, and none came (option park_ttl)",
+                    self.place()
+                ),
             ),
             Failure::Exception { kind, message, traceback } => {
                 let said = match debug {

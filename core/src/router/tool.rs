@@ -23,8 +23,9 @@ pub struct ToolOffer {
     pub tool: Arc<Tool>,
     pub handler: Handler,
     pub tags: Vec<String>,
+    /// Without what it waits for its client.
     pub timeout: Option<Duration>,
-    /// At most so many calls at once.
+    /// At most so many calls at once, but for those that wait for their clients.
     pub concurrency: Option<usize>,
     /// Whether a run must not be repeated from its top when its client answers.
     pub forbids_replay: bool,

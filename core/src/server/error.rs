@@ -146,6 +146,7 @@ impl fmt::Display for ToolError {
             | Failure::Exception { message, .. } => f.write_str(message),
             Failure::Cancelled => f.write_str("cancelled"),
             Failure::TimedOut(seconds) => write!(f, "took longer than {seconds} s"),
+            Failure::Unanswered(seconds) => write!(f, "no answer came for {seconds} s"),
         }
     }
 }
@@ -196,7 +197,6 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
     })
 }
 
-/// The data of a log message; what JSON can't say is replaced by the reason.
 /// What goes along with an error, which is told without it where JSON can't say it.
 fn carried<T: Serialize>(what: &str, value: &T) -> Option<Raw> {
     exact::to_raw(value, &format!("the error's {what}"))
@@ -204,6 +204,7 @@ fn carried<T: Serialize>(what: &str, value: &T) -> Option<Raw> {
         .ok()
 }
 
+/// The data of a log message; what JSON can't say is replaced by the reason.
 pub(super) fn log_data<T: Serialize>(value: &T) -> Raw {
     exact::to_raw(value, "what is logged")
         .unwrap_or_else(|error| json::to_raw(&format!("this can't be logged: {error}")))

@@ -94,7 +94,8 @@ impl Prompt {
         self
     }
 
-    /// A prompt that takes longer is stopped and fails. Default: no limit.
+    /// A prompt that takes longer is stopped and fails. The time stands still while its handler waits for its client's answer. Default: no
+    /// limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.common.timeout = Some(timeout);
         self

@@ -131,7 +131,8 @@ impl Resource {
         self
     }
 
-    /// A read that takes longer is stopped and fails. Default: no limit.
+    /// A read that takes longer is stopped and fails. The time stands still while its handler waits for its client's answer. Default: no
+    /// limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.common.timeout = Some(timeout);
         self

@@ -107,21 +107,23 @@ impl Tool {
         self
     }
 
-    /// A call that runs longer is stopped and fails. Default: no limit.
+    /// A call that runs longer is stopped and fails. The time stands still while its handler waits for its client's answer
+    /// ([`Server::park`](super::Server::park) bounds that). Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.common.timeout = Some(timeout);
         self
     }
 
-    /// At most so many calls run at once, the others wait. Default: no limit.
+    /// At most so many calls run at once, the others wait. A handler that waits for its client's answer leaves its place to
+    /// another, and stands in line for one again before it goes on. Default: no limit.
     pub fn concurrency(mut self, calls: usize) -> Self {
         self.concurrency = Some(calls);
         self
     }
 
     /// It must never be run again from its top: when its client answers a question and the run that asked is gone, because
-    /// of a restart or because the answer came to another server, the call fails. Default: it is run again, with the
-    /// answers so far and what [`Context::step`](super::Context::step) remembers.
+    /// of a restart or because the answer came to another server, the call fails; and its handler can't return questions.
+    /// Default: it is run again, with the answers so far and what [`Context::step`](super::Context::step) remembers.
     pub fn forbid_replay(mut self) -> Self {
         self.forbids_replay = true;
         self

@@ -6,7 +6,7 @@ use super::{
     Effect, Run, Start,
     cache::{self, Cache},
     gates::{Gates, Ready},
-    interaction::{ASKS_ELSEWHERE, Links},
+    interaction::{Links, may_return_questions},
     judging::Judging,
     listeners::Listeners,
     parking::Parking,
@@ -169,7 +169,13 @@ impl Calls {
             return (handler, Finished::Forgotten);
         }
         if let Some(parked) = self.parking.get_mut(handler) {
-            parked.outcome = Some(outcome);
+            parked.outcome = Some(match outcome {
+                Ok(Reply::Questions(questions)) => {
+                    let may = may_return_questions(&parked.running.finish);
+                    may.map(|()| Reply::Questions(questions))
+                }
+                outcome => outcome,
+            });
             return (handler, Finished::Forgotten);
         }
         self.skip_line(handler);
@@ -180,14 +186,14 @@ impl Calls {
         };
         let outcome = match outcome {
             Ok(Reply::Questions(questions)) => {
-                if self.running.get(call).is_none_or(|it| it.finish.may_ask()) {
-                    return (call, self.ask_back(now, call, &questions));
+                match self.running.get(call).map_or(Ok(()), |it| may_return_questions(&it.finish)) {
+                    Ok(()) => return (call, self.ask_back(now, call, &questions)),
+                    Err(failure) => Err(failure),
                 }
-                Err(Failure::NotSupported(ASKS_ELSEWHERE.into()))
             }
             outcome => outcome,
         };
-        let Some(running) = self.running.remove(call) else { return (call, Finished::Forgotten) };
+        let Some(running) = self.take_running(call) else { return (call, Finished::Forgotten) };
         let answer = match outcome.and_then(|reply| running.finish.conclude(reply)) {
             Ok(Concluded::Answer(answer)) => answer,
             Ok(Concluded::Listen(filter)) => {
@@ -213,13 +219,16 @@ impl Calls {
         let recorded = self.running.kept(call).map(|it| &mut it.recorded);
         match self.rounds.answered(call, ask, outcome, recorded) {
             Outcome::Elsewhere(outcome) => {
-                self.record(call, ask, outcome.as_ref().ok());
-                self.effects.push_back(Effect::Answered { call, ask, outcome });
+                self.listeners.answered(call, ask);
+                match self.record(call, ask, outcome.as_ref().ok()) {
+                    true => self.hear(now, call, ask, outcome),
+                    false => self.effects.push_back(Effect::Answered { call, ask, outcome }),
+                }
                 Finished::Forgotten
             }
             Outcome::Waiting => Finished::Forgotten,
             Outcome::Complete(run) => {
-                self.effects.push_back(Effect::Run(run));
+                self.run_again(now, call, run);
                 Finished::Forgotten
             }
             Outcome::Failed(fault) => {
@@ -250,7 +259,7 @@ impl Calls {
         if self.parking.leave(call) {
             return;
         }
-        match self.running.remove(call) {
+        match self.take_running(call) {
             Some(running) => self.give_up(now, call, running),
             None => {
                 if let Some(Ready::Resume(parked, _)) = self.gates.forget(call) {
@@ -265,10 +274,14 @@ impl Calls {
         for handler in self.parking.expire(now) {
             self.effects.push_back(Effect::Cancel(handler));
         }
+        self.expire_listeners(now);
         let (call, running) = self.running.expired(now)?;
         self.rounds.forget(call);
-        let seconds = running.timeout.map_or(0.0, |it| it.as_secs_f64());
-        let fault = self.fault(&running.finish, Failure::TimedOut(seconds));
+        let failure = match running.pause {
+            Some(_) => Failure::Unanswered(self.limits().park_ttl.as_secs_f64()),
+            None => Failure::TimedOut(running.timeout.map_or(0.0, |it| it.as_secs_f64())),
+        };
+        let fault = self.fault(&running.finish, failure);
         self.effects.push_back(Effect::Cancel(self.links.end_of(call, &running)));
         self.conclude(&running, &Err(fault.clone()));
         self.share(now, call, &Err(fault.clone()));
@@ -277,7 +290,8 @@ impl Calls {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.running.deadline(), self.parking.deadline()].into_iter().flatten().min()
+        let all = [self.running.deadline(), self.parking.deadline(), self.listeners.deadline()];
+        all.into_iter().flatten().min()
     }
 
     /// Handlers that run, or wait in line, and requests that wait for one.
@@ -340,13 +354,15 @@ impl Calls {
         let (job, context, kept) = match ready {
             Ready::Start(job, context, kept) => (job, context, kept),
             Ready::Resume(parked, context) => return self.resume(now, *parked, context, gate),
+            Ready::GoOn(call) => return self.take_turn(now, call, gate),
         };
         let Job { handler, input, finish, timeout, passage } = job;
         let wire = context.wire();
         let deadline = timeout.and_then(|it| now.checked_add(it));
         let weight = input.len();
-        self.running
-            .insert(context.call, Running { finish, gate, timeout, deadline, weight, wire, kept });
+        let pause = None;
+        let running = Running { finish, gate, timeout, deadline, pause, weight, wire, kept };
+        self.running.insert(context.call, running);
         self.effects.push_back(Effect::Run(Run {
             handler,
             input,

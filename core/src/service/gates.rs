@@ -14,14 +14,18 @@ pub(super) enum Ready {
     Start(Job, CallContext, Option<Box<Kept>>),
     /// It goes on, with the answers that this request brought.
     Resume(Box<Parked>, CallContext),
+    /// It goes on: its client has answered requests.
+    GoOn(CallId),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     tools: HashMap<String, Gate>,
     weight: usize,
-    /// How many of those that wait are handlers that go on.
+    /// How many of those that wait are parked handlers.
     resuming: usize,
+    /// How many of them are counted among those that run.
+    going_on: usize,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +44,7 @@ impl Gates {
         }
         self.weight += call.weight();
         self.resuming += usize::from(call.is_resume());
+        self.going_on += usize::from(call.goes_on());
         gate.waiting.push_back(call);
         None
     }
@@ -56,6 +61,7 @@ impl Gates {
         }
         self.weight -= next.as_ref().map_or(0, Ready::weight);
         self.resuming -= usize::from(next.as_ref().is_some_and(Ready::is_resume));
+        self.going_on -= usize::from(next.as_ref().is_some_and(Ready::goes_on));
         next
     }
 
@@ -66,6 +72,7 @@ impl Gates {
                 let ready = gate.waiting.remove(at)?;
                 self.weight -= ready.weight();
                 self.resuming -= usize::from(ready.is_resume());
+                self.going_on -= usize::from(ready.goes_on());
                 return Some(ready);
             }
         }
@@ -94,13 +101,13 @@ impl Gates {
         let call = self.tools.values().flat_map(|it| &it.waiting).find(|it| is_it(it))?.call();
         match self.forget(call)? {
             Ready::Resume(parked, context) => Some((parked, context)),
-            Ready::Start(..) => None,
+            Ready::Start(..) | Ready::GoOn(_) => None,
         }
     }
 
-    /// Calls that wait in line.
+    /// Calls that wait in line, but for those that are counted among those that run.
     pub(super) fn len(&self) -> usize {
-        self.tools.values().map(|it| it.waiting.len()).sum()
+        self.tools.values().map(|it| it.waiting.len()).sum::<usize>() - self.going_on
     }
 
     /// Bytes of input that wait in line.
@@ -112,19 +119,22 @@ impl Gates {
 impl Ready {
     /// The tool that it has to wait for, and how many calls of it may run at once.
     pub(super) fn limit(&self) -> Option<(String, usize)> {
-        let finish = match self {
-            Self::Start(job, ..) => &job.finish,
-            Self::Resume(parked, _) => &parked.running.finish,
-        };
-        match finish {
-            Finish::Tool(offer) => offer.concurrency.map(|limit| (offer.tool.name.clone(), limit)),
-            _ => None,
+        match self {
+            Self::Start(job, ..) => limit(&job.finish),
+            Self::Resume(parked, _) => limit(&parked.running.finish),
+            Self::GoOn(_) => None,
         }
     }
 
     pub(super) fn call(&self) -> CallId {
-        let (Self::Start(_, context, _) | Self::Resume(_, context)) = self;
-        context.call
+        match self {
+            Self::Start(_, context, _) | Self::Resume(_, context) => context.call,
+            Self::GoOn(call) => *call,
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        matches!(self, Self::GoOn(_))
     }
 
     fn is_resume(&self) -> bool {
@@ -135,6 +145,16 @@ impl Ready {
         match self {
             Self::Start(job, ..) => job.input.len(),
             Self::Resume(parked, _) => parked.running.weight,
+            // It is counted with those that run.
+            Self::GoOn(_) => 0,
         }
+    }
+}
+
+/// The tool whose limit a run counts against, and how many calls of it may run at once.
+pub(super) fn limit(finish: &Finish) -> Option<(String, usize)> {
+    match finish {
+        Finish::Tool(offer) => offer.concurrency.map(|limit| (offer.tool.name.clone(), limit)),
+        _ => None,
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Question, Raw, Response},
-    router::{Job, Reply},
+    router::{Failure, Finish, Job, Reply},
     session::{
         CallId, CallMap,
         asking::{self, AskId, Round},
@@ -23,8 +23,11 @@ use crate::{
 
 /// What the handler of one call may ask, however often it runs.
 const MAX_QUESTIONS: usize = 100;
-pub(super) const ASKS_ELSEWHERE: &str =
+const ASKS_ELSEWHERE: &str =
     "only the results of tools, resources and prompts carry questions: ask there";
+/// Whoever returns questions is run again from its top by its own wish.
+const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
+     (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
 
 /// Which request each handler runs for, where it is not the one that began it.
 #[derive(Debug, Default)]
@@ -103,6 +106,9 @@ impl Calls {
         }
         if let Some(kept) = self.running.kept(call) {
             kept.sent.push((ask, question.clone()));
+        } else {
+            let until = now.checked_add(self.limits().park_ttl);
+            self.listeners.asks(call, ask, until);
         }
         Some((call, self.as_request(question)))
     }
@@ -115,6 +121,9 @@ impl Calls {
         }
         let call = self.links.current(handler);
         if self.running.kept(call).is_none_or(|it| it.asked.is_empty()) {
+            if self.running.get(call).is_some_and(Running::is_asking) {
+                self.pause(now, call);
+            }
             return;
         }
         if self.lacks_room(call, blocks) {
@@ -130,14 +139,15 @@ impl Calls {
         }
     }
 
-    /// A question that went out as a request is settled.
-    pub(super) fn record(&mut self, call: CallId, ask: AskId, answer: Option<&Raw>) {
-        let Some(kept) = self.running.kept(call) else { return };
-        let Some(at) = kept.sent.iter().position(|(sent, _)| *sent == ask) else { return };
+    /// A question that went out as a request is settled. Whether its handler may wait for that.
+    pub(super) fn record(&mut self, call: CallId, ask: AskId, answer: Option<&Raw>) -> bool {
+        let Some(kept) = self.running.kept(call) else { return false };
+        let Some(at) = kept.sent.iter().position(|(sent, _)| *sent == ask) else { return false };
         let (_, question) = kept.sent.swap_remove(at);
         if let Some(answer) = answer {
             kept.recorded.answered(&question, answer.clone());
         }
+        true
     }
 
     /// A step of a handler's is done, and is not to be done again.
@@ -217,7 +227,8 @@ impl Calls {
     /// A handler returned questions: they are the answer, or go out as requests.
     pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Finished {
         self.keep_apart(now, call);
-        let Some(mut running) = self.running.remove(call) else { return Finished::Forgotten };
+        let Some(mut running) = self.take_running(call) else { return Finished::Forgotten };
+        running.pause = None;
         let Some(mut kept) = running.kept.take() else {
             let round = asking::round(questions, &asking::Answers::default(), None, running.wire);
             self.leave(now, running.gate);
@@ -259,8 +270,12 @@ impl Calls {
                     (ask, method, params)
                 });
                 let asks = asks.collect();
-                let deadline = running.timeout.and_then(|it| now.checked_add(it));
-                self.running.insert(call, Running { kept: Some(kept), deadline, ..running });
+                // Its next run has the whole time, as if the answers had come with another request.
+                running.deadline = running.timeout.and_then(|it| now.checked_add(it));
+                kept.sent.clear();
+                running.kept = Some(kept);
+                self.running.insert(call, running);
+                self.pause(now, call);
                 Finished::Asks(asks)
             }
         }
@@ -482,6 +497,15 @@ impl Kept {
             return Ok(());
         }
         Err(too_many())
+    }
+}
+
+/// Whether a handler may answer with questions.
+pub(super) fn may_return_questions(finish: &Finish) -> Result<(), Failure> {
+    match (finish.may_ask(), finish.forbids_replay()) {
+        (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
+        (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),
+        (true, false) => Ok(()),
     }
 }
 

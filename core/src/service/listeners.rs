@@ -1,12 +1,16 @@
 //! Handlers of notifications that run: nobody waits for their reply, and yet they may ask.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use super::{Effect, Run, calls::Calls};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Method, MethodName, Raw},
-    session::{CallId, CallMap, asking, server::CallContext},
+    session::{
+        CallId, CallMap,
+        asking::{self, AskId},
+        server::CallContext,
+    },
     wire::Wire,
 };
 
@@ -15,6 +19,8 @@ use crate::{
 pub(super) struct Listeners {
     running: CallMap<Listener>,
     weight: usize,
+    /// Questions that they wait for.
+    asking: usize,
 }
 
 #[derive(Debug)]
@@ -23,6 +29,8 @@ struct Listener {
     wire: &'static Wire,
     /// Bytes of input that it holds.
     weight: usize,
+    /// What it waits for, and how long.
+    asked: Vec<(AskId, Option<Instant>)>,
 }
 
 impl Listeners {
@@ -39,7 +47,45 @@ impl Listeners {
     pub(super) fn end(&mut self, handler: CallId) -> bool {
         let ended = self.running.remove(&handler);
         self.weight -= ended.as_ref().map_or(0, |it| it.weight);
+        self.asking -= ended.as_ref().map_or(0, |it| it.asked.len());
         ended.is_some()
+    }
+
+    /// It asks its client, and waits until then at most.
+    pub(super) fn asks(&mut self, handler: CallId, ask: AskId, until: Option<Instant>) {
+        if let Some(Listener { asked, .. }) = self.running.get_mut(&handler) {
+            asked.push((ask, until));
+            self.asking += 1;
+        }
+    }
+
+    pub(super) fn answered(&mut self, handler: CallId, ask: AskId) {
+        if let Some(Listener { asked, .. }) = self.running.get_mut(&handler)
+            && let Some(at) = asked.iter().position(|(it, _)| *it == ask)
+        {
+            asked.swap_remove(at);
+            self.asking -= 1;
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        if self.asking == 0 {
+            return None;
+        }
+        self.running.values().flat_map(|it| &it.asked).filter_map(|(_, until)| *until).min()
+    }
+
+    /// Questions that nobody answers any more.
+    fn expire(&mut self, now: Instant) -> Vec<(CallId, AskId)> {
+        let is_over = |until: &Option<Instant>| until.is_some_and(|it| it <= now);
+        let mut over = Vec::new();
+        for (handler, Listener { asked, .. }) in &mut self.running {
+            over.extend(
+                asked.extract_if(.., |(_, until)| is_over(until)).map(|it| (*handler, it.0)),
+            );
+        }
+        self.asking -= over.len();
+        over
     }
 
     /// Whether it may send its client a request; a question that travels in results has none to travel in.
@@ -59,6 +105,19 @@ impl Listeners {
 }
 
 impl Calls {
+    /// Tells who listens to notifications that their clients gave no answer in time.
+    pub(super) fn expire_listeners(&mut self, now: Instant) {
+        if self.listeners.deadline().is_none_or(|it| it > now) {
+            return;
+        }
+        let seconds = self.limits().park_ttl.as_secs_f64();
+        let problem = format!("the client gave no answer for {seconds} s (option park_ttl)");
+        for (call, ask) in self.listeners.expire(now) {
+            let outcome = Err(Fault::new(FaultKind::Handler, problem.clone()));
+            self.effects.push_back(Effect::Answered { call, ask, outcome });
+        }
+    }
+
     /// Runs who listens to a notification; `false` when nobody does.
     pub(super) fn notify(
         &mut self,
@@ -69,7 +128,8 @@ impl Calls {
         let Some(handler) = self.offers.listener(method.as_str()) else { return false };
         let weight = params.get().len();
         self.listeners.weight += weight;
-        self.listeners.running.insert(context.call, Listener { wire: context.wire(), weight });
+        let listener = Listener { wire: context.wire(), weight, asked: Vec::new() };
+        self.listeners.running.insert(context.call, listener);
         self.effects.push_back(Effect::Run(Run {
             handler: Arc::clone(handler),
             input: String::from(Box::<str>::from(params)),

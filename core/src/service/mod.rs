@@ -15,6 +15,7 @@ mod interaction;
 mod judging;
 mod listeners;
 mod parking;
+mod pausing;
 mod rehearsal;
 mod reply;
 mod rounds;
@@ -101,6 +102,8 @@ pub enum Input<'a> {
     ShutDown,
     /// The time of the deadline has come.
     Tick,
+    /// The peer says nothing more: what is in flight is still answered, and no question is.
+    EndOfInput,
     /// The peer is gone.
     Closed,
 }
@@ -110,8 +113,6 @@ pub enum Input<'a> {
 pub enum Output {
     /// Write this frame.
     Send(Vec<u8>),
-    /// The peer says nothing more: what is in flight is still answered, and no question is.
-    EndOfInput,
     /// The same, unless an equal one waits to be written: it tells of a change.
     Change(Vec<u8>),
     Effect(Effect),
@@ -230,6 +231,7 @@ impl Service {
                     self.session.handle(session::Input::Done(call, Err(fault)));
                 }
             }
+            Input::EndOfInput => self.session.handle(session::Input::EndOfInput),
             Input::Closed => {
                 self.calls.unpark();
                 self.session.handle(session::Input::Closed);
@@ -240,7 +242,6 @@ impl Service {
         let due = self.session.deadline().filter(|_| self.session.in_flight() == 0);
         self.session.handle(session::Input::Tick(due.map_or(now, |it| it.max(now))));
         self.drain(now);
-            Input::EndOfInput => self.session.handle(session::Input::EndOfInput),
     }
 
     pub fn poll(&mut self) -> Option<Output> {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::state::RoundId;
+use super::{pausing::Pause, state::RoundId};
 use crate::{
     protocol::{Question, Request},
     router::{Finish, Handler, Passage},
@@ -25,8 +25,10 @@ pub(super) struct Running {
     /// The tool whose concurrency limit it counts against.
     pub(super) gate: Option<String>,
     pub(super) timeout: Option<Duration>,
-    /// When that is over.
+    /// When that is over, or its wait for its client.
     pub(super) deadline: Option<Instant>,
+    /// It waits for its client's answers to requests.
+    pub(super) pause: Option<Pause>,
     /// Bytes of input that it holds.
     pub(super) weight: usize,
     pub(super) wire: &'static Wire,
@@ -54,6 +56,13 @@ pub(super) struct Kept {
     pub(super) sent: Vec<(AskId, Question)>,
     /// The round whose answers it goes on with.
     pub(super) round: Option<RoundId>,
+}
+
+impl Running {
+    /// Whether its client has still to answer a request.
+    pub(super) fn is_asking(&self) -> bool {
+        self.kept.as_ref().is_some_and(|it| !it.sent.is_empty())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -85,6 +94,10 @@ impl RunningCalls {
         self.calls.get(&call)
     }
 
+    pub(super) fn get_mut(&mut self, call: CallId) -> Option<&mut Running> {
+        self.calls.get_mut(&call)
+    }
+
     /// What is kept of a call whose client can be asked.
     pub(super) fn kept(&mut self, call: CallId) -> Option<&mut Kept> {
         self.calls.get_mut(&call)?.kept.as_deref_mut()
@@ -96,8 +109,7 @@ impl RunningCalls {
 
     /// How many wait for what their clients were asked in requests.
     pub(super) fn asking(&self) -> usize {
-        let asks = |it: &&Running| it.kept.as_ref().is_some_and(|it| !it.sent.is_empty());
-        self.calls.values().filter(asks).count()
+        self.calls.values().filter(|it| it.is_asking()).count()
     }
 
     /// Bytes of input that all of them hold.

@@ -1,0 +1,78 @@
+/** A handler that waits for its client: neither its time passes meanwhile nor is its place taken, in every revision. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Client, Server, ask } from "gudgeon";
+
+const LEGACY = ["2025-06-18", "2025-11-25"];
+const EVERY = [...LEGACY, "2026-07-28"];
+const boolean = { type: "boolean" };
+const asks = { type: "object", properties: { asks: boolean }, required: ["asks"] };
+
+function waiting(options) {
+  const server = new Server("waits", options);
+  const bounds = { input: asks, timeoutMs: 100, concurrency: 1 };
+  server.tool("waits", bounds, async ({ asks }, ctx) => (asks ? String(await ctx.elicit("Sure?", boolean)) : "asked nothing"));
+  server.tool("returns", bounds, ({ asks }, ctx) => {
+    const question = ask.elicit("Sure?", boolean);
+    const answer = asks ? ctx.answer(question) : "asked nothing";
+    return answer === undefined ? question : String(answer);
+  });
+  server.tool("hangs", { timeoutMs: 300 }, () => new Promise(() => {}));
+  return server;
+}
+
+for (const revision of EVERY) {
+  for (const name of ["waits", "returns"]) {
+    for (const over of ["memory", "http"]) {
+      test(`waiting takes neither time nor place: ${name}, ${revision}, ${over}`, { timeout: 20_000 }, async () => {
+        const server = waiting();
+        const here = over === "http" ? await server.listen("http://127.0.0.1:0/mcp") : undefined;
+        const client = await Client.connect(here?.url ?? server, {
+          revision,
+          onElicit: async () => {
+            // Another call of the tool runs, and more than its time goes by.
+            assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
+            await assert.rejects(client.callTool("hangs"), /took longer than its 0\.3 s/);
+            return true;
+          },
+        });
+        assert.equal((await client.callTool(name, { asks: true })).text, "true");
+        await client.close();
+        await here?.close();
+      });
+    }
+  }
+}
+
+for (const revision of LEGACY) {
+  for (const name of ["waits", "returns"]) {
+    test(`a client that never answers is waited for so long and no longer: ${name}, ${revision}`, async () => {
+      const client = await Client.connect(waiting({ parkTtlMs: 200 }), { revision, onElicit: () => new Promise(() => {}) });
+      await assert.rejects(client.callTool(name, { asks: true }), {
+        message: `tool "${name}" waited 0.2 s for its client's answer, and none came (option park_ttl)`,
+      });
+      assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
+      await client.close();
+    });
+  }
+}
+
+for (const revision of EVERY) {
+  test(`a tool that must not run again returns no question: ${revision}`, async () => {
+    const server = new Server("forbids");
+    let runs = 0;
+    server.tool("forbids", { replay: "forbid" }, () => {
+      runs++;
+      return ask.elicit("Sure?", boolean);
+    });
+    const client = await Client.connect(server, { revision, onElicit: () => true });
+    await assert.rejects(client.callTool("forbids"), {
+      message:
+        'the handler returned a question, though its tool forbids being run again (replay="forbid"): ask with ctx.elicit and ' +
+        'its kin, which go on from their line, or drop replay="forbid"',
+    });
+    assert.equal(runs, 1);
+    await client.close();
+  });
+}

@@ -1,0 +1,134 @@
+"""A handler that waits for its client: neither its time passes meanwhile nor is its place taken, in every revision."""
+
+import asyncio
+from typing import Annotated, Any
+
+import pytest
+
+from gudgeon import Client, Context, Depends, Server, SyncClient, SyncContext, ask
+from gudgeon.ask import Question
+from gudgeon.errors import ToolError
+from gudgeon.types import ElicitRequest
+
+EVERY = ("2025-06-18", "2025-11-25", "2026-07-28")
+LEGACY = EVERY[:2]
+FORBIDS = (
+    "though its tool forbids being run again (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their "
+    'line, or drop replay="forbid"'
+)
+
+
+def server(**options: Any) -> Server[Any]:
+    app: Server[Any] = Server("waits", **options)
+
+    @app.tool(timeout=0.1, concurrency=1)
+    async def waits(ctx: Context, asks: bool) -> str:
+        return str(await ctx.elicit("Sure?", bool)) if asks else "asked nothing"
+
+    @app.tool(timeout=0.1, concurrency=1)
+    def waits_sync(ctx: SyncContext, asks: bool) -> str:
+        return str(ctx.elicit("Sure?", bool)) if asks else "asked nothing"
+
+    @app.tool(timeout=0.1, concurrency=1)
+    def returns(ctx: SyncContext, asks: bool) -> Any:
+        question = ask.elicit("Sure?", bool)
+        answer = ctx.answer(question) if asks else "asked nothing"
+        return question if answer is None else str(answer)
+
+    @app.tool(timeout=0.3)
+    async def hangs() -> None:
+        await asyncio.sleep(60)
+
+    return app
+
+
+@pytest.mark.parametrize("name", ["waits", "waits_sync", "returns"])
+@pytest.mark.parametrize("revision", EVERY)
+@pytest.mark.parametrize("over", ["memory", "http"])
+def test_waiting_takes_neither_time_nor_place(over: str, revision: str, name: str) -> None:
+    async def main() -> None:
+        app = server()
+
+        async def answer(request: ElicitRequest) -> bool:
+            # Another call of the tool runs, and more than its time goes by.
+            assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
+            with pytest.raises(ToolError, match=r"took longer than its 0\.3 s"):
+                await client.call_tool("hangs")
+            return True
+
+        async def called(at: Any) -> None:
+            nonlocal client
+            async with Client(at, revision=revision, on_elicit=answer) as client:
+                assert (await client.call_tool(name, {"asks": True})).text == "True"
+
+        client: Any = None
+        if over == "memory":
+            return await called(app)
+        async with app.listen("http://127.0.0.1:0/mcp") as here:
+            await called(here.url)
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+@pytest.mark.parametrize("name", ["waits", "waits_sync", "returns"])
+@pytest.mark.parametrize("revision", LEGACY)
+def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(revision: str, name: str) -> None:
+    async def never(request: ElicitRequest) -> Any:
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        async with Client(server(park_ttl=0.2), revision=revision, on_elicit=never) as client:
+            with pytest.raises(ToolError) as caught:
+                await client.call_tool(name, {"asks": True})
+            waited = f'tool "{name}" waited 0.2 s for its client\'s answer, and none came (option park_ttl)'
+            assert str(caught.value) == waited
+            assert (await client.call_tool(name, {"asks": False})).text == "asked nothing"
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def question() -> Question[bool]:
+    return ask.elicit("Sure?", bool)
+
+
+def one() -> Question[bool]: ...
+def union() -> str | Question[bool]: ...
+def several() -> "str | list[Question[bool]]": ...
+def bare() -> Question: ...  # type: ignore[type-arg]
+
+
+@pytest.mark.parametrize("fn", [one, union, several, bare], ids=lambda it: it.__name__)
+def test_a_tool_that_must_not_run_again_names_no_question(fn: Any) -> None:
+    app: Server[Any] = Server("forbids")
+    with pytest.raises(TypeError) as caught:
+        app.tool(replay="forbid")(fn)
+    assert str(caught.value).endswith(FORBIDS)
+    app.tool(fn)
+
+
+def test_a_tool_that_must_not_run_again_may_take_a_question_and_return_none() -> None:
+    app: Server[Any] = Server("forbids")
+
+    @app.tool(replay="forbid")
+    def takes(about: Annotated[Question[bool], Depends(question)]) -> str:
+        return about.message
+
+    with SyncClient(app) as client:
+        assert client.call_tool("takes").text == "Sure?"
+
+
+@pytest.mark.parametrize("revision", EVERY)
+def test_a_tool_that_must_not_run_again_returns_no_question(revision: str) -> None:
+    app: Server[Any] = Server("forbids")
+    runs: list[int] = []
+
+    @app.tool(replay="forbid")
+    def forbids() -> Any:
+        runs.append(1)
+        return question()
+
+    with SyncClient(app, revision=revision, on_elicit=lambda _: True) as client:
+        with pytest.raises(ToolError) as caught:
+            client.call_tool("forbids")
+        assert str(caught.value) == f"the handler returned a question, {FORBIDS}"
+    assert runs == [1]
