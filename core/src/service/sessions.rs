@@ -40,6 +40,8 @@ pub(super) struct Session {
     pub(super) touched: Instant,
     /// Of the pair of 2024-11-05: the one stream that carries everything.
     pub(super) pair: Option<ExchangeId>,
+    /// It had a GET stream open once.
+    pub(super) has_listened: bool,
     streams: Vec<Stream>,
     undelivered: VecDeque<Vec<u8>>,
     log: Option<Box<EventLog>>,
@@ -90,6 +92,7 @@ impl Sessions {
             conversation: Conversation::new(machine),
             touched: now,
             pair: None,
+            has_listened: false,
             streams: Vec::new(),
             undelivered: VecDeque::new(),
             log: None,
@@ -97,11 +100,13 @@ impl Sessions {
         })
     }
 
-    /// The session of this id, if it is this one's.
-    pub(super) fn number(&self, id: &str, owner: Option<&Principal>) -> Option<u64> {
+    /// The session of this id, if it is this one's. A session of the pair answers on its one stream, so that nobody who
+    /// POSTs elsewhere would hear of it.
+    pub(super) fn number(&self, id: &str, owner: Option<&Principal>, pair: bool) -> Option<u64> {
         let number = self.numbers.get(id).copied()?;
         let session = self.by_number.get(&number)?;
-        (session.owner == owner.map(Principal::identity)).then_some(number)
+        let is_its_own = session.owner == owner.map(Principal::identity);
+        (is_its_own && session.pair.is_some() == pair).then_some(number)
     }
 
     /// Takes a session out, to work with it; to be put back.
@@ -145,6 +150,7 @@ impl Session {
     pub(super) fn open(&mut self, exchange: ExchangeId, standalone: bool) -> u64 {
         let number = self.next_stream * 2 + u64::from(standalone);
         self.next_stream += 1;
+        self.has_listened |= standalone;
         let exchange = Some(exchange);
         let stream = Stream { number, exchange, by_get: standalone, is_streaming: standalone };
         self.streams.push(stream);

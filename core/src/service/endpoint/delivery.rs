@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part, Reader};
 use crate::{
+    error::{Fault, FaultKind},
     framing::sse,
     service::{
         reply,
@@ -17,6 +18,9 @@ use crate::{
     session::CallId,
     wire,
 };
+
+const NO_STREAM: &str = "the client can't be asked: its request does not accept text/event-stream, and it has no GET \
+     stream open, so nothing would carry the question: accept text/event-stream, or open a GET stream";
 
 impl Endpoint {
     /// Delivers what a stateless request's conversation says; whether the answer is complete now.
@@ -59,6 +63,25 @@ impl Endpoint {
             }
         }
         false
+    }
+
+    /// Whether some stream may carry a question of this call's.
+    ///
+    /// A client that is connected, takes no events as its answer and does not listen is told at once, because nothing makes
+    /// it open a GET stream later; one whose connection broke, or that listened before where streams can be resumed, may
+    /// come back, and is waited for (2025-11-25, Transports, "Resumability and Redelivery").
+    pub(super) fn has_way_to_ask(&mut self, call: CallId) -> Result<(), Fault> {
+        let Some((Owner::Session(number), local)) = self.flights.get(call) else { return Ok(()) };
+        let Some(session) = self.sessions.get_mut(number) else { return Ok(()) };
+        let Some(stream) = session.conversation.stream_of(local) else { return Ok(()) };
+        let own = session.stream(stream).filter(|it| !it.is_streaming).and_then(|it| it.exchange);
+        let takes_none =
+            own.and_then(|it| self.exchanges.get(&it)).is_some_and(|it| !it.accepts.stream);
+        let may_resume = self.config.event_store && session.has_listened;
+        if takes_none && session.standalone().is_none() && !may_resume {
+            return Err(Fault::new(FaultKind::Handler, NO_STREAM));
+        }
+        Ok(())
     }
 
     /// Delivers one thing that a session says, on the one stream where it belongs.

@@ -255,22 +255,8 @@ impl Endpoint {
                 self.tell_call(now, call, |call| session::Input::Log { now, call, log, is_behind });
             }
             EndpointInput::Ask { call: handler, ask, question } => {
-                match self.calls.ask(now, handler, ask, question) {
-                    Some((call, Question { method, params, .. })) if self.is_there(call) => {
-                        self.tell_call(now, call, |call| session::Input::Ask {
-                            call,
-                            ask,
-                            method,
-                            params,
-                        });
-                    }
-                    Some(_) => {
-                        let outcome = Err(session::nobody());
-                        let answered = Effect::Answered { call: handler, ask, outcome };
-                        self.calls.effects.push_back(answered);
-                    }
-                    None => (),
-                }
+                let asked = self.calls.ask(now, handler, ask, question);
+                self.send_question(now, ask, asked);
             }
             EndpointInput::Waits { call, blocks } => self.calls.wait(now, call, blocks),
             EndpointInput::Step { call, key, value } => self.calls.step(call, &key, value),
@@ -348,15 +334,28 @@ impl Endpoint {
             }
             Finished::Asks(asks) => {
                 for (ask, method, params) in asks {
-                    self.tell_call(now, call, |call| session::Input::Ask {
-                        call,
-                        ask,
-                        method,
-                        params,
-                    });
+                    let question = Question { key: String::new(), method, params };
+                    self.send_question(now, ask, Some((call, question)));
                 }
             }
             Finished::Forgotten => (),
+        }
+    }
+
+    fn send_question(&mut self, now: Instant, ask: AskId, asked: Option<(CallId, Question)>) {
+        let Some((call, Question { method, params, .. })) = asked else { return };
+        let reachable = match self.is_there(call) {
+            true => self.has_way_to_ask(call),
+            false => Err(session::nobody()),
+        };
+        match reachable {
+            Ok(()) => {
+                self.tell_call(now, call, |call| session::Input::Ask { call, ask, method, params });
+            }
+            Err(fault) => {
+                let finished = self.calls.answered(now, call, ask, Err(fault));
+                self.conclude(now, call, finished);
+            }
         }
     }
 
