@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt, time::Duration};
 
 use gudgeon::{
-    Context, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError,
+    Context, Json, Prompt, Resource, ResourceNotFound, Server, Tool, ToolError, ask,
     error::Error,
     protocol::{CreateMessageRequestParams, SamplingMessage},
 };
@@ -111,6 +111,10 @@ async fn page(ctx: Context) -> Result<String, ToolError> {
     ctx.elicit_url("Sign in", "https://example.com/in").await
 }
 
+async fn forbids() -> Result<String, ToolError> {
+    Err(ask::elicit::<bool>("Sure?").into())
+}
+
 async fn kept(ctx: Context) -> Result<String, ToolError> {
     ctx.session()?.set("n", 1)?;
     Ok("kept".into())
@@ -137,6 +141,7 @@ async fn main() -> Result<(), Error> {
         .tool("page", page)
         .add(Tool::new("slow", slow).timeout(soon))
         .tool("wrong", || async { Json(Wrong { n: 3 }) })
+        .add(Tool::new("forbids", forbids).forbid_replay())
         .tool("unsaid", || async { Json(Unsaid { mean: f64::NAN }) })
         .tool("laden", || async {
             let weight = HashMap::from([("weight", f64::INFINITY)]);

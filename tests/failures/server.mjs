@@ -1,6 +1,6 @@
 /** A server in which everything fails, in TypeScript's API. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { ProtocolError, ResourceNotFound, Server, ToolError } from "gudgeon";
+import { ProtocolError, ResourceNotFound, Server, ToolError, ask } from "gudgeon";
 
 const app = new Server("failures", { version: "1.0" });
 const BOOLEAN = { type: "boolean" };
@@ -38,6 +38,7 @@ app.tool("places", {}, async (_, ctx) => String(await ctx.roots()));
 app.tool("page", {}, async (_, ctx) => ctx.elicitUrl("Sign in", "https://example.com/in"));
 app.tool("slow", { timeoutMs: 50 }, slow);
 app.tool("wrong", { output: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] } }, () => ({ n: "three" }));
+app.tool("forbids", { replay: "forbid" }, () => ask.elicit("Sure?", BOOLEAN));
 app.tool("unsaid", {}, () => ({ mean: 0 / 0 }));
 app.tool("laden", {}, () => {
   throw new ToolError("the scale is broken", { weight: Infinity });

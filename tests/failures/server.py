@@ -10,6 +10,7 @@ from gudgeon import (
     Server,
     SyncContext,
     ToolError,
+    ask,
 )
 
 app = Server("failures", version="1.0")
@@ -74,6 +75,11 @@ async def slow() -> str:
 @app.tool(output={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
 def wrong() -> Any:
     return {"n": "three"}
+
+
+@app.tool(replay="forbid")
+def forbids() -> Any:
+    return ask.elicit("Sure?", bool)
 
 
 @app.tool
