@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
-from gudgeon import Server
+from gudgeon import Depends, Server
 from gudgeon.testing import connect, connect_sync
 from gudgeon.types import ToolResult
 
@@ -225,3 +225,28 @@ def test_one_that_fails_leaves_what_was_entered_without_a_loop() -> None:
     with pytest.raises(RuntimeError, match="b can't begin"):
         house._lifespan.enter()
     assert told == ["+house", "+a", "-a", "-house"]
+
+
+def test_an_override_counts_in_what_is_mounted_unless_that_has_its_own() -> None:
+    def whose() -> str:
+        return "real"
+
+    street, house, room = Server("street"), Server("house"), Server("room")
+    street.mount("b", house)
+    house.mount("a", room)
+
+    @room.tool
+    def cup(it: Annotated[str, Depends(whose)]) -> str:
+        return it
+
+    with connect_sync(street) as client:
+
+        def said() -> str:
+            return client.call_tool("b_a_cup").text
+
+        with street.override(whose, lambda: "street's"):
+            assert said() == "street's"
+            with room.override(whose, lambda: "room's"):
+                assert said() == "room's"
+            assert said() == "street's"
+        assert said() == "real"

@@ -11,10 +11,19 @@ from ._plan_signature import Signature, context_module
 
 
 class Overrides:
-    """Which providers are replaced by fakes; one table for a server."""
+    """Which providers are replaced by fakes: one table for a server, which counts in those mounted into it as well."""
 
     def __init__(self) -> None:
         self.fakes: dict[Any, Any] = {}
+        self.above: list[Overrides] = []
+
+    def fake_of(self, dependency: Any) -> Any:
+        """What stands in for a provider; None: nothing does. The server's own comes first."""
+        fake = self.fakes.get(dependency)
+        above = iter(self.above)
+        while fake is None and (table := next(above, None)) is not None:
+            fake = table.fake_of(dependency)
+        return fake
 
     def override(self, dependency: Callable[..., Any], fake: Callable[..., Any], /) -> AbstractContextManager[None]:
         """Inside the `with` block, `fake` is called in place of `dependency`."""
@@ -94,7 +103,7 @@ class Scope:
     def _actual(self, provider: Provider) -> tuple[Provider, bool]:
         """The provider or its fake, and whether an iterator that it gives is to be opened."""
         opens = provider.kind in ("gen", "agen")
-        fake = self.overrides.fakes.get(provider.fn) if self.overrides.fakes else None
+        fake = self.overrides.fake_of(provider.fn)
         return (provider if fake is None else Provider(Depends(fake, cached=provider.cached))), opens
 
     def get(self, wanted: Provider) -> Any:
