@@ -6,7 +6,7 @@ REFEREE := tests/conformance/referee/node_modules
 PY := $(VENV)/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ready build build-python build-node build-rust setup fmt lint stubs interop conformance \
+.PHONY: help demo test ready build build-python build-node build-rust build-bench setup fmt lint stubs interop conformance \
 	conformance-all bench-stdio bench-http bench-clients bench-sessions bench-memory coldstart \
 	clean
 
@@ -16,8 +16,8 @@ help: ## list the targets
 demo: build ## every client language against every server language, both eras, on examples/docsearch
 	@$(PY) tests/demo/run.py
 
-test: build $(REFEREE)/.stamp ## every test; what was skipped is told with its reason
-	@$(PY) tests/run.py
+test: ## everything is built, and every test; what was skipped is told with its reason
+	@$(PYTHON) tests/run.py
 
 ready: fmt test ## what to run before a commit: format, lint, test
 
@@ -54,6 +54,9 @@ build-node: node_modules/.stamp
 
 build-rust:
 	@echo "build: Rust examples (release)"
+	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node --exclude bench-driver
+
+build-bench: build
 	@cargo build --release --quiet --workspace --exclude gudgeon-python --exclude gudgeon-node
 
 fmt: setup ## format Rust and Python
@@ -76,22 +79,22 @@ conformance: build $(REFEREE)/.stamp ## the official suite against our servers, 
 conformance-all: build $(REFEREE)/.stamp ## the official suite against our servers and against each mount
 	@$(PY) tests/conformance/run.py --all
 
-bench-stdio: build ## calls a second over stdio, against the official SDKs
+bench-stdio: build-bench ## calls a second over stdio, against the official SDKs
 	@$(PY) tests/bench/stdio.py
 
-bench-http: build ## calls a second over HTTP in each era, against the official SDKs
+bench-http: build-bench ## calls a second over HTTP in each era, against the official SDKs
 	@$(PY) tests/bench/http_speed.py
 
-bench-clients: build ## calls a second of clients over HTTP in each era, against the official SDKs'
+bench-clients: build-bench ## calls a second of clients over HTTP in each era, against the official SDKs'
 	@$(PY) tests/bench/client_speed.py
 
-bench-sessions: build ## what 10,000 legacy sessions cost, and whether all of it is given back
+bench-sessions: build-bench ## what 10,000 legacy sessions cost, and whether all of it is given back
 	@$(PY) tests/bench/sessions.py
 
-bench-memory: build ## whether memory stays flat over 200,000 calls
+bench-memory: build-bench ## whether memory stays flat over 200,000 calls
 	@$(PY) tests/bench/memory.py
 
-coldstart: build ## from spawn to the first reply, against the official SDKs
+coldstart: build-bench ## from spawn to the first reply, against the official SDKs
 	@$(PY) tests/bench/coldstart.py
 
 clean: ## remove what was built

@@ -1,15 +1,20 @@
 """Runs every test there is, stage by stage, and counts them: the last line is `<n> passed, <n> failed[, <n> skipped]`.
 
-Names of stages on the command line choose; `lint` stands for all stages that only look. Each stage's output goes to
-target/test-logs/ and is shown when it fails. In CI a skip for any reason but a missing folder of shared files fails.
+Names of stages on the command line choose, and `lint` stands for all stages that only look; without any, everything is
+set up and built first. Tests run one stage after the other; what only looks or compiles goes on beside them, on
+processor time that they leave. Each stage's output goes to target/test-logs/ and is shown when it fails. In CI a skip
+for any reason but a missing folder of shared files fails.
 """
 
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "target/test-logs"
@@ -17,39 +22,64 @@ BIN = ROOT / ".venv/bin"
 SHARED = ROOT.parent / "shared"
 API = Path(os.environ.get("GUDGEON_SHARED_API", SHARED / "api"))
 
-# Stages are (name, command, how to count); a command that prints no count is one test.
-LINT = [
-    ("rustfmt", ["cargo", "fmt", "--all", "--check"], None),
-    ("clippy", ["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"], None),
-    ("ruff", [BIN / "ruff", "check", "."], None),
-    ("ruff format", [BIN / "ruff", "format", "--check", "."], None),
-    ("mypy", [BIN / "mypy"], None),
-    ("pyright", [BIN / "pyright"], None),
-    ("tsc", ["npm", "run", "--silent", "check:types"], None),
+
+class Stage(NamedTuple):
+    name: str
+    command: list
+    # Of a command that prints no count, its status is one test.
+    counted_by: str | None = None
+    # What has to be there before it starts; it starts as well where making that failed, and says so itself.
+    needs: str | None = None
+
+
+CARGO_TEST = ["cargo", "test", "--quiet"]
+SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features"]
+WORKSPACE = [*CARGO_TEST, "--workspace"]
+SHOWN = ["--", "--show-output"]
+# Tests mostly wait: more go on at once than there are processors.
+PYTEST = [BIN / "pytest", "-q"]
+PYTEST_AT_ONCE = [*PYTEST, "--numprocesses", "3", "--dist", "worksteal"]
+NODE_TEST = ["node", "--test", "--test-reporter=tap", "--test-concurrency=3"]
+
+# Two at once: packages come while something else compiles.
+BUILD = Stage("build", ["make", "--no-print-directory", "-j2", "setup", "build"])
+# What tests need and is no test, by the names that they need it under.
+MADE = [
+    # Of the whole workspace, as the tests are, so that it is compiled once.
+    Stage("rust examples", ["cargo", "build", "--quiet", "--workspace", "--examples"]),
+    Stage("rust tests", [*WORKSPACE, "--no-run"]),
+    Stage("sans-io tests", [*SANS_IO, "--no-run"]),
 ]
-CORE = ["cargo", "test", "--quiet", "--package", "gudgeon"]
+LINT = [
+    Stage("rustfmt", ["cargo", "fmt", "--all", "--check"]),
+    Stage("clippy", ["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]),
+    Stage("ruff", [BIN / "ruff", "check", "."], needs="build"),
+    Stage("ruff format", [BIN / "ruff", "format", "--check", "."], needs="build"),
+    Stage("mypy", [BIN / "mypy"], needs="build"),
+    Stage("pyright", [BIN / "pyright"], needs="build"),
+    Stage("tsc", ["npm", "run", "--silent", "check:types"], needs="build"),
+]
+LOOKS = [
+    Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"]),
+    Stage("built once", [sys.executable, ROOT / "tests/built_once.py"]),
+    Stage("stubs", [BIN / "python", ROOT / "tests/stubs.py"], needs="build"),
+    Stage("api python", [BIN / "python", ROOT / "tests/types/api_python.py", API], "skips", needs="build"),
+    Stage("api typescript", [BIN / "python", ROOT / "tests/types/api_typescript.py", API], "skips", needs="build"),
+]
 TESTS = [
-    ("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"], None),
-    ("rust sans-io", [*CORE, "--no-default-features", "--", "--show-output"], "cargo"),
-    ("rust", ["cargo", "test", "--quiet", "--workspace", "--", "--show-output"], "cargo"),
-    ("stubs", [BIN / "python", ROOT / "tests/stubs.py"], None),
-    ("python", [BIN / "pytest", "-q"], "pytest"),
-    ("node", ["node", "--test", "--test-reporter=tap", *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap"),
-    ("examples", [BIN / "pytest", "-q", "tests/examples", "tests/demo"], "pytest"),
-    (
-        "examples node",
-        ["node", "--test", "--test-reporter=tap", *sorted((ROOT / "tests/examples").glob("*.test.mjs"))],
-        "tap",
-    ),
-    ("api python", [BIN / "python", ROOT / "tests/types/api_python.py", API], "skips"),
-    ("api typescript", [BIN / "python", ROOT / "tests/types/api_typescript.py", API], "skips"),
-    ("interop judge", [BIN / "pytest", "-q", "tests/interop"], "pytest"),
-    ("interop", [sys.executable, ROOT / "tests/interop/run.py"], "interop"),
-    ("interactive", [BIN / "pytest", "-q", "tests/interactive"], "pytest"),
-    ("http", [BIN / "python", ROOT / "tests/http/run.py"], "pytest"),
-    ("conformance judge", [BIN / "pytest", "-q", "tests/conformance"], "pytest"),
-    ("conformance", [BIN / "python", ROOT / "tests/conformance/run.py"], "conformance"),
-    ("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
+    Stage("http", [BIN / "python", ROOT / "tests/http/run.py"], "pytest"),
+    Stage("interop judge", [*PYTEST, "tests/interop"], "pytest"),
+    Stage("interop", [BIN / "python", ROOT / "tests/interop/run.py"], "interop"),
+    Stage("interactive", [*PYTEST_AT_ONCE, "tests/interactive"], "pytest"),
+    Stage("conformance judge", [*PYTEST, "tests/conformance"], "pytest"),
+    Stage("conformance", [BIN / "python", ROOT / "tests/conformance/run.py"], "conformance"),
+    Stage("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
+    Stage("examples", [*PYTEST_AT_ONCE, "tests/examples", "tests/demo"], "pytest"),
+    Stage("examples node", [*NODE_TEST, *sorted((ROOT / "tests/examples").glob("*.test.mjs"))], "tap"),
+    Stage("python", PYTEST_AT_ONCE, "pytest", needs="rust examples"),
+    Stage("node", [*NODE_TEST, *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap", needs="rust examples"),
+    Stage("rust sans-io", [*SANS_IO, *SHOWN], "cargo", needs="sans-io tests"),
+    Stage("rust", [*WORKSPACE, *SHOWN], "cargo", needs="rust tests"),
 ]
 PATTERNS = {
     "cargo": r"test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored",
@@ -69,30 +99,99 @@ ALLOWED_SKIPS = ("spec schemas not found", "shared api not found")
 
 
 def main(chosen):
-    stages = [*LINT, *TESTS]
-    if chosen == ["lint"]:
-        stages = LINT
-    elif chosen:
-        stages = [it for it in stages if it[0] in chosen]
+    known = {it.name for it in [*LINT, *LOOKS, *TESTS]} | {"lint"}
+    if unknown := set(chosen) - known:
+        sys.exit(f"no such stage: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
     LOGS.mkdir(parents=True, exist_ok=True)
-    passed = failed = 0
-    skips = []
-    for name, command, counted_by in stages:
-        done, broke, reasons = run_stage(name, command, counted_by)
-        passed, failed = passed + done, failed + broke
-        skips += [(name, reason) for reason in reasons]
-    for name, reason in skips:
-        print(f"skipped in {name}: {reason}")
-        if os.environ.get("CI") and not reason.startswith(ALLOWED_SKIPS):
-            print("  in CI only a missing folder of shared files may skip a test: counted as failed")
-            failed += 1
-    print(f"{passed} passed, {failed} failed" + (f", {len(skips)} skipped" if skips else ""))
-    return 1 if failed else 0
+    run = Run(chosen)
+    with ThreadPoolExecutor(1) as pool:
+        aside = pool.submit(run.aside)
+        try:
+            if not chosen:
+                run.make(BUILD)
+            run.test()
+            aside.result()
+        finally:
+            run.ends = True
+    return run.sum_up()
 
 
-def run_stage(name, command, counted_by):
-    print(f"{name:16}", end="", flush=True)
-    log = LOGS / f"{name.replace(' ', '-')}.log"
+class Run:
+    """The chosen stages, and what they came to."""
+
+    def __init__(self, chosen):
+        def those(stages, group=None):
+            return [it for it in stages if not chosen or it.name in chosen or group in chosen]
+
+        self.testing = those(TESTS)
+        # Last what looks at something that is built meanwhile.
+        self.looking = sorted(those(LINT, "lint") + those(LOOKS), key=lambda it: it.needs is not None)
+        needed = {it.needs for it in self.testing}
+        self.making = [it for it in MADE if it.name in needed]
+        self.made = {it.name: threading.Event() for it in [BUILD, *MADE]}
+        if chosen:
+            self.made[BUILD.name].set()
+        self.ends = False
+        self.passed = self.failed = 0
+        self.skips = []
+        self.telling = threading.Lock()
+
+    def test(self):
+        for stage in self.testing:
+            if not self.ends:
+                self.run(stage)
+
+    def aside(self):
+        """What nobody waits for yet, at the lowest priority."""
+        for stage in [*self.making, *self.looking]:
+            if self.ends:
+                return
+            (self.make if stage in self.making else self.run)(stage, idly=True)
+
+    def make(self, stage, idly=False):
+        try:
+            status, text, took = output_of(stage, idly)
+            with self.telling:
+                print(f"{stage.name:18}{'failed' if status else 'made'}  ({took:.0f} s)", flush=True)
+                if status:
+                    print(told(text), flush=True)
+                    self.failed += 1
+                    self.ends |= stage is BUILD
+        finally:
+            self.made[stage.name].set()
+
+    def run(self, stage, idly=False):
+        if stage.needs:
+            self.made[stage.needs].wait()
+            if self.ends:
+                return
+        status, text, took = output_of(stage, idly)
+        passed, failed, reasons = count(text, status, stage.counted_by)
+        with self.telling:
+            skipped = f", {len(reasons)} skipped" if reasons else ""
+            print(f"{stage.name:18}{passed:5} passed, {failed} failed{skipped}  ({took:.0f} s)", flush=True)
+            if failed or status:
+                print(told(text), flush=True)
+                failed = max(failed, 1)
+            self.passed, self.failed = self.passed + passed, self.failed + failed
+            self.skips += [(stage.name, reason) for reason in reasons]
+
+    def sum_up(self):
+        """The exit status."""
+        for name, reason in self.skips:
+            print(f"skipped in {name}: {reason}")
+            if os.environ.get("CI") and not reason.startswith(ALLOWED_SKIPS):
+                print("  in CI only a missing folder of shared files may skip a test: counted as failed")
+                self.failed += 1
+        skipped = f", {len(self.skips)} skipped" if self.skips else ""
+        print(f"{self.passed} passed, {self.failed} failed{skipped}")
+        return 1 if self.failed else 0
+
+
+def output_of(stage, idly):
+    """The exit status of a stage's command, what it wrote, and how many seconds it took."""
+    log = LOGS / f"{stage.name.replace(' ', '-')}.log"
+    command = [*(["nice", "-n", "19"] if idly else []), *stage.command]
     start = time.monotonic()
     with log.open("wb") as output:
         status = subprocess.run(
@@ -103,17 +202,7 @@ def run_stage(name, command, counted_by):
             stdout=output,
             stderr=subprocess.STDOUT,
         ).returncode
-    text = log.read_text(errors="replace")
-    passed, failed, reasons = count(text, status, counted_by)
-    took = time.monotonic() - start
-    print(
-        f"{passed:5} passed, {failed} failed" + (f", {len(reasons)} skipped" if reasons else "") + f"  ({took:.0f} s)",
-        flush=True,
-    )
-    if failed or status:
-        print(told(text))
-        failed = max(failed, 1)
-    return passed, failed, reasons
+    return status, log.read_text(errors="replace"), time.monotonic() - start
 
 
 def told(text):

@@ -16,7 +16,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--at-once", type=int, default=3)
     options, words = parser.parse_known_args()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/http", *words]
+    at_once = ["--numprocesses", "2", "--dist", "worksteal"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *at_once, "tests/http", *words]
 
     def run(kind):
         with tempfile.TemporaryFile("w+") as output:

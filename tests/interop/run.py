@@ -15,7 +15,7 @@ import peers
 from pairs import pairs
 from shared_server import serve_all
 
-AT_ONCE = 2
+AT_ONCE = 4
 
 
 def tasks(chosen):
