@@ -4,6 +4,8 @@ import { describe, test } from "node:test";
 
 import { Cancelled, Client, ProtocolError, Server, ask, cancelled, declined } from "gudgeon";
 
+import { closing } from "./closing.mjs";
+
 const LEGACY = ["2025-06-18", "2025-11-25"];
 const EVERY = [...LEGACY, "2026-07-28"];
 const boolean = { type: "boolean" };
@@ -48,14 +50,9 @@ app.resource("asks://name", { name: "name" }, (_, ctx) => {
 
 const said = { "Delete it?": true, "Name?": "Ada", "Who?": { name: "Ada" }, "Colour?": "red", "A?": "a", "B?": "b" };
 
-async function using(revision, options, use) {
+function using(revision, options, use) {
   const able = { onElicit: ({ message }) => said[message] ?? "Ada", onSample: () => "hi", roots: ["file:///a"] };
-  const client = await Client.connect(app, { revision, ...able, ...options });
-  try {
-    await use(client);
-  } finally {
-    await client.close();
-  }
+  return closing(Client.connect(app, { revision, ...able, ...options }), use);
 }
 
 for (const revision of LEGACY) {

@@ -8,6 +8,7 @@ import {
 } from "gudgeon";
 import * as z from "zod";
 
+import { closing } from "./closing.mjs";
 import { fake } from "./fake-server.mjs";
 
 const asking = ["2025-06-18", "2025-11-25", "2026-07-28"];
@@ -35,14 +36,7 @@ app.tool("forEver", {}, async (_, ctx) => {
 });
 app.tool("roots", {}, async (_, ctx) => ("roots" in ctx.client.capabilities ? (await ctx.roots()).map(({ uri }) => uri).join() : "none"));
 
-async function using(options, use) {
-  const client = await Client.connect(app, { timeoutMs: 10_000, ...options });
-  try {
-    return await use(client);
-  } finally {
-    await client.close();
-  }
-}
+const using = (options, use) => closing(Client.connect(app, { timeoutMs: 10_000, ...options }), use);
 
 for (const era of asking) {
   test(`one callback answers requests and rounds, in ${era}`, async () => {

@@ -5,6 +5,8 @@ import { mock, test } from "node:test";
 import { ask, middleware, ProtocolError, ResourceNotFound, Server, ToolError, ToolResult } from "gudgeon";
 import { connect, eras } from "gudgeon/testing";
 
+import { closing } from "./closing.mjs";
+
 const title = { type: "object", properties: { title: { type: "string" } }, required: ["title"] };
 
 function shelf() {
@@ -13,14 +15,7 @@ function shelf() {
   return app;
 }
 
-async function using(app, options, use) {
-  const client = await connect(app, options);
-  try {
-    return await use(client);
-  } finally {
-    await client.close();
-  }
-}
+const using = (app, options, use) => closing(connect(app, options), use);
 
 function noting(app, on) {
   const noted = [];

@@ -5,18 +5,13 @@ import { test } from "node:test";
 import { Server } from "gudgeon";
 import { connect } from "gudgeon/testing";
 
+import { closing } from "./closing.mjs";
+
 function named(app, level) {
   app.middleware(async ({ params }, next) => `${level}[${params.name}](${await next()})`, { on: "tools/call" });
 }
 
-async function using(app, options, use) {
-  const client = await connect(app, options);
-  try {
-    return await use(client);
-  } finally {
-    await client.close();
-  }
-}
+const using = (app, options, use) => closing(connect(app, options), use);
 
 const namesIn = (app) => using(app, {}, async (client) => (await client.listTools()).map(({ name }) => name));
 

@@ -10,6 +10,8 @@ import * as z from "zod";
 import { native } from "../../bindings-node/dist/modules/native.js";
 import { isQuestion, outcomeOf, questionsIn } from "../../bindings-node/dist/modules/questions.js";
 
+import { closing } from "./closing.mjs";
+
 const { NativeSchema } = native();
 const accept = (content) => ({ action: "accept", content });
 const formOf = (schema) => ask.elicit("Well?", schema).params.requestedSchema;
@@ -128,14 +130,7 @@ test("what some revision can ask passes, and fails in others when it is asked, b
   assert.equal(shown.length, 4);
 });
 
-async function using(app, options, use) {
-  const client = await Client.connect(app, options);
-  try {
-    await use(client);
-  } finally {
-    await client.close();
-  }
-}
+const using = (app, options, use) => closing(Client.connect(app, options), use);
 
 test("an answer that the schema refuses is told as the answer's fault", async () => {
   assert.throws(() => ask.elicit("Age?", z.number().min(1)).read(accept({ value: 0 })), {

@@ -9,6 +9,8 @@ import { ask, declined, Server, ToolError } from "gudgeon";
 import { connect, eras, Recorder } from "gudgeon/testing";
 import * as z from "zod";
 
+import { closing } from "./closing.mjs";
+
 const asking = ["2025-06-18", "2025-11-25", "2026-07-28"];
 const modern = "2026-07-28";
 
@@ -36,14 +38,7 @@ const byKey = { "elicit-1": true, userName: "Eve", "elicit-2": { value: false },
 const byMessage = { "Sure?": ({ message }) => message === "Sure?", "Name?": "Eve", "Really?": false, "Say it nicely.": "Please.", roots: [{ uri: "file:///a" }] };
 const all = "true,Eve,false,Please.,file:///a";
 
-async function using(app, options, use) {
-  const client = await connect(app, options);
-  try {
-    return await use(client);
-  } finally {
-    await client.close();
-  }
-}
+const using = (app, options, use) => closing(connect(app, options), use);
 
 test("connect() speaks the era that is asked for, otherwise the newest that the server speaks", async () => {
   assert.equal(eras.length, 5);
