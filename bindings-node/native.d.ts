@@ -148,15 +148,20 @@ export declare class NativeShell {
   /** The answer that came with a call to a question of its handler's, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**
+   * The answer that came with a call is not what was wanted, because of this problem: it counts no more. Why the question
+   * can't be asked again, as JSON; null where it can. `params` is JSON.
+   */
+  refuse(slot: number, key: string, method: string, params: string, problem: string): string | null
+  /**
    * Why these questions can't be asked together, as JSON; null where they can. Each has its method, and its params as
    * JSON.
    */
   refusal(slot: number, methods: Array<string>, params: Array<string>): string | null
   /**
    * Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
-   * Whether its handler has not ended.
+   * `problem`: it is asked again, because its answer was not what was wanted. Whether its handler has not ended.
    */
-  ask(slot: number, number: number, key: string, method: string, params: string): boolean
+  ask(slot: number, number: number, key: string, method: string, params: string, problem?: string | undefined | null): boolean
   /** Handlers have asked all that they want to ask in this turn of the event loop. */
   waits(slots: Array<number>): void
   /** What a step gave in an earlier run of a call's handler, as JSON. */

@@ -103,6 +103,23 @@ impl NativeShell {
         answers.get(&key, Method::parse(&method)?, &params).map(|it| it.get().to_owned())
     }
 
+    /// The answer that came with a call is not what was wanted, because of this problem: it counts no more. Why the question
+    /// can't be asked again, as JSON; null where it can. `params` is JSON.
+    #[napi(catch_unwind)]
+    pub fn refuse(
+        &self,
+        slot: f64,
+        key: String,
+        method: String,
+        params: String,
+        problem: String,
+    ) -> Option<String> {
+        let question = Question { key, method: Method::parse(&method)?, params: json::raw(params) };
+        let batches = lock(&self.shared.batches);
+        let fault = batches.context(integer(slot))?.answers.refuse(&question, &problem).err()?;
+        Some(refusal(fault.into()))
+    }
+
     /// Why these questions can't be asked together, as JSON; null where they can. Each has its method, and its params as
     /// JSON.
     #[napi(catch_unwind)]
@@ -118,13 +135,25 @@ impl NativeShell {
     }
 
     /// Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
-    /// Whether its handler has not ended.
+    /// `problem`: it is asked again, because its answer was not what was wanted. Whether its handler has not ended.
     #[napi(catch_unwind)]
-    pub fn ask(&self, slot: f64, number: f64, key: String, method: String, params: String) -> bool {
+    pub fn ask(
+        &self,
+        slot: f64,
+        number: f64,
+        key: String,
+        method: String,
+        params: String,
+        problem: Option<String>,
+    ) -> bool {
         let Some(method) = Method::parse(&method) else { return false };
         let Some(context) = self.awaited(slot) else { return false };
         let question = Question { key, method, params: json::raw(params) };
-        self.shared.tell(|it| it.ask(context.call, AskId(integer(number)), question));
+        let (call, ask) = (context.call, AskId(integer(number)));
+        self.shared.tell(|it| match problem {
+            None => it.ask(call, ask, question),
+            Some(problem) => it.ask_again(call, ask, question, problem),
+        });
         true
     }
 

@@ -1,14 +1,16 @@
 import { McpError, NotSupported, ProtocolError } from "./errors.js";
 import { toJson } from "./json.js";
 import type { Asked } from "./questions.js";
+import type { SchemaMismatch } from "./schema.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
 /** The way to the client, past which the core decides. */
 interface Way {
   answer(slot: number, key: string, method: string, params: string): string | null;
+  refuse(slot: number, key: string, method: string, params: string, problem: string): string | null;
   refusal(slot: number, methods: string[], params: string[]): string | null;
-  ask(slot: number, number: number, key: string, method: string, params: string): boolean;
+  ask(slot: number, number: number, key: string, method: string, params: string, problem?: string): boolean;
 }
 
 /** Why a question got no answer, as the core tells it. */
@@ -54,26 +56,35 @@ export class Asking {
 
   /** The client's result that came with the call, where it fits. */
   known(question: Asked): Wire | undefined {
-    const json = this.way.answer(this.slot, this.keyOf(question), question.method, toJson(question.params, "the question"));
+    const json = this.way.answer(this.slot, this.keyOf(question), question.method, paramsOf(question));
     return json === null ? undefined : (JSON.parse(json) as Wire);
+  }
+
+  /** The known result is none of the type that was asked for, and counts no more: throws where it is not asked for again. */
+  refuse(question: Asked, { problem }: SchemaMismatch): void {
+    const refusal = this.way.refuse(this.slot, this.keyOf(question), question.method, paramsOf(question), problem);
+    if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
   /** Of several questions none is asked where one can't be: throws why. */
   check(questions: readonly Asked[]): void {
     if (questions.length < 2 || this.#end) return;
     const open = questions.filter((question) => this.known(question) === undefined);
-    const params = open.map((question) => toJson(question.params, "the question"));
+    const params = open.map(paramsOf);
     const refusal = this.way.refusal(this.slot, open.map(({ method }) => method), params);
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
-  /** Asked at once where the answer is not known. Rejects only where it can't be asked at all. */
-  async put(question: Asked): Promise<Answer> {
-    const known = this.known(question);
+  /**
+   * Asked at once where the answer is not known, and again where it was `unfit`. Rejects only where it can't be asked at
+   * all.
+   */
+  async put(question: Asked, unfit?: SchemaMismatch): Promise<Answer> {
+    const known = unfit ? undefined : this.known(question);
     if (known !== undefined) return known;
     if (this.#end) return this.#end;
     const number = ++numbers;
-    if (!this.way.ask(this.slot, number, this.keyOf(question), question.method, toJson(question.params, "the question"))) {
+    if (!this.way.ask(this.slot, number, this.keyOf(question), question.method, paramsOf(question), unfit?.problem)) {
       throw new NotSupported("the handler has ended: it can ask its client only until it gives its answer");
     }
     this.wait();
@@ -92,6 +103,10 @@ export class Asking {
     for (const settle of this.#waiting.values()) settle(reason);
     this.#waiting.clear();
   }
+}
+
+function paramsOf({ params }: Asked): string {
+  return toJson(params, "the question");
 }
 
 function errorOf(refusal: Refusal | null): McpError {

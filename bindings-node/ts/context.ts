@@ -6,7 +6,7 @@ import { toJson } from "./json.js";
 import type { Plan } from "./plan.js";
 import { ask, type Asked, isQuestion, outcomeOf } from "./questions.js";
 import type { ResourceResult } from "./results.js";
-import { isPromise } from "./schema.js";
+import { isPromise, SchemaMismatch } from "./schema.js";
 import { StepJournal } from "./steps.js";
 import type {
   Context, Implementation, LogLevel, Maybe, Message, Meta, Outcome, Output, Principal, Question, Revision, Root,
@@ -28,6 +28,16 @@ interface Facts {
 
 interface Keyed {
   key?: string | undefined;
+}
+
+type Wire = Readonly<Record<string, unknown>>;
+
+/** A question without an answer, and its place among those asked. */
+interface Open {
+  readonly question: Asked;
+  readonly at: number;
+  /** Why the answer that there was does not fit. */
+  readonly unfit?: SchemaMismatch;
 }
 
 export class CallContext implements Context {
@@ -188,7 +198,14 @@ export class CallContext implements Context {
     const asked = checked(question) as Asked<T>;
     const known = this.asking.known(asked);
     if (known === undefined) return undefined;
-    const answer = asked.read(known);
+    let answer: Maybe<T>;
+    try {
+      answer = asked.read(known);
+    } catch (error) {
+      if (!(error instanceof SchemaMismatch)) throw error;
+      this.asking.refuse(asked, error);
+      return undefined;
+    }
     if (!isPromise(answer)) return answer as T;
     throw new TypeError(`the answer to ${JSON.stringify(asked.message)} is checked by an async schema: use one that is not`);
   }
@@ -227,16 +244,33 @@ export class CallContext implements Context {
 
   async #outcome<T>(make: () => Question<T>): Promise<Outcome<T>> {
     const question = make() as Asked<T>;
-    return outcomeOf(question, resultOf(await this.asking.put(question)));
+    const [outcome] = await this.#read([question], (_, result) => outcomeOf(question, result));
+    return outcome as Outcome<T>;
   }
 
   async #all(questions: readonly unknown[]): Promise<unknown[]> {
-    // They are numbered and asked now; all are answered before any is looked at.
     const asked = questions.map(checked);
     this.asking.check(asked);
-    const results = await Promise.all(asked.map((question) => this.asking.put(question)));
-    const answers = [];
-    for (const [at, question] of asked.entries()) answers.push(await question.read(resultOf(results[at])));
+    return this.#read(asked, (question, result) => question.read(result));
+  }
+
+  /** They are numbered and asked now; all are answered before any is looked at. What does not fit is asked again. */
+  async #read<T>(questions: readonly Asked[], read: (question: Asked, result: Wire) => Maybe<T>): Promise<T[]> {
+    const answers: T[] = [];
+    let open = questions.map((question, at): Open => ({ question, at }));
+    while (open.length > 0) {
+      const results = await Promise.all(open.map(({ question, unfit }) => this.asking.put(question, unfit)));
+      const misfits: Open[] = [];
+      for (const [index, { question, at }] of open.entries()) {
+        try {
+          answers[at] = await read(question, resultOf(results[index]));
+        } catch (unfit) {
+          if (!(unfit instanceof SchemaMismatch)) throw unfit;
+          misfits.push({ question, at, unfit });
+        }
+      }
+      open = misfits;
+    }
     return answers;
   }
 
@@ -264,7 +298,7 @@ function checked(question: unknown): Asked {
   throw new TypeError("ctx.ask and ctx.answer take questions, made by ask.elicit, ask.sample and their kin");
 }
 
-function resultOf(answer: Answer | undefined): Readonly<Record<string, unknown>> {
+function resultOf(answer: Answer | undefined): Wire {
   if (answer instanceof Error) throw answer;
   return answer ?? {};
 }

@@ -20,7 +20,10 @@ export interface Asked<T = unknown> extends Question<T> {
   readonly key: string | undefined;
   readonly method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   readonly params: Wire;
-  /** The client's result in the type that was asked for; throws Declined or Cancelled when the user does. */
+  /**
+   * The client's result in the type that was asked for; throws Declined or Cancelled when the user does, and SchemaMismatch
+   * where it is none of that type.
+   */
   read(result: Wire): Maybe<T>;
 }
 
@@ -145,7 +148,7 @@ function accepted<T>(result: Wire, message: string, read: () => T): T {
 /** Says of a mismatch that it is the answer's. */
 function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
   const retell = (error: unknown): never => {
-    if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side);
+    if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side, error.problem);
     throw error;
   };
   try {

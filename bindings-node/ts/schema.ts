@@ -19,11 +19,12 @@ export interface CompiledSchema {
 /** Gives the value in its final type, at once where the schema is synchronous; throws `SchemaMismatch`. */
 export type Validate = (value: unknown) => Maybe<unknown>;
 
-/** A value that the library's own check refused. */
+/** A value that the library's own check refused; `problem` is what it said. */
 export class SchemaMismatch extends Error {
   constructor(
     message: string,
     readonly side: Side,
+    readonly problem = message,
   ) {
     super(message);
     this.name = "SchemaMismatch";

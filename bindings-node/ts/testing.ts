@@ -22,7 +22,8 @@ export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-1
  *   `answers`: what is answered, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order) or
  *   its message (a model's: any message's text; for roots: `roots`): what `onElicit` may give, a text or SampleResult, a
  *   list of roots, or a function of the request. With it, even an empty one, the client declares that it answers
- *   everything. Default: it answers nothing.
+ *   everything. What the handler's schema refuses is asked for three times, and then an error that says why. Default: it
+ *   answers nothing.
  *
  *   `replay`: whether handlers that wait are thrown away at every question, so that each runs again from its top with the
  *   answers so far. Only 2026-07-28 has rounds to replay between; a tool with `replay: "forbid"` can't ask then.

@@ -198,6 +198,23 @@ impl Call {
         Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
     }
 
+    /// The answer that came with this call is not what was wanted, because of this problem: it counts no more. Why the
+    /// question can't be asked again; None where it can.
+    fn refuse<'py>(
+        &self,
+        py: Python<'py>,
+        key: String,
+        method: &str,
+        params: &[u8],
+        problem: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let question = Question { key, method: question(method)?, params: json(params)? };
+        match self.link.look(|it| it.answers.refuse(&question, problem)) {
+            Ok(()) => Ok(None),
+            Err(fault) => python(py, Some(Err(fault.into())))?.get_item(1).map(Some),
+        }
+    }
+
     /// Why these questions, each a method and params as JSON, can't be asked together; None where they can.
     fn refusal<'py>(
         &self,
@@ -215,8 +232,8 @@ impl Call {
     }
 
     /// Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
-    /// can be waited for.
-    #[pyo3(signature = (key, method, params, resolve = None))]
+    /// can be waited for. `problem`: it is asked again, because its answer was not what was wanted.
+    #[pyo3(signature = (key, method, params, resolve = None, problem = None))]
     fn ask(
         &self,
         py: Python<'_>,
@@ -224,6 +241,7 @@ impl Call {
         method: &str,
         params: &[u8],
         resolve: Option<Py<PyAny>>,
+        problem: Option<String>,
     ) -> PyResult<Option<Pending>> {
         let question = Question { key, method: question(method)?, params: json(params)? };
         let call = self.link.handler();
@@ -239,7 +257,11 @@ impl Call {
             waiting.forget(call);
         } else {
             py.detach(|| {
-                let work = self.stream.server.ask(call, ask, question);
+                let server = &self.stream.server;
+                let work = match problem {
+                    None => server.ask(call, ask, question),
+                    Some(problem) => server.ask_again(call, ask, question, problem),
+                };
                 self.stream.distribute(work, false);
             });
             self.flush(py);

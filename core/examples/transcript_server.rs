@@ -152,12 +152,25 @@ async fn roots_changed(context: Context) -> Result<(), ToolError> {
     Ok(())
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(with = "String")]
+struct Colour(String);
+
+impl TryFrom<String> for Colour {
+    type Error = &'static str;
+
+    fn try_from(colour: String) -> Result<Self, Self::Error> {
+        if colour == "none" { Err("no such colour") } else { Ok(Self(colour)) }
+    }
+}
+
 async fn interview(context: Context) -> Result<String, ToolError> {
     let name = ask::elicit::<String>("Who?").key("name");
     let Some(found) = context.answer(&name)? else { return Err(name.into()) };
-    let colour = ask::elicit::<String>("Colour?").key("colour");
+    let colour = ask::elicit::<Colour>("Colour?").key("colour");
     match context.answer(&colour)? {
-        Some(colour) => Ok(format!("{found} likes {colour}")),
+        Some(Colour(colour)) => Ok(format!("{found} likes {colour}")),
         None => Err(colour.into()),
     }
 }

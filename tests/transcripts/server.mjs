@@ -56,8 +56,16 @@ app.tool("dream", { description: "Ask the model.", input: object({ prompt: strin
   return text;
 });
 app.tool("places", { description: "Ask for the roots." }, async (_, ctx) => (await ctx.roots()).map(({ uri }) => uri).join(", "));
+const colours = {
+  "~standard": {
+    version: 1,
+    vendor: "fixture",
+    validate: (value) => (value === "none" ? { issues: [{ message: "no such colour" }] } : { value }),
+    jsonSchema: { input: () => string, output: () => string },
+  },
+};
 app.tool("interview", { description: "Ask twice." }, (_, ctx) => {
-  const [name, colour] = [ask.elicit("Who?", string, { key: "name" }), ask.elicit("Colour?", string, { key: "colour" })];
+  const [name, colour] = [ask.elicit("Who?", string, { key: "name" }), ask.elicit("Colour?", colours, { key: "colour" })];
   const open = [name, colour].find((question) => ctx.answer(question) === undefined);
   return open ?? `${ctx.answer(name)} likes ${ctx.answer(colour)}`;
 });

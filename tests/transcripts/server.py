@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from gudgeon import (
@@ -40,6 +41,15 @@ app = Server("fixture", version="1.0", instructions="Ask the fixture.", page_siz
 class Book(TypedDict):
     id: int
     title: str
+
+
+@dataclass
+class Colour:
+    value: str
+
+    def __post_init__(self):
+        if self.value == "none":
+            raise ValueError("no such colour")
 
 
 @app.tool
@@ -138,11 +148,12 @@ async def places(ctx: Context):
 @app.tool
 def interview(ctx: SyncContext):
     """Ask twice."""
-    name, colour = ask.elicit("Who?", str, key="name"), ask.elicit("Colour?", str, key="colour")
-    for question in (name, colour):
-        if ctx.answer(question) is None:
-            return question
-    return f"{ctx.answer(name)} likes {ctx.answer(colour)}"
+    name, colour = ask.elicit("Who?", str, key="name"), ask.elicit("Colour?", Colour, key="colour")
+    if (who := ctx.answer(name)) is None:
+        return name
+    if (liked := ctx.answer(colour)) is None:
+        return colour
+    return f"{who} likes {liked.value}"
 
 
 @app.tool(enabled=False)

@@ -80,8 +80,12 @@ export interface Context<L = unknown> {
    * @param schema - A plain type (asked as the one property `value`), or an object with flat properties.
    * @param rest - `key`: the question's name. Default: `"elicit-<n>"`, in the order asked.
    * @throws Declined, Cancelled when the user says no, or closes the form.
+   * @throws ProtocolError when three answers did not fit, or the client answers with an error.
    * @throws NotSupported when the client declared no elicitation, or the connection carries no questions.
    * @throws DOMException named `AbortError` when `signal` fires; what the handler gives after that is dropped.
+   *
+   * What does not fit the form, or is refused by the schema's own check (a `refine` of zod's, say, async or not), is asked
+   * for again, three times in all.
    *
    * Spec: Client Features › Elicitation; Base Protocol › Patterns › Multi round-trip requests.
    *
@@ -120,11 +124,17 @@ export interface Context<L = unknown> {
   ): Promise<SampleResult>;
   /** Asks for the places that the client lets the server work in. Spec: Client Features › Roots. */
   roots(rest?: { key?: string | undefined }): Promise<Root[]>;
-  /** Several questions in one round. */
+  /** Several questions in one round. Those alone are asked again whose answers don't fit. */
   ask<const Q extends readonly Question<unknown>[]>(
     ...questions: Q
   ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }>;
-  /** The answer to a question that the handler returned before, or undefined. */
+  /**
+   * The answer to a question that the handler returned before, or undefined: also where its schema refused the answer, so
+   * that the question is returned once more. The schema must not be async.
+   *
+   * @throws Declined, Cancelled when the user said no, or closed the form.
+   * @throws ProtocolError when three answers did not fit.
+   */
   answer<T>(question: Question<T>): T | undefined;
   /**
    * Does something once, however often the handler is run: an earlier run's value is given again. It is written down when

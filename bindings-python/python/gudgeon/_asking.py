@@ -18,6 +18,16 @@ class Abandoned(BaseException):
     """Nobody waits for this `def` handler any more: what unwinds its thread, past `except Exception`."""
 
 
+class Misfit(ProtocolError):
+    """An answer that is none of the type that was asked for: `problem` says why."""
+
+    def __init__(self, message: str, error: Exception) -> None:
+        from ._forms import problem_of
+
+        self.problem = problem_of(error)
+        super().__init__(-32602, f"the answer to {message!r} does not fit: {self.problem}")
+
+
 class Asking(Coroutine[Any, Any, Any]):
     """A question under way. Await it: tested for truth it raises, never awaited it warns."""
 
@@ -88,10 +98,20 @@ def key_of(question: Question[Any], call: Any) -> str:
 
 
 def answer_to(question: Question[Any], call: Any) -> Any:
-    """The answer that came with the call; None where there is none."""
+    """The answer that came with the call; None where there is none, or one that does not fit and is asked for again."""
     _check(question, "answer")
-    found = _known(question, key_of(question, call), call)
-    return None if found is None else question.decode(found)
+    key = key_of(question, call)
+    found = _known(question, key, call)
+    if found is None:
+        return None
+    try:
+        return question.decode(found)
+    except Misfit as misfit:
+        problem = misfit.problem
+    refusal = call.refuse(key, question.method, _params(question), problem)
+    if refusal is not None:
+        raise _refusal(*refusal)
+    return None
 
 
 def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Coroutine[Any, Any, tuple[Any, ...]]]:
@@ -102,37 +122,69 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
         from asyncio import get_running_loop
 
         loop = get_running_loop()
-        waiting: list[Any] = []
-        for question, key, found in _looked_up(questions, keys, call):
-            future = loop.create_future()
-            waiting.append(future)
-            if found is not None:
-                future.set_result((found, None))
-            else:
-                call.ask(key, question.method, _params(question), partial(_settle_soon, loop, future))
-                # Others that run for the same call may ask in this turn of the loop's, too.
-                if call.begins_round():
-                    loop.call_soon(call.end_round, False)
-        results = [await future for future in waiting]
-        return tuple(_read(*pair) for pair in zip(questions, results, strict=True))
+
+        def put(at: int, problem: str | None = None) -> Any:
+            future, question = loop.create_future(), questions[at]
+            resolve = partial(_settle_soon, loop, future)
+            call.ask(keys[at], question.method, _params(question), resolve, problem)
+            # Others that run for the same call may ask in this turn of the loop's, too.
+            if call.begins_round():
+                loop.call_soon(call.end_round, False)
+            return future
+
+        known = _looked_up(questions, keys, call)
+        answers = _Answers(questions)
+        open = [put(at) for at, found in enumerate(known) if found is None]
+        misfits = answers.take(_filled(known, [await it for it in open]))
+        while misfits:
+            open = [put(*misfit) for misfit in misfits]
+            misfits = answers.take([await it for it in open])
+        return tuple(answers.read)
 
     return asked
 
 
 def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
     """For `def`: asks all at once and waits for the answers; other calls go on meanwhile."""
-    asks = False
-    waiting: list[Callable[[], Any]] = []
-    for question, key, found in _looked_up(questions, _keys(questions, call), call):
-        if found is not None:
-            waiting.append(partial(_already, found))
-        else:
-            waiting.append(call.ask(key, question.method, _params(question)).wait)
-            asks = True
-    if asks:
+    keys = _keys(questions, call)
+
+    def put(at: int, problem: str | None = None) -> Any:
+        question = questions[at]
+        return call.ask(keys[at], question.method, _params(question), None, problem)
+
+    known = _looked_up(questions, keys, call)
+    answers = _Answers(questions)
+    open = [put(at) for at, found in enumerate(known) if found is None]
+    if open:
         call.end_round(True)
-    results = [wait() for wait in waiting]
-    return tuple(_read(*pair) for pair in zip(questions, results, strict=True))
+    misfits = answers.take(_filled(known, [it.wait() for it in open]))
+    while misfits:
+        open = [put(*misfit) for misfit in misfits]
+        call.end_round(True)
+        misfits = answers.take([it.wait() for it in open])
+    return tuple(answers.read)
+
+
+class _Answers:
+    """What was answered to several questions, each in its type."""
+
+    __slots__ = ("_open", "_questions", "read")
+
+    def __init__(self, questions: Sequence[Question[Any]]) -> None:
+        self._questions = questions
+        self._open: Sequence[int] = range(len(questions))
+        self.read: list[Any] = [None] * len(questions)
+
+    def take(self, results: list[tuple[Any, Any]]) -> list[tuple[int, str]]:
+        """Reads the answers to what is open; what is none of its type stays open, and is given with the reason."""
+        misfits = []
+        for at, result in zip(self._open, results, strict=True):
+            try:
+                self.read[at] = _read(self._questions[at], result)
+            except Misfit as misfit:
+                misfits.append((at, misfit.problem))
+        self._open = [at for at, _ in misfits]
+        return misfits
 
 
 def _keys(questions: Sequence[Question[Any]], call: Any) -> list[str]:
@@ -159,19 +211,21 @@ def _known(question: Question[Any], key: str, call: Any) -> Any:
     return None if found is None else _decode(found)
 
 
-def _looked_up(questions: Sequence[Question[Any]], keys: list[str], call: Any) -> list[tuple[Question[Any], str, Any]]:
-    """Each with its key, and its answer or None. Of several questions none is asked where one can't be."""
-    looked_up = [(it, key, _known(it, key, call)) for it, key in zip(questions, keys, strict=True)]
+def _looked_up(questions: Sequence[Question[Any]], keys: list[str], call: Any) -> list[Any]:
+    """What each was answered before, or None. Of several questions none is asked where one can't be."""
+    known = [_known(it, key, call) for it, key in zip(questions, keys, strict=True)]
     if len(questions) > 1:
-        open = [(it.method, _params(it)) for it, _, found in looked_up if found is None]
+        open = [(it.method, _params(it)) for it, found in zip(questions, known, strict=True) if found is None]
         refusal = call.refusal(open)
         if refusal is not None:
             raise _refusal(*refusal)
-    return looked_up
+    return known
 
 
-def _already(found: Any) -> tuple[Any, None]:
-    return found, None
+def _filled(known: list[Any], came: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """What was known, and in the gaps what came, in order."""
+    rest = iter(came)
+    return [next(rest) if found is None else (found, None) for found in known]
 
 
 def _settle_soon(loop: Any, future: Any, result: bytes | None, failure: Any) -> None:

@@ -17,10 +17,10 @@ class Call:
         """
         The Python server.
         """
-    def ask(self, /, key: str, method: str, params: bytes, resolve: Any | None = None) -> Pending | None:
+    def ask(self, /, key: str, method: str, params: bytes, resolve: Any | None = None, problem: str | None = None) -> Pending | None:
         """
         Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
-        can be waited for.
+        can be waited for. `problem`: it is asked again, because its answer was not what was wanted.
         """
     def begins_round(self, /) -> bool:
         """
@@ -86,6 +86,11 @@ class Call:
     def refusal(self, /, questions: SupportsGetItem[int, tuple[str, SupportsGetItem[int, SupportsIndex]]]) -> Any | None:
         """
         Why these questions, each a method and params as JSON, can't be asked together; None where they can.
+        """
+    def refuse(self, /, key: str, method: str, params: bytes, problem: str) -> Any | None:
+        """
+        The answer that came with this call is not what was wanted, because of this problem: it counts no more. Why the
+        question can't be asked again; None where it can.
         """
     @property
     def request_id(self, /) -> Any | None:

@@ -38,7 +38,10 @@ class Question:
         return {"method": self.method, "params": self.params}
 
     def decode(self, result):
-        """The answer in its type. A refusal raises Declined or Cancelled; what does not fit, ProtocolError."""
+        """The answer in its type. A refusal raises Declined or Cancelled; what does not fit, ProtocolError.
+
+        In handlers `ctx` decodes: what does not fit is asked for again there.
+        """
         if not isinstance(result, dict):
             raise ProtocolError(-32602, f"the answer to {self.message!r} is not an object")
         if self.kind in ("elicit", "elicit_url"):
@@ -52,7 +55,9 @@ class Question:
         try:
             return self._read(result)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ProtocolError(-32602, f"the answer to {self.message!r} does not fit: {error}") from None
+            from ._asking import Misfit
+
+            raise Misfit(self.message, error) from None
 
     def __bool__(self):
         raise TypeError("a Question is not its answer: return it, or await ctx.ask(question) and test what that gives")

@@ -115,8 +115,11 @@ class _Facts:
     def answer(self, question: Any, /) -> Any:
         """The answer to a question that was returned before; None until it was answered.
 
+        What its type refuses counts as not answered: return the question once more.
+
         Raises:
             Declined, Cancelled: The user said no, or closed the form.
+            ProtocolError: Three answers did not fit.
         """
         return answer_to(question, self._call)
 
@@ -248,8 +251,12 @@ class Context(_Facts):
 
         Raises:
             Declined, Cancelled: The user said no, or closed the form.
+            ProtocolError: Three answers did not fit; or the client answered with an error.
             NotSupported: The client did not declare elicitation, or its revision has no form for the type.
             TypeError: No revision has a form for the type.
+
+        What does not fit the form, or is refused by the type itself (a validator of pydantic's, a `__post_init__` that
+        raises ValueError), is asked for again, three times in all.
 
         From 2026-07-28 the question is the answer to the request, and the handler waits until the client's next
         request brings the answer. What waits for too long, or on a server that is gone by then, is run again from its
@@ -298,7 +305,10 @@ class Context(_Facts):
         return self._one("roots", _ask.roots(key=key))
 
     def ask(self, *questions: Any) -> Any:
-        """Asks several questions of `gudgeon.ask` at once; gives their answers. Raises what `elicit` does."""
+        """Asks several questions of `gudgeon.ask` at once; gives their answers. Raises what `elicit` does.
+
+        Those alone are asked again whose answers don't fit.
+        """
         return Asking("ask", ask_later(questions, self._call))
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -53,7 +53,8 @@ def connect(server, /, *, era=None, answers=None, replay=False, faults=None, rec
         answers: What is answered, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order)
             or its message (a model's: any message's text; for roots: `roots`): what `on_elicit` may give, a text or
             SampleResult, a list of roots, `Declined`, or a function of the request. With it, even an empty one, the
-            client declares that it answers everything. Default: it answers nothing.
+            client declares that it answers everything. What the handler's type refuses is asked for three times, and is
+            then an error that says why. Default: it answers nothing.
         replay: Whether handlers that wait are thrown away at every question, so that each runs again from its top with
             the answers so far. Only 2026-07-28 has rounds to replay between; a tool with `replay="forbid"` can't ask
             then. Default False.

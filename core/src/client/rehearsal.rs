@@ -53,7 +53,8 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// What is answered to a question, by its key or its message: the form's fields as an object, the value itself where
-    /// the form has just one, a text for the model, a list of URIs for the roots (which are asked for as `roots`).
+    /// the form has just one, a text for the model, a list of URIs for the roots (which are asked for as `roots`). What the
+    /// handler's type can't be read from is asked for three times, and then an error that says why.
     ///
     /// # Panics
     /// When the answer can't be written as JSON.

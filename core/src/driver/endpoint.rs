@@ -371,6 +371,11 @@ impl Backend for EndpointServer {
         self.ended(work)
     }
 
+    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work {
+        let work = self.lock().handle(EndpointInput::AskAgain { call, ask, question, problem });
+        self.ended(work)
+    }
+
     fn waits(&self, call: CallId, blocks: bool) -> Work {
         let work = self.lock().handle(EndpointInput::Waits { call, blocks });
         self.ended(work)

@@ -185,6 +185,10 @@ impl Backend for StreamServer {
         self.handle(Input::Ask { call, ask, question })
     }
 
+    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work {
+        self.handle(Input::AskAgain { call, ask, question, problem })
+    }
+
     fn waits(&self, call: CallId, blocks: bool) -> Work {
         self.handle(Input::Waits { call, blocks })
     }

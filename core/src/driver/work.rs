@@ -73,6 +73,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw);
     /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
     fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work;
+    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
+    /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
+    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work;
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
     fn waits(&self, call: CallId, blocks: bool) -> Work;
     /// A step of a handler's gave this, and is not to be done again.

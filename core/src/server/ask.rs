@@ -20,7 +20,7 @@ use crate::{
 
 /// A question that was made but not asked yet. [`Context::ask`](super::Context::ask) asks it and waits; a handler that
 /// returns it as an error (`Err(question.into())`) is run again with the answer, which
-/// [`Context::answer`](super::Context::answer) then gives.
+/// [`Context::answer`](super::Context::answer) then gives, once there is one that the type can be read from.
 ///
 /// ```
 /// # use gudgeon::{Context, Server, ToolError, ask};
@@ -61,8 +61,12 @@ pub trait Questions: Send {
     #[doc(hidden)]
     fn into_puts(self) -> Vec<Put>;
     #[doc(hidden)]
-    fn read(&self, results: &[Raw]) -> Result<Self::Answers, ToolError>;
+    fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, Misfits>, ToolError>;
 }
+
+/// Which answers are none of the type that was asked for, and why.
+#[doc(hidden)]
+pub type Misfits = Vec<(usize, String)>;
 
 /// What the user did with a form.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -143,28 +147,21 @@ impl<T> Question<T> {
         self
     }
 
-    /// The answer in its type. What the user refused is the failure that says so.
-    pub(super) fn decode(&self, result: &Raw) -> Result<T, ToolError> {
+    /// The answer in its type, or why it is none of that type. What the user refused is the failure that says so.
+    pub(super) fn decode(&self, result: &Raw) -> Result<Result<T, String>, ToolError> {
         let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
         match result["action"].as_str().filter(|_| self.put.method == Method::Elicit) {
-            None | Some("accept") => {}
-            Some(_) => return Err(ToolError::of(Failure::Declined(self.put.message.clone()))),
+            None | Some("accept") => Ok((self.read)(&result)),
+            Some(_) => Err(ToolError::of(Failure::Declined(self.put.message.clone()))),
         }
-        (self.read)(&result).map_err(|problem| {
-            ToolError::of(Failure::Protocol {
-                code: crate::protocol::code::INVALID_PARAMS,
-                message: format!("the answer to {:?} does not fit: {problem}", self.put.message),
-                data: None,
-            })
-        })
     }
 
-    pub(super) fn outcome(&self, result: &Raw) -> Result<Outcome<T>, ToolError> {
+    pub(super) fn outcome(&self, result: &Raw) -> Result<Result<Outcome<T>, String>, ToolError> {
         let action: Value = serde_json::from_str(result.get()).unwrap_or_default();
         match action["action"].as_str() {
-            Some("decline") => Ok(Outcome::Declined),
-            Some("cancel") => Ok(Outcome::Cancelled),
-            _ => self.decode(result).map(Outcome::Accepted),
+            Some("decline") => Ok(Ok(Outcome::Declined)),
+            Some("cancel") => Ok(Ok(Outcome::Cancelled)),
+            _ => Ok(self.decode(result)?.map(Outcome::Accepted)),
         }
     }
 }
@@ -215,8 +212,8 @@ impl<T> Questions for Question<T> {
         vec![self.put]
     }
 
-    fn read(&self, results: &[Raw]) -> Result<T, ToolError> {
-        self.decode(&results[0])
+    fn read(&self, results: &[Raw]) -> Result<Result<T, Misfits>, ToolError> {
+        Ok(self.decode(&results[0])?.map_err(|problem| vec![(0, problem)]))
     }
 }
 
@@ -233,8 +230,15 @@ macro_rules! tuples {
                 vec![$(self.$at.put),+]
             }
 
-            fn read(&self, results: &[Raw]) -> Result<Self::Answers, ToolError> {
-                Ok(($(self.$at.decode(&results[$at])?,)+))
+            #[allow(non_snake_case, reason = "each answer is called as its type is")]
+            fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, Misfits>, ToolError> {
+                let mut misfits = Misfits::new();
+                let mut sort = |at, problem| misfits.push((at, problem));
+                $(let $question = self.$at.decode(&results[$at])?.map_err(|it| sort($at, it));)+
+                match ($($question,)+) {
+                    ($(Ok($question),)+) => Ok(Ok(($($question,)+))),
+                    _ => Ok(Err(misfits)),
+                }
             }
         }
     )*};

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, OnceCell, oneshot};
 
 use super::{
     ToolError,
-    ask::{self, Outcome, Put, Question, Questions},
+    ask::{self, Misfits, Outcome, Put, Question, Questions},
     connection::Connection,
     error::log_data,
     run::Runner,
@@ -304,8 +304,11 @@ impl Context {
     /// its request again with the answer. If that comes to another process, or too late, the handler is run again from its
     /// top and the earlier answers are there at once; see [`Context::step`] for what must not happen twice.
     ///
-    /// It fails when the user said no or closed the form, when the client did not declare elicitation, and when the
-    /// client's revision has no form for the type: then nothing is sent.
+    /// An answer that does not fit the form, or that the type can't be read from (`#[serde(try_from = "…")]` checks more
+    /// than forms can say), is asked for again, three times in all.
+    ///
+    /// It fails when the user said no or closed the form, when no answer fits, when the client did not declare
+    /// elicitation, and when the client's revision has no form for the type: then nothing is sent.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -331,8 +334,15 @@ impl Context {
         T: DeserializeOwned + JsonSchema,
     {
         let question = Self::form(message.into())?;
-        let results = self.put(&[&question.put]).await?;
-        question.outcome(&results[0])
+        let puts = [&question.put];
+        let mut results = self.put(&puts).await?;
+        loop {
+            let problem = match question.outcome(&results[0])? {
+                Ok(outcome) => return Ok(outcome),
+                Err(problem) => problem,
+            };
+            self.put_again(&puts, vec![(0, problem)], &mut results).await?;
+        }
     }
 
     /// Sends the user to a page (Elicitation, "URL Mode"), and gives the elicitation's id. Fails as
@@ -358,10 +368,17 @@ impl Context {
         self.ask(ask::roots()).await
     }
 
-    /// Asks one question or several at once, and waits until all are answered.
+    /// Asks one question or several at once, and waits until all are answered. Those whose answers don't fit are asked
+    /// again, as [`Context::elicit`] does.
     pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
-        let results = self.put(&questions.puts()).await?;
-        questions.read(&results)
+        let mut results = self.put(&questions.puts()).await?;
+        loop {
+            let misfits = match questions.read(&results)? {
+                Ok(answers) => return Ok(answers),
+                Err(misfits) => misfits,
+            };
+            self.put_again(&questions.puts(), misfits, &mut results).await?;
+        }
     }
 
     /// Does something once for the call, and remembers what it gave: should the handler have to run again from its top,
@@ -406,10 +423,18 @@ impl Context {
         Ok(serde_json::from_str(value.get())?)
     }
 
-    /// The answer to a question that the handler returned before; `None` until it was answered. It fails when the user
-    /// said no.
+    /// The answer to a question that the handler returned before; `None` until it was answered with what its type can be
+    /// read from: return it once more then. It fails when the user said no, and when it was answered three times with what
+    /// does not fit.
     pub fn answer<T>(&self, question: &Question<T>) -> Result<Option<T>, ToolError> {
-        self.known(&question.put).map(|it| question.decode(&it)).transpose()
+        let Some(known) = self.known(&question.put) else { return Ok(None) };
+        let problem = match question.decode(&known)? {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(problem) => problem,
+        };
+        let asked = self.question(&question.put);
+        let refused = self.context().answers.refuse(&asked, &problem);
+        refused.map(|()| None).map_err(|fault| ToolError::of(Failure::from(fault)))
     }
 
     /// A question without a key of its own gets its number when the call first names it.
@@ -439,7 +464,7 @@ impl Context {
             .iter()
             .map(|put| match self.known(put) {
                 Some(known) => Err(known),
-                None => Ok(self.send(put)),
+                None => Ok(self.send(put, None)),
             })
             .collect();
         if waiting.iter().any(Result::is_ok) {
@@ -453,6 +478,23 @@ impl Context {
             });
         }
         answers.into_iter().collect::<Result<_, _>>().map_err(ToolError::of)
+    }
+
+    /// Asks those questions again whose results are none of the types asked for, and puts the new results in their place.
+    async fn put_again(
+        &self,
+        puts: &[&Put],
+        misfits: Misfits,
+        results: &mut [Raw],
+    ) -> Result<(), ToolError> {
+        let ask = |(at, problem): (usize, String)| (at, self.send(puts[at], Some(problem)));
+        let waiting: Vec<_> = misfits.into_iter().map(ask).collect();
+        self.wait_for_round().await;
+        for (at, receiver) in waiting {
+            let answer = receiver.await.unwrap_or(Err(Failure::Cancelled));
+            results[at] = answer.map_err(ToolError::of)?;
+        }
+        Ok(())
     }
 
     /// Of several questions none is asked where one can't be.
@@ -471,7 +513,8 @@ impl Context {
         Asked { key, method: put.method, params: put.params.clone() }
     }
 
-    fn send(&self, put: &Put) -> oneshot::Receiver<Result<Raw, Failure>> {
+    /// `problem`: what is wrong with the answer that came before.
+    fn send(&self, put: &Put, problem: Option<String>) -> oneshot::Receiver<Result<Raw, Failure>> {
         let (sender, receiver) = oneshot::channel();
         let ask = {
             let mut asking = self.asking();
@@ -485,7 +528,11 @@ impl Context {
         };
         let question = self.question(put);
         // Asking starts no handlers: all that can come of it at once is a refusal, or what was answered before.
-        let Work { answers, .. } = self.call.connection.ask(self.call.id, ask, question);
+        let (connection, call) = (&self.call.connection, self.call.id);
+        let Work { answers, .. } = match problem {
+            None => connection.ask(call, ask, question),
+            Some(problem) => connection.ask_again(call, ask, question, problem),
+        };
         for (_, ask, outcome) in answers {
             self.answered(ask, outcome);
         }

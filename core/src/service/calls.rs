@@ -216,8 +216,8 @@ impl Calls {
         ask: AskId,
         outcome: Result<Raw, Fault>,
     ) -> Finished {
-        let recorded = self.running.kept(call).map(|it| &mut it.recorded);
-        match self.rounds.answered(call, ask, outcome, recorded) {
+        let kept = self.running.kept(call);
+        match self.rounds.answered(call, ask, outcome, kept) {
             Outcome::Elsewhere(outcome) => {
                 self.listeners.answered(call, ask);
                 match self.record(call, ask, outcome.as_ref().ok()) {

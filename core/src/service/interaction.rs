@@ -113,6 +113,28 @@ impl Calls {
         Some((call, self.as_request(question)))
     }
 
+    /// What a running handler was answered is not what it wanted, because of this problem: it asks once more.
+    pub(super) fn ask_again(
+        &mut self,
+        now: Instant,
+        handler: CallId,
+        ask: AskId,
+        question: Question,
+        problem: &str,
+    ) -> Option<(CallId, Question)> {
+        let refused = match self.kept(handler) {
+            Some(kept) => kept.refuse(&question, problem),
+            None => self.listeners.refuse(handler, &question, problem),
+        };
+        match refused {
+            Ok(()) => self.ask(now, handler, ask, question),
+            Err(fault) => {
+                self.tell(handler, ask, Err(fault));
+                None
+            }
+        }
+    }
+
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
     pub(super) fn wait(&mut self, now: Instant, handler: CallId, blocks: bool) {
         if let Some(parked) = self.waiting(handler) {
@@ -152,13 +174,17 @@ impl Calls {
 
     /// A step of a handler's is done, and is not to be done again.
     pub(super) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
-        let call = self.links.current(handler);
-        let kept = match self.waiting(handler) {
-            Some(parked) => parked.running.kept.as_deref_mut(),
-            None => self.running.kept(call),
-        };
-        if let Some(kept) = kept {
+        if let Some(kept) = self.kept(handler) {
             kept.recorded.done(key, value);
+        }
+    }
+
+    /// What is kept of the call that a handler runs for, or waits for.
+    fn kept(&mut self, handler: CallId) -> Option<&mut Kept> {
+        let call = self.links.current(handler);
+        match self.waiting(handler).is_some() {
+            true => self.waiting(handler)?.running.kept.as_deref_mut(),
+            false => self.running.kept(call),
         }
     }
 
@@ -200,7 +226,7 @@ impl Calls {
         self.relink(handler, &mut running, context);
         self.running.insert(call, running);
         for (ask, answer) in answered {
-            self.tell(handler, ask, Ok(answer));
+            self.tell(handler, ask, answer);
         }
         for (ask, question) in later {
             // Whoever is parked speaks a revision whose questions travel inside results.
@@ -243,6 +269,10 @@ impl Calls {
         let round = round.and_then(|round| match &round {
             Round::Request(requests) => kept.count(requests.len()).map(|()| round),
             Round::Ask(_) => Ok(round),
+        });
+        let round = round.and_then(|round| {
+            let (Round::Ask(open) | Round::Request(open)) = &round;
+            open.iter().try_for_each(|it| kept.context.answers.may_ask(it)).map(|()| round)
         });
         match round {
             Err(fault) => {
@@ -355,7 +385,10 @@ impl Calls {
         if open.into_iter().any(|(_, it)| it.key == question.key) {
             return Err(other());
         }
-        Ok(kept.context.answers.get(&question.key, question.method, question.params.get()))
+        match kept.context.answers.get(&question.key, question.method, question.params.get()) {
+            Some(answer) => Ok(Some(answer)),
+            None => kept.context.answers.may_ask(question).map(|()| None),
+        }
     }
 
     /// Puts a question into the round to come.
@@ -443,12 +476,15 @@ impl Calls {
         kept.round = Some(round);
         for (ask, question) in std::mem::take(&mut parked.open) {
             let Question { key, method, params } = &question;
-            match context.answers.get(key, *method, params.get()) {
-                Some(answer) => {
-                    kept.recorded.answered(&question, answer.clone());
-                    parked.answered.push((ask, answer));
-                }
-                None => parked.open.push((ask, question)),
+            if let Some(answer) = context.answers.get(key, *method, params.get()) {
+                kept.recorded.answered(&question, answer.clone());
+                parked.answered.push((ask, Ok(answer)));
+                continue;
+            }
+            let problem = context.answers.problem(&question);
+            match problem.map_or(Ok(()), |it| kept.refuse(&question, it)) {
+                Ok(()) => parked.open.push((ask, question)),
+                Err(fault) => parked.answered.push((ask, Err(fault))),
             }
         }
         if let Some(Ok(Reply::Questions(questions))) = &parked.outcome {
@@ -497,6 +533,16 @@ impl Kept {
             return Ok(());
         }
         Err(too_many())
+    }
+
+    /// What was answered to this question is no answer to it, because of this problem: it is forgotten. Fails where the
+    /// question is not to be asked again.
+    fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
+        let earlier = self.recorded.tries(question).max(self.context.answers.tries(question));
+        let tries = earlier.saturating_add(1);
+        self.context.answers.strike(question, problem);
+        self.recorded.refused(question, tries);
+        asking::again(question, tries, problem)
     }
 }
 

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Instant};
 use super::{Effect, Run, calls::Calls};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Method, MethodName, Raw},
+    protocol::{Method, MethodName, Question, Raw},
     session::{
         CallId, CallMap,
-        asking::{self, AskId},
+        asking::{self, AskId, Journal},
         server::CallContext,
     },
     wire::Wire,
@@ -29,6 +29,8 @@ struct Listener {
     wire: &'static Wire,
     /// Bytes of input that it holds.
     weight: usize,
+    /// Which answers did not fit.
+    refused: Journal,
     /// What it waits for, and how long.
     asked: Vec<(AskId, Option<Instant>)>,
 }
@@ -102,6 +104,19 @@ impl Listeners {
             _ => Ok(()),
         }
     }
+
+    /// What this one was answered is not what it wanted. Fails where the question is not to be asked again.
+    pub(super) fn refuse(
+        &mut self,
+        handler: CallId,
+        question: &Question,
+        problem: &str,
+    ) -> Result<(), Fault> {
+        let Some(Listener { refused, .. }) = self.running.get_mut(&handler) else { return Ok(()) };
+        let tries = refused.tries(question).saturating_add(1);
+        refused.refused(question, tries);
+        asking::again(question, tries, problem)
+    }
 }
 
 impl Calls {
@@ -128,7 +143,8 @@ impl Calls {
         let Some(handler) = self.offers.listener(method.as_str()) else { return false };
         let weight = params.get().len();
         self.listeners.weight += weight;
-        let listener = Listener { wire: context.wire(), weight, asked: Vec::new() };
+        let (refused, asked) = (Journal::default(), Vec::new());
+        let listener = Listener { wire: context.wire(), weight, refused, asked };
         self.listeners.running.insert(context.call, listener);
         self.effects.push_back(Effect::Run(Run {
             handler: Arc::clone(handler),

@@ -76,6 +76,14 @@ pub enum Input<'a> {
         ask: AskId,
         question: Question,
     },
+    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
+    /// another number.
+    AskAgain {
+        call: CallId,
+        ask: AskId,
+        question: Question,
+        problem: String,
+    },
     /// A handler has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
     Waits {
         call: CallId,
@@ -192,11 +200,12 @@ impl Service {
                 self.session.handle(session::Input::Log { now, call, log, is_behind });
             }
             Input::Ask { call: handler, ask, question } => {
-                if let Some((call, Question { method, params, .. })) =
-                    self.calls.ask(now, handler, ask, question)
-                {
-                    self.session.handle(session::Input::Ask { call, ask, method, params });
-                }
+                let asked = self.calls.ask(now, handler, ask, question);
+                self.send_question(ask, asked);
+            }
+            Input::AskAgain { call: handler, ask, question, problem } => {
+                let asked = self.calls.ask_again(now, handler, ask, question, &problem);
+                self.send_question(ask, asked);
             }
             Input::Waits { call, blocks } => self.calls.wait(now, call, blocks),
             Input::Step { call, key, value } => self.calls.step(call, &key, value),
@@ -266,6 +275,12 @@ impl Service {
     /// Whether so much is unanswered, by count or by bytes, that a shell should stop reading.
     pub fn is_full(&self) -> bool {
         self.in_flight() > MAX_IN_FLIGHT || self.calls.is_full()
+    }
+
+    fn send_question(&mut self, ask: AskId, asked: Option<(CallId, Question)>) {
+        if let Some((call, Question { method, params, .. })) = asked {
+            self.session.handle(session::Input::Ask { call, ask, method, params });
+        }
     }
 
     fn conclude(&mut self, call: CallId, finished: Finished) {

@@ -11,6 +11,7 @@ use std::{
 
 use super::{running::Running, state::RoundId};
 use crate::{
+    error::Fault,
     protocol::{Question, Raw},
     router::{Failure, Reply, RoundLimits},
     session::{CallId, CallMap, asking::AskId, server::CallContext},
@@ -43,8 +44,8 @@ pub(super) struct Parked {
     pub(super) running: Running,
     /// What its client is asked.
     pub(super) open: Vec<(AskId, Question)>,
-    /// What its client has answered of this round.
-    pub(super) answered: Vec<(AskId, Raw)>,
+    /// What its client has answered of this round, or why it is not asked any more.
+    pub(super) answered: Vec<(AskId, Result<Raw, Fault>)>,
     /// What it asked since; `is_ready` when that should go out.
     pub(super) later: Vec<(AskId, Question)>,
     pub(super) is_ready: bool,

@@ -72,12 +72,12 @@ impl Rounds {
         call: CallId,
         ask: AskId,
         outcome: Result<Raw, Fault>,
-        recorded: Option<&mut Journal>,
+        kept: Option<&mut Kept>,
     ) -> Outcome {
         if ask.0 & OWN == 0 {
             return Outcome::Elsewhere(outcome);
         }
-        let (Some(asking), Some(recorded)) = (self.open.get_mut(&call), recorded) else {
+        let (Some(asking), Some(kept)) = (self.open.get_mut(&call), kept) else {
             return Outcome::Waiting;
         };
         let Some(question) = asking.waiting.remove(&ask) else { return Outcome::Waiting };
@@ -86,7 +86,7 @@ impl Rounds {
                 self.open.remove(&call);
                 return Outcome::Failed(fault);
             }
-            Ok(answer) => recorded.answered(&question, answer),
+            Ok(answer) => kept.recorded.answered(&question, answer),
         }
         if !asking.waiting.is_empty() {
             return Outcome::Waiting;
@@ -94,8 +94,11 @@ impl Rounds {
         match self.open.remove(&call) {
             None => Outcome::Waiting,
             Some(Asking { run, .. }) => {
-                let known = run.context.answers.journal().then(recorded);
-                let context = CallContext { answers: Answers::new(None, known), ..run.context };
+                // What the handler finds wrong with them is known here as well, because it is told to the same values.
+                let known = kept.context.answers.journal().then(&kept.recorded);
+                kept.context.answers = Answers::new(None, known);
+                kept.recorded = Journal::default();
+                let context = CallContext { answers: kept.context.answers.clone(), ..run.context };
                 Outcome::Complete(Run { context, ..run })
             }
         }

@@ -8,6 +8,7 @@
 //!
 //! A handler that returned its questions is run again with the answers; one that waits for them goes on.
 
+mod again;
 mod capability;
 mod fit;
 mod form;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 
 use self::capability::check_declared;
 pub use self::{
+    again::again,
     fit::{fill, fit},
     form::check_form,
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},

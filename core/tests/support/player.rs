@@ -405,13 +405,21 @@ fn start(now: Instant, starts: u8) -> Start {
 fn interview(run: &Run, questions: &[(&str, Value); 2]) -> Result<Reply, Failure> {
     let mut answers = Vec::new();
     for (key, params) in questions {
-        let found = run.context.answers.get(key, Method::Elicit, &params.to_string());
-        let Some(found) = found else {
-            let question = json!({"key": key, "method": "elicitation/create", "params": params});
-            return Ok(Reply::Questions(json!([question]).to_string()));
-        };
+        let known = &run.context.answers;
+        let question = json!({"key": key, "method": "elicitation/create", "params": params});
+        let open = || Ok(Reply::Questions(json!([question]).to_string()));
+        let found = known.get(key, Method::Elicit, &params.to_string());
+        let Some(found) = found else { return open() };
         let found: Value = serde_json::from_str(found.get()).unwrap();
         match found["content"]["value"].as_str() {
+            Some("none") if *key == "colour" => {
+                let asked =
+                    Question { key: (*key).into(), method: Method::Elicit, params: to_raw(params) };
+                return known
+                    .refuse(&asked, "no such colour")
+                    .map_err(Failure::from)
+                    .and_then(|()| open());
+            }
             Some(answer) => answers.push(answer.to_owned()),
             None => return Err(Failure::Declined(params["message"].as_str().unwrap().into())),
         }

@@ -90,6 +90,14 @@ pub enum EndpointInput<'a> {
         ask: AskId,
         question: Question,
     },
+    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
+    /// another number.
+    AskAgain {
+        call: CallId,
+        ask: AskId,
+        question: Question,
+        problem: String,
+    },
     /// A handler has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
     Waits {
         call: CallId,
@@ -256,6 +264,10 @@ impl Endpoint {
             }
             EndpointInput::Ask { call: handler, ask, question } => {
                 let asked = self.calls.ask(now, handler, ask, question);
+                self.send_question(now, ask, asked);
+            }
+            EndpointInput::AskAgain { call: handler, ask, question, problem } => {
+                let asked = self.calls.ask_again(now, handler, ask, question, &problem);
                 self.send_question(now, ask, asked);
             }
             EndpointInput::Waits { call, blocks } => self.calls.wait(now, call, blocks),

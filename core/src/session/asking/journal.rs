@@ -9,8 +9,11 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use sha2::{Digest as _, Sha256};
 
-use super::{Question, canonical_text, fit};
-use crate::protocol::{Members, Method, Raw};
+use super::{Question, again, canonical_text, fit};
+use crate::{
+    error::Fault,
+    protocol::{Members, Method, Raw},
+};
 
 /// What tells one question from another under the same key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,6 +41,9 @@ struct Entry {
     /// What a step gave.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     step: Option<Raw>,
+    /// How often what the client answered did not fit.
+    #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
+    tries: u32,
 }
 
 /// What came with a call: the answers so far, and what was done in earlier runs. Clones mean the same call; the default
@@ -59,9 +65,17 @@ struct Held {
     question: OnceLock<QuestionDigest>,
     answer: Option<Raw>,
     step: Option<Raw>,
+    /// How often earlier answers did not fit.
+    tries: u32,
+    /// Why this one does not, once that is known.
+    problem: OnceLock<String>,
 }
 
 impl QuestionDigest {
+    fn of_question(question: &Question) -> Self {
+        Self::of(question.method, question.params.get())
+    }
+
     /// The order of members, and how numbers are written, make no difference.
     pub fn of(method: Method, params: &str) -> Self {
         let mut hash = Sha256::new();
@@ -91,16 +105,26 @@ impl<'de> Deserialize<'de> for QuestionDigest {
 impl Journal {
     /// What was answered to a question.
     pub fn answered(&mut self, question: &Question, answer: Raw) {
-        let digest = QuestionDigest::of(question.method, question.params.get());
-        self.ask(&question.key, digest, Some(answer));
+        self.ask(question, Some(answer), self.tries(question));
+    }
+
+    /// What was answered to a question did not fit, and so many answers before: it is forgotten.
+    pub fn refused(&mut self, question: &Question, tries: u32) {
+        self.ask(question, None, tries);
+    }
+
+    /// How often what was answered to this question did not fit.
+    pub fn tries(&self, question: &Question) -> u32 {
+        let digest = Some(QuestionDigest::of_question(question));
+        let same = |it: &&Entry| it.key == question.key && it.question == digest;
+        self.0.iter().find(same).map_or(0, |it| it.tries)
     }
 
     /// These are asked now, and wait for their answers.
     #[must_use]
     pub fn asking(mut self, questions: &[Question]) -> Self {
         for question in questions {
-            let digest = QuestionDigest::of(question.method, question.params.get());
-            self.ask(&question.key, digest, None);
+            self.ask(question, None, self.tries(question));
         }
         self
     }
@@ -108,15 +132,23 @@ impl Journal {
     /// What a step gave, as JSON.
     pub fn done(&mut self, key: &str, value: Raw) {
         self.0.retain(|it| it.step.is_none() || it.key != key);
-        self.0.push(Entry { key: key.to_owned(), question: None, answer: None, step: Some(value) });
+        let (key, step) = (key.to_owned(), Some(value));
+        self.0.push(Entry { key, question: None, answer: None, step, tries: 0 });
     }
 
     /// The same, and then what came later.
     #[must_use]
     pub fn then(mut self, later: &Self) -> Self {
         for entry in &later.0 {
-            self.0.retain(|it| it.key != entry.key || it.step.is_some() != entry.step.is_some());
-            self.0.push(entry.clone());
+            let mut entry = entry.clone();
+            self.0.retain(|it| {
+                let is_same = it.key == entry.key && it.step.is_some() == entry.step.is_some();
+                if is_same && it.question == entry.question {
+                    entry.tries = entry.tries.max(it.tries);
+                }
+                !is_same
+            });
+            self.0.push(entry);
         }
         self
     }
@@ -127,8 +159,7 @@ impl Journal {
         else {
             return Ok(None);
         };
-        let digest = QuestionDigest::of(question.method, question.params.get());
-        if entry.question == Some(digest) {
+        if entry.question == Some(QuestionDigest::of_question(question)) {
             Ok(entry.answer.as_ref())
         } else {
             Err(AnotherQuestion)
@@ -141,9 +172,11 @@ impl Journal {
         self.0.iter().map(|it| 64 + it.key.len() + size(&it.answer) + size(&it.step)).sum()
     }
 
-    fn ask(&mut self, key: &str, question: QuestionDigest, answer: Option<Raw>) {
+    fn ask(&mut self, question: &Question, answer: Option<Raw>, tries: u32) {
+        let key = question.key.clone();
         self.0.retain(|it| it.step.is_some() || it.key != key);
-        self.0.push(Entry { key: key.to_owned(), question: Some(question), answer, step: None });
+        let question = Some(QuestionDigest::of_question(question));
+        self.0.push(Entry { key, question, answer, step: None, tries });
     }
 }
 
@@ -161,6 +194,8 @@ impl Answers {
                     question: OnceLock::new(),
                     answer: Some(answer),
                     step: None,
+                    tries: 0,
+                    problem: OnceLock::new(),
                 }),
             }
         }
@@ -172,14 +207,39 @@ impl Answers {
     /// in. Anything else counts as not answered, and another question under this key in an earlier run makes everything
     /// that came after it count no more.
     pub fn get(&self, key: &str, method: Method, params: &str) -> Option<Raw> {
-        let known = self.0.as_deref()?;
-        let (at, entry) = known.find(|it| it.step.is_none() && it.key == key)?;
-        let digest = QuestionDigest::of(method, params);
-        if *entry.question.get_or_init(|| digest) != digest {
-            known.valid.fetch_min(at, Ordering::AcqRel);
-            return None;
+        let held = self.held(key, method, params)?;
+        let answer = held.answer.as_ref().filter(|_| held.problem.get().is_none())?;
+        fit(method, params, answer).map_err(|it| held.problem.set(it)).ok()
+    }
+
+    /// The answer that [`Answers::get`] gave is not what was wanted, because of this problem: from now on it counts as not
+    /// answered.
+    pub fn strike(&self, question: &Question, problem: &str) {
+        if let Some(held) = self.of(question).filter(|it| it.answer.is_some()) {
+            held.problem.get_or_init(|| problem.to_owned());
         }
-        fit(method, params, entry.answer.as_ref()?).ok()
+    }
+
+    /// The same; fails where the question is not to be asked again.
+    pub fn refuse(&self, question: &Question, problem: &str) -> Result<(), Fault> {
+        self.strike(question, problem);
+        self.may_ask(question)
+    }
+
+    /// Whether this question may be asked: not if what was answered did not fit, once too often.
+    pub fn may_ask(&self, question: &Question) -> Result<(), Fault> {
+        let problem = self.of(question).and_then(|it| Some((it.tries(), it.problem.get()?)));
+        problem.map_or(Ok(()), |(tries, problem)| again(question, tries, problem))
+    }
+
+    /// Why what was answered to this question does not fit it.
+    pub fn problem(&self, question: &Question) -> Option<&str> {
+        self.of(question)?.problem.get().map(String::as_str)
+    }
+
+    /// How often what was answered to this question did not fit.
+    pub fn tries(&self, question: &Question) -> u32 {
+        self.of(question).map_or(0, Held::tries)
     }
 
     /// What the step with this key gave in an earlier run.
@@ -193,11 +253,28 @@ impl Answers {
         let Some(known) = self.0.as_deref() else { return Journal::default() };
         let entries = known.counting().filter_map(|it| {
             let question = it.question.get().copied();
-            let is_settled = it.step.is_some() || (question.is_some() && it.answer.is_some());
-            let (answer, step) = (it.answer.clone(), it.step.clone());
-            is_settled.then(|| Entry { key: it.key.clone(), question, answer, step })
+            let answer = it.answer.clone().filter(|_| it.problem.get().is_none());
+            let (step, tries) = (it.step.clone(), it.tries());
+            let counts = step.is_some() || (question.is_some() && (answer.is_some() || tries > 0));
+            counts.then(|| Entry { key: it.key.clone(), question, answer, step, tries })
         });
         Journal(entries.collect())
+    }
+
+    fn of(&self, question: &Question) -> Option<&Held> {
+        self.held(&question.key, question.method, question.params.get())
+    }
+
+    /// What is known of a question.
+    fn held(&self, key: &str, method: Method, params: &str) -> Option<&Held> {
+        let known = self.0.as_deref()?;
+        let (at, entry) = known.find(|it| it.step.is_none() && it.key == key)?;
+        let digest = QuestionDigest::of(method, params);
+        if *entry.question.get_or_init(|| digest) != digest {
+            known.valid.fetch_min(at, Ordering::AcqRel);
+            return None;
+        }
+        Some(entry)
     }
 }
 
@@ -211,9 +288,21 @@ impl Known {
     }
 }
 
-impl From<Entry> for Held {
-    fn from(Entry { key, question, answer, step }: Entry) -> Self {
-        let question = question.map(OnceLock::from).unwrap_or_default();
-        Self { key, question, answer, step }
+impl Held {
+    /// How often what was answered did not fit, this time counted.
+    fn tries(&self) -> u32 {
+        self.tries.saturating_add(u32::from(self.problem.get().is_some()))
     }
+}
+
+impl From<Entry> for Held {
+    fn from(Entry { key, question, answer, step, tries }: Entry) -> Self {
+        let question = question.map(OnceLock::from).unwrap_or_default();
+        Self { key, question, answer, step, tries, problem: OnceLock::new() }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(tries: &u32) -> bool {
+    *tries == 0
 }

@@ -15,15 +15,13 @@ use crate::{
     },
     session::{
         CallId,
-        asking::{self, AskId},
+        asking::{self, AskId, again},
     },
     wire::{self, Stamp, Wire},
 };
 
 /// Questions that one client may have open at once, and pages that it may have been sent to.
 const MAX_OPEN: usize = 1_000;
-/// How often a form is asked at most, where what came back does not fit it.
-const MAX_TRIES: u32 = 3;
 
 /// The questions in flight of one session.
 #[derive(Debug)]
@@ -66,6 +64,12 @@ pub(super) enum Answered {
     Again(About, Vec<u8>),
 }
 
+impl Asking {
+    fn question(&self) -> Question {
+        Question { key: String::new(), method: self.method, params: self.params.clone() }
+    }
+}
+
 impl Asked {
     /// `seed` is anything that no other session has: the more random, the better.
     pub(super) fn new(seed: &[u8]) -> Self {
@@ -84,17 +88,14 @@ impl Asked {
         capabilities: Option<&Raw>,
         asking: Asking,
     ) -> Result<Vec<u8>, Fault> {
-        let Asking { call, ask, about, method, params } = asking;
-        let question = Question { key: String::new(), method, params };
-        asking::check(&question, capabilities, wire)?;
-        let params = question.params;
+        asking::check(&asking.question(), capabilities, wire)?;
         if self.open.len() >= MAX_OPEN {
             return Err(Fault::new(
                 FaultKind::Handler,
                 format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
             ));
         }
-        self.send(wire, Asking { call, ask, about, method, params }, 1)
+        self.send(wire, asking, 1)
     }
 
     /// What a response of the client's answers; `None` for one that belongs to nothing.
@@ -109,23 +110,12 @@ impl Asked {
         let outcome = match outcome {
             Ok(result) => match asking::fit(method, asking.params.get(), &result.to_owned()) {
                 Ok(answer) => Ok(with_page(answer, page.as_deref())),
-                // The user may do better; a model, or a list of roots, would be no other the next time.
-                Err(_) if method == Method::Elicit && tries < MAX_TRIES => {
-                    match self.send(wire, asking, tries + 1) {
-                        Ok(frame) => return Some(Answered::Again(about, frame)),
-                        Err(fault) => Err(fault),
-                    }
-                }
-                Err(problem) => Err(Fault::invalid_params(match tries {
-                    1 => format!(
-                        "the client's answer to {} does not fit: {problem}",
-                        method.as_str()
-                    ),
-                    tries => format!(
-                        "the client's answer to {} does not fit, {tries} times: {problem}",
-                        method.as_str()
-                    ),
-                })),
+                Err(problem) => match again(&asking.question(), tries, &problem)
+                    .and_then(|()| self.send(wire, asking, tries + 1))
+                {
+                    Ok(frame) => return Some(Answered::Again(about, frame)),
+                    Err(fault) => Err(fault),
+                },
             },
             Err(ErrorObject { code, message, data }) => {
                 Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
