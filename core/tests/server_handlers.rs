@@ -9,7 +9,7 @@ use duplex::Peer;
 use gudgeon::{
     Audio, Completion, CompletionInput, Context, Image, Json, Prompt, Resource, ResourceNotFound,
     Server, Tool, ToolError,
-    protocol::{self, CallToolResult, ContentBlock, PromptMessage, ResourceContents},
+    protocol::{self, CallToolResult, ContentBlock, PromptMessage, ResourceContents, json::to_raw},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,12 @@ struct Pair {
     /// the second
     #[serde(default)]
     b: u8,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Many {
+    values: Vec<u8>,
+    scale: f64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -62,6 +68,23 @@ async fn every_form_of_handler() {
     assert_eq!(peer.call("arguments", json!({"a": 2, "b": 3})).await["content"][0]["text"], "5");
     let text = peer.call("both", json!({"a": 1})).await["content"][0]["text"].clone();
     assert_eq!(text, "1 0 2025-11-25 test");
+}
+
+#[tokio::test]
+async fn an_integer_may_be_spelled_with_a_fraction_of_nothing() {
+    let server = Server::new("integers")
+        .tool("pair", |Pair { a, b }: Pair| async move { format!("{a} {b}") })
+        .tool("many", |Many { values, scale }: Many| async move { format!("{values:?} {scale}") });
+    let mut peer = Peer::legacy(&server).await;
+    let mut text = async |tool, arguments: &str| {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        peer.call(tool, arguments).await["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(text("pair", r#"{"a":42.0,"b":2e1}"#).await, "42 20");
+    assert_eq!(text("pair", r#"{"a":-0.0,"b":1.0}"#).await, "0 1");
+    assert_eq!(text("many", r#"{"values":[1.0,2],"scale":3.0}"#).await, "[1, 2] 3");
+    assert!(text("pair", r#"{"a":1.5}"#).await.contains("is not of type \"integer\""));
+    assert!(text("pair", r#"{"a":1e20}"#).await.starts_with("Invalid arguments: "));
 }
 
 #[tokio::test]
@@ -259,4 +282,41 @@ async fn prompts_completions_and_own_methods() {
     assert_eq!(echo["result"], json!({"echo": "x"}));
     peer.notify("acme/tell", json!({"n": 1})).await;
     assert_eq!(receiver.recv().await.unwrap(), json!({"n": 1}));
+}
+
+/// The same book in three ways, as text and as structured content.
+async fn whole(Pair { a, .. }: Pair) -> CallToolResult {
+    let structured_content = match a {
+        0 => None,
+        1 => Some(to_raw(&dune())),
+        _ => Some(to_raw(&json!({"title": 5}))),
+    };
+    CallToolResult {
+        content: vec![ContentBlock::text("It is Dune.")],
+        structured_content,
+        ..CallToolResult::default()
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_says_everything_itself_has_the_output_schema_it_is_given() {
+    let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]});
+    let server = Server::new("shelf")
+        .add(Tool::new("plain", whole))
+        .add(Tool::new("typed", whole).output_of::<Book>())
+        .add(Tool::new("given", whole).output_schema(&schema));
+    let mut peer = Peer::legacy(&server).await;
+    assert_eq!(peer.listed("plain").await["outputSchema"], Value::Null);
+    assert_eq!(peer.listed("typed").await["outputSchema"]["required"], json!(["title", "shelf"]));
+    assert_eq!(peer.listed("given").await["outputSchema"], schema);
+    for tool in ["typed", "given"] {
+        let result = peer.call(tool, json!({"a": 1})).await;
+        assert_eq!(result["content"][0]["text"], "It is Dune.");
+        assert_eq!(result["structuredContent"]["title"], "Dune");
+        for wrong in [0, 2] {
+            let result = peer.call(tool, json!({"a": wrong})).await;
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("invalid result (reference"), "{text}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::{
@@ -134,6 +135,37 @@ impl Tool {
         if !output {
             self.listed.output_schema = None;
         }
+        self
+    }
+
+    /// The output schema of this type, in place of what the handler's own makes: for one that returns a
+    /// [`CallToolResult`](protocol::CallToolResult), to say by its content more than its structured content does.
+    ///
+    /// ```
+    /// # use gudgeon::{Server, Tool, protocol::{CallToolResult, ContentBlock, json::to_raw}};
+    /// #[derive(serde::Serialize, schemars::JsonSchema)]
+    /// struct Book {
+    ///     title: String,
+    /// }
+    ///
+    /// let find = || async {
+    ///     let book = Book { title: "Dune".into() };
+    ///     CallToolResult {
+    ///         content: vec![ContentBlock::text("It is Dune.")],
+    ///         structured_content: Some(to_raw(&book)),
+    ///         ..CallToolResult::default()
+    ///     }
+    /// };
+    /// let server = Server::new("shelf").add(Tool::new("find", find).output_of::<Book>());
+    /// ```
+    pub fn output_of<T: JsonSchema>(mut self) -> Self {
+        self.listed.output_schema = Some(to_raw(&schema::of_output::<T>()));
+        self
+    }
+
+    /// A JSON Schema in place of the one that the handler's return type makes.
+    pub fn output_schema(mut self, schema: &Value) -> Self {
+        self.listed.output_schema = Some(to_raw(schema));
         self
     }
 
