@@ -11,8 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
+import asgi_host
 from asking_server import make
 from gudgeon import Command, Server, SyncClient
 from gudgeon.types import ElicitRequest, InputRequired
@@ -53,18 +52,8 @@ async def listening(app: Server[Any]) -> AsyncIterator[str]:
         yield here.url
 
 
-@asynccontextmanager
-async def hosted(app: Server[Any]) -> AsyncIterator[str]:
-    server = uvicorn.Server(uvicorn.Config(app.asgi(), port=0, log_level="warning", timeout_graceful_shutdown=1))
-    task = asyncio.ensure_future(server.serve())
-    while not server.started:
-        assert not task.done()
-        await asyncio.sleep(0.005)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await task
+def hosted(app: Server[Any]) -> AbstractAsyncContextManager[str]:
+    return asgi_host.hosted(app.asgi())
 
 
 @contextmanager

@@ -1,27 +1,16 @@
 """Dependencies: made once a call, cleaned up after it, replaced in tests."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
 import pytest
 
 from gudgeon._markers import Depends
-from gudgeon._plan import Plan, make_plan
 from gudgeon._plan_depends import Overrides
 from gudgeon.errors import ToolError
+from plans import call, tool
 
 pytestmark = pytest.mark.usefixtures("contexts")
-
-
-def tool(fn: Any, **options: Any) -> Plan:
-    return make_plan("tool", fn, "app", **options)
-
-
-def call(plan: Plan, /, **arguments: Any) -> Any:
-    out = plan.invoke(json.dumps(arguments).encode(), "call")
-    return asyncio.run(out) if plan.is_async else out
 
 
 def test_dependencies_are_made_once_and_cleaned_up(contexts: Any) -> None:

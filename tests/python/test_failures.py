@@ -9,20 +9,11 @@ import pytest
 
 from gudgeon import Server, SyncClient
 from gudgeon._failures import InvalidArguments, describe_error
-from gudgeon._plan import Plan, make_plan
 from gudgeon.errors import Cancelled, Declined, ProtocolError, ResourceNotFound, ToolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, Image, ToolResult
+from plans import tool
 
 pytestmark = pytest.mark.usefixtures("contexts")
-
-
-def tool(fn: Any, **options: Any) -> Plan:
-    return make_plan("tool", fn, "app", **options)
-
-
-def call(plan: Plan, /, **arguments: Any) -> Any:
-    out = plan.invoke(json.dumps(arguments).encode(), "call")
-    return asyncio.run(out) if plan.is_async else out
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> str:

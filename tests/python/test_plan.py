@@ -1,11 +1,9 @@
 """Handlers → plans: what signatures say, and misuse at registration."""
 
-import asyncio
 import dataclasses
 import enum
 import functools
 import importlib.util
-import json
 import pathlib
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -15,7 +13,8 @@ import pytest
 
 from gudgeon._failures import InvalidArguments
 from gudgeon._markers import Depends, Header
-from gudgeon._plan import Plan, make_plan
+from gudgeon._plan import make_plan
+from plans import call, output, schema, tool
 
 pytestmark = pytest.mark.usefixtures("contexts")
 
@@ -29,23 +28,6 @@ class Colour(enum.Enum):
 class Book:
     id: int
     title: str = "Dune"
-
-
-def tool(fn: Any, **options: Any) -> Plan:
-    return make_plan("tool", fn, "app", **options)
-
-
-def call(plan: Plan, /, **arguments: Any) -> Any:
-    out = plan.invoke(json.dumps(arguments).encode(), "call")
-    return asyncio.run(out) if plan.is_async else out
-
-
-def schema(plan: Plan) -> Any:
-    return json.loads(plan.input_schema)
-
-
-def output(plan: Plan) -> Any:
-    return None if plan.output_schema is None else json.loads(plan.output_schema)
 
 
 def test_a_tool_is_described_by_hints_and_docstring() -> None:

@@ -1,6 +1,5 @@
 """Calls: what arguments become, and what handlers return."""
 
-import asyncio
 import dataclasses
 import datetime
 import enum
@@ -30,6 +29,7 @@ from gudgeon.types import (
     ToolResult,
     user,
 )
+from plans import call, output, schema, tool
 
 pytestmark = pytest.mark.usefixtures("contexts")
 
@@ -51,23 +51,6 @@ class Author(pydantic.BaseModel):
 
 
 class Db: ...
-
-
-def tool(fn: Any, **options: Any) -> Plan:
-    return make_plan("tool", fn, "app", **options)
-
-
-def call(plan: Plan, /, **arguments: Any) -> Any:
-    out = plan.invoke(json.dumps(arguments).encode(), "call")
-    return asyncio.run(out) if plan.is_async else out
-
-
-def schema(plan: Plan) -> Any:
-    return json.loads(plan.input_schema)
-
-
-def output(plan: Plan) -> Any:
-    return None if plan.output_schema is None else json.loads(plan.output_schema)
 
 
 def answering(value: Any, returns: Any = Any) -> Plan:

@@ -190,18 +190,20 @@ def test_a_queued_call_that_was_cancelled_never_runs() -> None:
         assert server.tool("told")["structuredContent"] == {"result": ["first"]}
 
 
-def test_a_slow_handler_stalls_nobody_also_the_first_time() -> None:
-    source = """
-        @app.tool
-        def slow() -> str:
-            time.sleep(0.5)
-            return "slow"
+SLOW_AND_QUICK = """
+    @app.tool
+    def slow() -> str:
+        time.sleep(0.5)
+        return "slow"
 
-        @app.tool
-        def quick() -> str:
-            return "quick"
-    """
-    with ServerProcess(source) as server:
+    @app.tool
+    def quick() -> str:
+        return "quick"
+"""
+
+
+def test_a_slow_handler_stalls_nobody_also_the_first_time() -> None:
+    with ServerProcess(SLOW_AND_QUICK) as server:
         server.text("quick")
         for _ in range(2):
             id = server.start_tool("slow")
@@ -214,17 +216,7 @@ def test_a_slow_handler_stalls_nobody_also_the_first_time() -> None:
 
 
 def test_finished_replies_do_not_wait_for_a_slow_handler_in_their_batch() -> None:
-    source = """
-        @app.tool
-        def slow() -> str:
-            time.sleep(0.5)
-            return "slow"
-
-        @app.tool
-        def quick() -> str:
-            return "quick"
-    """
-    with ServerProcess(source) as server:
+    with ServerProcess(SLOW_AND_QUICK) as server:
         frames = [
             b'{"jsonrpc":"2.0","id":"%s","method":"tools/call","params":{"name":"%s"}}\n' % (id, tool)
             for id, tool in ((b"a", b"quick"), (b"b", b"slow"), (b"c", b"quick"))
