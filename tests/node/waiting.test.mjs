@@ -1,26 +1,16 @@
 /** A handler that waits for its client: neither its time passes meanwhile nor is its place taken, in every revision. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { Client, Server, ask } from "gudgeon";
+
+import { waiting } from "./waiting-server.mjs";
 
 const LEGACY = ["2025-06-18", "2025-11-25"];
 const EVERY = [...LEGACY, "2026-07-28"];
 const boolean = { type: "boolean" };
-const asks = { type: "object", properties: { asks: boolean }, required: ["asks"] };
-
-function waiting(options) {
-  const server = new Server("waits", options);
-  const bounds = { input: asks, timeoutMs: 100, concurrency: 1 };
-  server.tool("waits", bounds, async ({ asks }, ctx) => (asks ? String(await ctx.elicit("Sure?", boolean)) : "asked nothing"));
-  server.tool("returns", bounds, ({ asks }, ctx) => {
-    const question = ask.elicit("Sure?", boolean);
-    const answer = asks ? ctx.answer(question) : "asked nothing";
-    return answer === undefined ? question : String(answer);
-  });
-  server.tool("hangs", { timeoutMs: 300 }, () => new Promise(() => {}));
-  return server;
-}
+const PROGRAM = fileURLToPath(new URL("waiting-server.mjs", import.meta.url));
 
 for (const revision of EVERY) {
   for (const name of ["waits", "returns"]) {
@@ -47,14 +37,18 @@ for (const revision of EVERY) {
 
 for (const revision of LEGACY) {
   for (const name of ["waits", "returns"]) {
-    test(`a client that never answers is waited for so long and no longer: ${name}, ${revision}`, async () => {
-      const client = await Client.connect(waiting({ parkTtlMs: 200 }), { revision, onElicit: () => new Promise(() => {}) });
-      await assert.rejects(client.callTool(name, { asks: true }), {
-        message: `tool "${name}" waited 0.2 s for its client's answer, and none came (option park_ttl)`,
+    for (const over of ["memory", "stdio"]) {
+      test(`a client that never answers is waited for so long and no longer: ${name}, ${revision}, ${over}`, { timeout: 20_000 }, async () => {
+        // Over stdio nothing else moves meanwhile: whoever keeps the time has to know of the end by himself.
+        const at = over === "memory" ? waiting({ parkTtlMs: 200 }) : { command: process.execPath, args: [PROGRAM] };
+        const client = await Client.connect(at, { revision, onElicit: () => new Promise(() => {}) });
+        await assert.rejects(client.callTool(name, { asks: true }), {
+          message: `tool "${name}" waited 0.2 s for its client's answer, and none came (option park_ttl)`,
+        });
+        assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
+        await client.close();
       });
-      assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
-      await client.close();
-    });
+    }
   }
 }
 

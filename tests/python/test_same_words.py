@@ -38,7 +38,8 @@ MODERN = "2026-07-28"
 
 def calls(revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
     tools = (
-        "tool_error crash exposed refused missing sure sure_sync dream places page slow wrong forbids unsaid laden kept nowhere"
+        "tool_error crash exposed refused missing sure sure_sync dream places page slow wrong forbids unsaid laden "
+        "kept nowhere"
     )
     for name in tools.split():
         yield "tools/call", {"name": name, "arguments": {}}

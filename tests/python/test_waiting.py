@@ -1,11 +1,12 @@
 """A handler that waits for its client: neither its time passes meanwhile nor is its place taken, in every revision."""
 
 import asyncio
+import sys
 from typing import Annotated, Any
 
 import pytest
 
-from gudgeon import Client, Context, Depends, Server, SyncClient, SyncContext, ask
+from gudgeon import Client, Command, Context, Depends, Server, SyncClient, SyncContext, ask
 from gudgeon.ask import Question
 from gudgeon.errors import ToolError
 from gudgeon.types import ElicitRequest
@@ -13,8 +14,8 @@ from gudgeon.types import ElicitRequest
 EVERY = ("2025-06-18", "2025-11-25", "2026-07-28")
 LEGACY = EVERY[:2]
 FORBIDS = (
-    "though its tool forbids being run again (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their "
-    'line, or drop replay="forbid"'
+    'though its tool forbids being run again (replay="forbid"): ask with ctx.elicit and its kin, which go on from '
+    'their line, or drop replay="forbid"'
 )
 
 
@@ -72,12 +73,15 @@ def test_waiting_takes_neither_time_nor_place(over: str, revision: str, name: st
 
 @pytest.mark.parametrize("name", ["waits", "waits_sync", "returns"])
 @pytest.mark.parametrize("revision", LEGACY)
-def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(revision: str, name: str) -> None:
+@pytest.mark.parametrize("over", ["memory", "stdio"])
+def test_a_client_that_never_answers_is_waited_for_so_long_and_no_longer(over: str, revision: str, name: str) -> None:
     async def never(request: ElicitRequest) -> Any:
         await asyncio.Event().wait()
 
     async def main() -> None:
-        async with Client(server(park_ttl=0.2), revision=revision, on_elicit=never) as client:
+        # Over stdio nothing else moves meanwhile: whoever keeps the time has to know of the end by himself.
+        at = server(park_ttl=0.2) if over == "memory" else Command(sys.executable, __file__)
+        async with Client(at, revision=revision, on_elicit=never) as client:
             with pytest.raises(ToolError) as caught:
                 await client.call_tool(name, {"asks": True})
             waited = f'tool "{name}" waited 0.2 s for its client\'s answer, and none came (option park_ttl)'
@@ -132,3 +136,7 @@ def test_a_tool_that_must_not_run_again_returns_no_question(revision: str) -> No
             client.call_tool("forbids")
         assert str(caught.value) == f"the handler returned a question, {FORBIDS}"
     assert runs == [1]
+
+
+if __name__ == "__main__":
+    server(park_ttl=0.2).run()

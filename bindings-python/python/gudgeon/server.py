@@ -407,7 +407,8 @@ class Server(Offering, Running):
         if plan.names_questions and options.get("replay") == "forbid":
             raise TypeError(
                 f"{plan.place} returns a question, as its annotation says, though its tool forbids being run again "
-                '(replay="forbid"): ask with ctx.elicit and its kin, which go on from their line, or drop replay="forbid"'
+                '(replay="forbid"): ask with ctx.elicit and its kin, which go on from their line, or drop '
+                'replay="forbid"'
             )
         self._add(Registration(self, "tools", plan.name, plan, options))
 
