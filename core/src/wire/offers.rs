@@ -10,15 +10,24 @@ use crate::protocol::{
     Tool, json::to_raw,
 };
 
+/// What the revision lacks of the members that all offers have.
+macro_rules! leave_out {
+    ($wire:ident, $lowered:ident) => {
+        if !$wire.vocabulary.titles {
+            $lowered.title = None;
+            $lowered.meta = None;
+        }
+        if !$wire.vocabulary.icons {
+            $lowered.icons = None;
+        }
+    };
+}
+
 pub(super) fn tool(wire: &Wire, tool: &Tool) -> Tool {
     let says = &wire.vocabulary;
     let mut lowered = tool.clone();
-    if !says.titles {
-        lowered.title = None;
-        lowered.meta = None;
-    }
+    leave_out!(wire, lowered);
     if !says.icons {
-        lowered.icons = None;
         lowered.execution = None;
     }
     if !says.tool_annotations {
@@ -41,37 +50,21 @@ pub(super) fn tool(wire: &Wire, tool: &Tool) -> Tool {
 
 pub(super) fn resource(wire: &Wire, resource: &Resource) -> Resource {
     let mut lowered = resource.clone();
-    if !wire.vocabulary.titles {
-        lowered.title = None;
-        lowered.meta = None;
-    }
-    if !wire.vocabulary.icons {
-        lowered.icons = None;
-    }
+    leave_out!(wire, lowered);
     lowered
 }
 
 pub(super) fn template(wire: &Wire, template: &ResourceTemplate) -> ResourceTemplate {
     let mut lowered = template.clone();
-    if !wire.vocabulary.titles {
-        lowered.title = None;
-        lowered.meta = None;
-    }
-    if !wire.vocabulary.icons {
-        lowered.icons = None;
-    }
+    leave_out!(wire, lowered);
     lowered
 }
 
 pub(super) fn prompt(wire: &Wire, prompt: &Prompt) -> Prompt {
     let mut lowered = prompt.clone();
+    leave_out!(wire, lowered);
     if !wire.vocabulary.titles {
-        lowered.title = None;
-        lowered.meta = None;
         lowered.arguments.iter_mut().flatten().for_each(|it| it.title = None);
-    }
-    if !wire.vocabulary.icons {
-        lowered.icons = None;
     }
     lowered
 }
