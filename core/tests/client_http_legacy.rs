@@ -230,36 +230,33 @@ async fn a_reply_that_breaks_is_taken_up_again_after_the_time_that_the_server_na
     assert!(waited >= Duration::from_millis(500), "{waited:?}");
 }
 
-#[tokio::test]
-async fn a_reply_that_can_not_be_taken_up_is_a_lost_call_that_is_not_repeated() {
-    let mock = Mock::start(|request| match (&*request.rpc(), request.header("last-event-id")) {
-        ("tools/call", _) => {
-            Answer::events(vec![Step::Bytes("id: p-1\nretry: 20\ndata: \n\n".into())])
-        }
-        ("GET", Some(_)) => Answer::empty(404),
-        _ => legacy(request),
-    })
-    .await;
+/// A call whose reply breaks off, and what it fails of where a GET that takes it up is answered with this status.
+async fn lost_call(resumed: u16) -> (Mock, Error) {
+    let mock =
+        Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
+            ("tools/call", _) => {
+                Answer::events(vec![Step::Bytes("id: p-1\nretry: 20\ndata: \n\n".into())])
+            }
+            ("GET", Some(_)) => Answer::empty(resumed),
+            _ => legacy(request),
+        })
+        .await;
     let client = connect(&mock).await.unwrap();
     let error = client.call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
+    (mock, error)
+}
+
+#[tokio::test]
+async fn a_reply_that_can_not_be_taken_up_is_a_lost_call_that_is_not_repeated() {
+    let (mock, error) = lost_call(404).await;
     assert!(error.to_string().contains("tools/call"), "{error}");
     assert_eq!(mock.of("tools/call").len(), 1);
 }
 
 #[tokio::test]
 async fn attempts_to_resume_are_bounded() {
-    let mock = Mock::start(|request| match (&*request.rpc(), request.header("last-event-id")) {
-        ("tools/call", _) => {
-            Answer::events(vec![Step::Bytes("id: p-1\nretry: 20\ndata: \n\n".into())])
-        }
-        ("GET", Some(_)) => Answer::empty(502),
-        _ => legacy(request),
-    })
-    .await;
-    let client = connect(&mock).await.unwrap();
-    let error = client.call_tool("echo", json!({})).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Lost);
+    let (mock, error) = lost_call(502).await;
     assert!(error.to_string().contains("HTTP 502"), "{error}");
     assert_eq!(mock.of("GET").len(), 1 + 5);
 }

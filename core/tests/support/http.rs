@@ -220,6 +220,14 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(Seen { method, path, headers, body, connection: 0, at: Instant::now() })
 }
 
+/// Until the client goes on, or away.
+async fn hold(stream: &mut BufReader<TcpStream>, dropped: &AtomicUsize) {
+    let mut byte = [0];
+    if !matches!(stream.read(&mut byte).await, Ok(1)) {
+        dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Whether the connection goes on.
 async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &AtomicUsize) -> bool {
     let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
@@ -242,10 +250,7 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &Atomi
             match step {
                 Step::Wait(wait) => tokio::time::sleep(Duration::from_millis(*wait)).await,
                 Step::Hold => {
-                    let mut byte = [0];
-                    if !matches!(stream.read(&mut byte).await, Ok(1)) {
-                        dropped.fetch_add(1, Ordering::Relaxed);
-                    }
+                    hold(stream, dropped).await;
                     return false;
                 }
                 Step::Break => return false,
@@ -266,10 +271,7 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &Atomi
             }
             Step::Wait(wait) => tokio::time::sleep(Duration::from_millis(wait)).await,
             Step::Hold => {
-                let mut byte = [0];
-                if !matches!(stream.read(&mut byte).await, Ok(1)) {
-                    dropped.fetch_add(1, Ordering::Relaxed);
-                }
+                hold(stream, dropped).await;
                 return false;
             }
             Step::Break => return false,
