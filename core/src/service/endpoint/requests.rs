@@ -268,7 +268,8 @@ impl Endpoint {
     fn post_legacy(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
         let is_initialize = is_initialize(&frame);
         let owner = visit.facts.principal.as_deref();
-        let known = visit.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner));
+        let known =
+            visit.facts.session_id.as_ref().map(|it| self.sessions.number(it, owner, false));
         let number = match known.flatten() {
             Some(number) => number,
             None if is_initialize => return self.initialize(now, visit, frame),

@@ -123,13 +123,10 @@ impl Endpoint {
         }
         let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
         let owner = visit.facts.principal.as_deref();
-        let number = id.and_then(|it| self.sessions.number(it, owner));
+        let number = id.and_then(|it| self.sessions.number(it, owner, true));
         let Some(session) = number.and_then(|it| self.sessions.get_mut(it)) else {
             return self.refuse_session(visit);
         };
-        if session.pair.is_none() {
-            return self.refuse_session(visit);
-        }
         let number = session.number;
         let id = Arc::clone(&session.id);
         let frame = Frame::parse(body);
@@ -204,7 +201,7 @@ impl Endpoint {
 
     fn session_of(&self, visit: &Visit) -> Option<u64> {
         let owner = visit.facts.principal.as_deref();
-        self.sessions.number(visit.facts.session_id.as_ref()?, owner)
+        self.sessions.number(visit.facts.session_id.as_ref()?, owner, false)
     }
 
     fn refuse_without(&mut self, visit: Visit) {
