@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::names::is_letter;
 use crate::protocol::Tool;
 
 /// The longest name that every host hands to its model.
@@ -66,8 +67,7 @@ impl Found<'_> {
         }
         let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         for (name, _) in names {
-            let fits = (1..=MAX_NAME).contains(&name.len())
-                && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
+            let fits = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_letter);
             if !fits {
                 self.add("argument", &format!("its argument {name:?} is no name to models' interfaces: use 1 to {MAX_NAME} letters, digits, \"_\", \"-\", \".\""));
             }
@@ -86,8 +86,8 @@ impl Found<'_> {
         if is_array && !schema.get("items").is_some_and(Value::is_object) {
             self.add("items", &format!("its input schema has an array without an \"items\" schema{place}, which models' interfaces refuse: say what it holds, or \"items\": {{}}"));
         }
-        if let Some([_, _]) = schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
-            && let Some(options) = schema.get("anyOf").and_then(Value::as_array)
+        if let Some(options @ [_, _]) =
+            schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
             && options.iter().any(|it| it == &serde_json::json!({"type": "null"}))
             && options.iter().any(|it| it["type"].as_str().is_some_and(|it| it != "null"))
         {

@@ -7,8 +7,7 @@ use crate::{
 
 /// Tool names: 1 to 128 of letters, digits, `_`, `-`, `.` (Tools, "Tool Names").
 pub(super) fn check_tool(name: &str) -> Result<(), Error> {
-    let fits = (1..=128).contains(&name.len())
-        && name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.'));
+    let fits = (1..=128).contains(&name.len()) && name.bytes().all(is_letter);
     match fits {
         true => Ok(()),
         false => Err(Error::misuse(format!(
@@ -19,14 +18,18 @@ pub(super) fn check_tool(name: &str) -> Result<(), Error> {
 
 /// What the names of a mounted server begin with.
 pub(super) fn check_prefix(prefix: &str) -> Result<(), Error> {
-    let fits = !prefix.is_empty()
-        && prefix.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.'));
+    let fits = !prefix.is_empty() && prefix.bytes().all(is_letter);
     match fits {
         true => Ok(()),
         false => Err(Error::misuse(format!(
             "mount({prefix:?}): a prefix is one or more letters, digits, '_', '-' or '.'"
         ))),
     }
+}
+
+/// What the names of tools are made of.
+pub(super) fn is_letter(it: u8) -> bool {
+    it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.')
 }
 
 pub(super) fn check_prompt(name: &str) -> Result<(), Error> {

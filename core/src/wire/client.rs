@@ -30,7 +30,7 @@ pub fn envelope_members(
     let mut members = String::from("{");
     for (key, value) in [
         (meta::PROTOCOL_VERSION, json::to_raw(wire.revision.as_str())),
-        (meta::CLIENT_INFO, json::to_raw(&client_info(wire, info))),
+        (meta::CLIENT_INFO, json::to_raw(&offers::implementation(wire, info))),
         (meta::CLIENT_CAPABILITIES, json::to_raw(&client_capabilities(wire, capabilities))),
     ] {
         push_member(&mut members, key, value.get());
@@ -49,7 +49,7 @@ pub fn initialize_params(
     params
         .member("protocolVersion", wire.revision.as_str())
         .member("capabilities", &client_capabilities(wire, capabilities))
-        .member("clientInfo", &client_info(wire, info));
+        .member("clientInfo", &offers::implementation(wire, info));
     params.finish()
 }
 
@@ -153,10 +153,6 @@ fn push_member(object: &mut String, key: &str, value: &str) {
     object.push_str(value);
 }
 
-fn client_info(wire: &Wire, info: &Implementation) -> Implementation {
-    offers::implementation(wire, info)
-}
-
 /// The capabilities that a revision has words for.
 fn client_capabilities(wire: &Wire, capabilities: &ClientCapabilities) -> ClientCapabilities {
     let asks =
@@ -165,10 +161,7 @@ fn client_capabilities(wire: &Wire, capabilities: &ClientCapabilities) -> Client
     if !asks(Method::Elicit) {
         lowered.elicitation = None;
     }
-    // Pages, and tools for a model, came together.
-    let has_newer = wire.server_notifications.contains(&Method::ElicitationComplete)
-        || wire.input_requests.contains(&Method::Elicit);
-    if !has_newer {
+    if !wire.has_pages_and_tools() {
         lowered.elicitation = lowered.elicitation.map(|_| ElicitationCapability::default());
         lowered.sampling = lowered.sampling.map(|_| SamplingCapability::default());
     }

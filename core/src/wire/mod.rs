@@ -13,8 +13,8 @@ pub mod headers;
 mod lift;
 mod lower;
 mod offers;
-mod question;
 mod param_headers;
+mod question;
 mod rev_2024_11_05;
 mod rev_2025_03_26;
 mod rev_2025_06_18;
@@ -140,6 +140,12 @@ impl Wire {
     /// What is spoken: a revision's date, or a dialect's name.
     pub fn name(&self) -> &'static str {
         self.dialect.map_or(self.revision.as_str(), Dialect::as_str)
+    }
+
+    /// Whether a client can be sent to a page, and its model be given tools: these came together.
+    pub fn has_pages_and_tools(&self) -> bool {
+        self.server_notifications.contains(&Method::ElicitationComplete)
+            || self.input_requests.contains(&Method::Elicit)
     }
 
     /// The method that this name means here.

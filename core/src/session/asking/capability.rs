@@ -41,10 +41,8 @@ pub(super) fn check_declared(
 fn has_words(question: &Question, wire: &Wire) -> bool {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let is_newer = mode(&params) == "url" || uses_tools(&params);
-    let has_newer = wire.server_notifications.contains(&Method::ElicitationComplete)
-        || wire.input_requests.contains(&Method::Elicit);
     [wire.server_requests, wire.input_requests].iter().any(|it| it.contains(&question.method))
-        && (has_newer || !is_newer)
+        && (wire.has_pages_and_tools() || !is_newer)
 }
 
 fn uses_tools(params: &Value) -> bool {
