@@ -17,7 +17,9 @@ def sentinel(text):
 
 def fits(answer):
     assert answer.status == 200, answer
-    return speak.reply(answer)["result"]
+    result = speak.reply(answer)["result"]
+    assert not result.get("isError"), result
+    return result
 
 
 def mismatch(answer):
@@ -121,6 +123,9 @@ ACCEPTED = [
     ("integer", 0, "0"),
     ("integer", 9007199254740991, "9007199254740991"),
     ("integer", 42, sentinel("42")),
+    ("integer", 42.0, "42"),  # to JSON Schema that is an integer
+    ("integer", 42.0, "42.0"),
+    ("integer", 1e15, "1e15"),
     ("boolean", True, "true"),
     ("boolean", False, "false"),
 ]

@@ -18,6 +18,9 @@ use crate::{
     schema::{Checked, Schema},
 };
 
+/// 2⁵³: below it floats hold every integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 pub(super) type Outcome = Result<Reply, Failure>;
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -224,5 +227,30 @@ impl Arguments<CompletionKind> for String {
 
 fn from_json<A: DeserializeOwned>(input: &str) -> Result<A, Failure> {
     serde_json::from_str(input)
+        .or_else(|error| respelled(input).ok_or(error))
         .map_err(|error| Failure::Invalid(format!("Invalid arguments: {error}")))
+}
+
+/// Reads once more, with `42.0` as `42`: both are integers to JSON Schema, and only the second is one to serde.
+#[cold]
+fn respelled<A: DeserializeOwned>(input: &str) -> Option<A> {
+    let mut value: Value = serde_json::from_str(input).ok()?;
+    spell_integers(&mut value);
+    serde_json::from_str(&value.to_string()).ok()
+}
+
+fn spell_integers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(spell_integers),
+        Value::Object(members) => members.values_mut().for_each(spell_integers),
+        Value::Number(number) if number.is_f64() => {
+            // Beyond that a float need not be the number that was meant.
+            let exact = number.as_f64().filter(|it| it.abs() < EXACT && it.fract() == 0.0);
+            #[allow(clippy::cast_possible_truncation, reason = "it has no fraction and is small")]
+            if let Some(exact) = exact {
+                *number = (exact as i64).into();
+            }
+        }
+        _ => (),
+    }
 }
