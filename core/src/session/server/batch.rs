@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{About, Answer, Output, Sent, ServerSession};
+use super::{About, Answer, Output, Sent, ServerSession, modern};
 use crate::{
     error::Fault,
     protocol::{Malformed, Message, Method},
@@ -92,6 +92,7 @@ impl ServerSession {
                     wire.name()
                 )));
             }
+            None if self.claims.is_some() => return Err(modern::refuse_batch()),
             None => return Err(Fault::invalid_request("a batch before initialize")),
         }
         if members.is_empty() {
