@@ -260,7 +260,11 @@ impl Host {
         let authority: Authority = text.parse().ok().filter(|_| !text.contains('@'))?;
         let name = authority.host().to_ascii_lowercase();
         let name = name.strip_suffix('.').unwrap_or(&name).to_owned();
-        (!name.is_empty()).then(|| Self { name, port: authority.port_u16() })
+        let port = match authority.as_str().strip_prefix(authority.host())? {
+            "" | ":" => None,
+            port => Some(port.strip_prefix(':')?.parse().ok()?),
+        };
+        (!name.is_empty()).then_some(Self { name, port })
     }
 
     fn is_loopback(&self) -> bool {

@@ -41,7 +41,15 @@ fn refused(config: &GuardConfig, lines: &[(&str, &str)]) -> Option<u16> {
 
 #[test]
 fn a_loopback_server_answers_to_loopback_names_at_any_port() {
-    for host in ["localhost", "LocalHost:8000", "127.0.0.1:1", "[::1]:9", "[::1]", "localhost."] {
+    for host in [
+        "localhost",
+        "LocalHost:8000",
+        "127.0.0.1:1",
+        "[::1]:9",
+        "[::1]",
+        "localhost.",
+        "localhost:",
+    ] {
         assert_eq!(refused(&local(), &[("host", host)]), None, "{host}");
     }
     for host in [
@@ -51,6 +59,9 @@ fn a_loopback_server_answers_to_loopback_names_at_any_port() {
         "evil.example:8000",
         "user@localhost",
         "localhost/x",
+        "localhost:port",
+        "127.0.0.1:99999",
+        "[::1]x",
         "0.0.0.0",
         "",
         " ",
@@ -114,6 +125,7 @@ fn a_loopback_server_takes_pages_of_this_machine_only() {
         "http://localhost@evil.example",
         "http://evil.example#localhost",
         "http://localhost/",
+        "http://localhost:99999",
         "ftp://localhost",
         "chrome-extension://localhost",
         "localhost",
