@@ -143,6 +143,17 @@ def test_what_is_posted_badly(server):
         assert pair.ask("ping")["result"] == {}
 
 
+def test_its_session_is_not_there_for_the_other_endpoint(server):
+    # Answers would come on the stream of the pair, and nothing here.
+    with Pair(server) as pair, server.connect() as connection:
+        headers = {"Mcp-Session-Id": pair.endpoint.partition("session_id=")[2], "Accept": speak.BOTH}
+        speak.post(connection, server.path, message("ping"), headers)
+        refused(connection.response(), 404)
+        for method in ("GET", "DELETE"):
+            refused(connection.ask(method, server.path, headers), 404)
+        assert pair.ask("ping")["result"] == {}
+
+
 def test_with_its_stream_a_session_is_gone(server):
     with Pair(server) as pair:
         endpoint = pair.endpoint
