@@ -1,8 +1,10 @@
 //! A JavaScript handler, as the router knows it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gudgeon::router::Handler;
+
+use crate::shared::lock;
 
 /// The number of a handler in JavaScript's table.
 #[derive(Debug)]
@@ -21,13 +23,13 @@ impl Dropped {
     }
 
     pub(crate) fn take(&self) -> Vec<u32> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0))
     }
 }
 
 impl Drop for JsHandler {
     fn drop(&mut self) {
-        self.dropped.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.id);
+        lock(&self.dropped.0).push(self.id);
     }
 }
 

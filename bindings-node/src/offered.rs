@@ -1,10 +1,10 @@
 //! What a server offers at the moment, and who must hear of changes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use gudgeon::{error::Error, router::Offers, session::server::ListKind};
 
-use crate::shared::Shared;
+use crate::shared::{Shared, lock};
 
 #[derive(Debug)]
 pub(crate) struct Offered {
@@ -23,7 +23,7 @@ impl Offered {
     }
 
     pub(crate) fn offers(&self) -> Arc<Offers> {
-        Arc::clone(&self.lock().offers)
+        Arc::clone(&lock(&self.state).offers)
     }
 
     /// Opens a server of what is offered now; changes reach it as long as it lives.
@@ -31,7 +31,7 @@ impl Offered {
         &self,
         make: impl FnOnce(Arc<Offers>) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let (shared, rest) = make(Arc::clone(&state.offers));
         state.served.retain(|it| it.strong_count() > 0);
         state.served.push(Arc::downgrade(&shared));
@@ -40,7 +40,7 @@ impl Offered {
 
     /// Everything that is served at the moment.
     pub(crate) fn served(&self) -> Vec<Arc<Shared>> {
-        self.lock().served.iter().filter_map(Weak::upgrade).collect()
+        lock(&self.state).served.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Changes what is offered, and tells everybody which list is another now, unless it made no difference.
@@ -49,7 +49,7 @@ impl Offered {
         list: Option<ListKind>,
         change: impl FnOnce(&mut Offers) -> Result<bool, Error>,
     ) -> Result<(), Error> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if !change(Arc::make_mut(&mut state.offers))? {
             return Ok(());
         }
@@ -57,9 +57,5 @@ impl Offered {
             served.set_offers(Arc::clone(&state.offers), list);
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,7 +13,7 @@ use std::{
         fd::{IntoRawFd, OwnedFd},
         unix::net::UnixStream,
     },
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use gudgeon::{
@@ -29,7 +29,7 @@ use tokio::{runtime::Runtime, task::AbortHandle};
 use self::{questions::Questions, queue::Queue, settings::Settings, subscriptions::Held};
 use crate::{
     error::{io as refused, misuse},
-    shared::Wake,
+    shared::{Wake, lock},
     shell::NativeShell,
 };
 
@@ -410,8 +410,4 @@ fn no_stream(error: io::Error) -> napi::Error {
 
 fn no_runtime(error: io::Error) -> napi::Error {
     refused("no thread could be started for clients", error)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

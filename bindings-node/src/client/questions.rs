@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use gudgeon::{
@@ -13,6 +13,7 @@ use gudgeon::{
 use tokio::sync::oneshot;
 
 use super::queue::Queue;
+use crate::shared::lock;
 
 type Answer = Result<Raw, Error>;
 
@@ -45,7 +46,7 @@ impl Questions {
 
     pub(super) fn answer(&self, number: u32, answer: Answer) {
         // Nobody wants it any more when it was cancelled.
-        if let Some(waiting) = self.lock().open.remove(&number) {
+        if let Some(waiting) = lock(&self.waiting).open.remove(&number) {
             let _ = waiting.send(answer);
         }
     }
@@ -53,7 +54,7 @@ impl Questions {
     async fn ask(&self, what: &str, question: &Question) -> Answer {
         let (sender, answer) = oneshot::channel();
         let number = {
-            let mut waiting = self.lock();
+            let mut waiting = lock(&self.waiting);
             waiting.next = waiting.next.wrapping_add(1);
             let number = waiting.next;
             waiting.open.insert(number, sender);
@@ -67,10 +68,6 @@ impl Questions {
             Err(Error::new(ErrorKind::Cancelled, "the question could not be answered"))
         })
     }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A question whose future is dropped was taken back by the server.
@@ -81,7 +78,7 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if self.questions.lock().open.remove(&self.number).is_some() {
+        if lock(&self.questions.waiting).open.remove(&self.number).is_some() {
             self.questions.queue.ask_cancelled(self.number);
         }
     }

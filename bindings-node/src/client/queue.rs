@@ -4,10 +4,7 @@
 //! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a step, `[n, 3, result]` a result that asks for input.
 //! One that begins with a text tells something unasked.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Mutex};
 
 use gudgeon::{
     client::{Event, ListKind, LogMessage, Progress, Question, Reply, ServerIdentity, describe},
@@ -17,7 +14,7 @@ use gudgeon::{
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
 use super::subscriptions::list_name;
-use crate::shared::Wake;
+use crate::shared::{Wake, lock};
 
 /// Text that is handed over at once; a batch holds one entry more than fits.
 const BATCH: usize = 1024 * 1024;
@@ -246,8 +243,4 @@ impl std::fmt::Debug for Queue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Queue").field("waiting", &self.waiting).finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use gudgeon::{
     protocol::json::ObjectWriter,
 };
 
-use super::lock;
+use crate::shared::lock;
 
 #[derive(Debug, Default)]
 pub(super) struct Held(Mutex<HashMap<u32, Arc<Subscription>>>);
