@@ -353,6 +353,27 @@ async fn the_same_callbacks_answer_requests_and_rounds() {
 }
 
 #[tokio::test]
+async fn a_conversation_with_results_of_tools_in_disorder_is_refused() {
+    let call = json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "look", "input": {}}});
+    let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
+    let text = json!({"type": "text", "text": "so"});
+    for (content, expected) in [
+        (json!([result, text]), "Tool results mixed with other content"),
+        (text, "Tool result missing in request"),
+    ] {
+        let messages = json!([call, {"role": "user", "content": content}]);
+        let params = json!({"messages": messages, "maxTokens": 5});
+        let target = asking("2025-11-25", vec![("q", "sampling/createMessage", params)]);
+        let asks_nobody =
+            |_| async { Err::<CreateMessageResult, _>(Error::new(ErrorKind::Protocol, "asked")) };
+        let client =
+            Client::builder(target).on_sample(asks_nobody).connect().await.expect("connects");
+        let answer = &answers(&client).await["q"];
+        assert_eq!((&answer["code"], &answer["message"]), (&json!(-32602), &json!(expected)));
+    }
+}
+
+#[tokio::test]
 async fn what_a_model_says_is_said_in_the_servers_words_or_refused() {
     for (era, blocks, expected) in [
         ("2025-06-18", 1, json!({"type": "text", "text": "0"})),

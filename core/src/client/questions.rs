@@ -12,7 +12,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, ElicitationCapability, ListRootsResult, Method, Raw, Root,
-        RootsCapability, SamplingCapability, json,
+        RootsCapability, SamplingCapability, code, json,
     },
     session::asking,
 };
@@ -92,7 +92,13 @@ impl Questions {
                 Some(Roots::Callback(callback)) => Some(callback),
                 None => None,
             },
-            Method::CreateMessage => self.sample.clone(),
+            Method::CreateMessage => match asking::disorder(params.get()) {
+                Some(disorder) => {
+                    let refusal = Error::new(ErrorKind::Protocol, disorder.as_str());
+                    return Err(Error { code: Some(code::INVALID_PARAMS), ..refusal });
+                }
+                None => self.sample.clone(),
+            },
             Method::Elicit => self.elicit.clone(),
             _ => None,
         };

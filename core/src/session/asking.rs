@@ -24,6 +24,7 @@ pub use self::{
     fit::{fill, fit},
     form::check_form,
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
+    sampling::{Disorder, disorder},
 };
 pub use crate::protocol::Question;
 use crate::{

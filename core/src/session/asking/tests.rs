@@ -253,6 +253,81 @@ fn a_model_is_not_given_what_the_revision_has_no_words_for() {
 }
 
 #[test]
+fn a_conversation_that_no_model_can_be_given_is_not_sent() {
+    let text = |role: &str| json!({"role": role, "content": {"type": "text", "text": "hi"}});
+    let calls = |ids: &[&str]| {
+        let blocks: Vec<_> = ids
+            .iter()
+            .map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}))
+            .collect();
+        json!({"role": "assistant", "content": blocks})
+    };
+    let result = |id: &str| json!({"type": "tool_result", "toolUseId": id, "content": []});
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let resource = json!({"type": "resource", "resource": {"uri": "a://b", "text": "x"}});
+    let missing = "calls tools, and the next message is not";
+    let mixed = "has results of tools beside other content";
+    let cases = [
+        (json!([text("user"), calls(&["1"])]), Some(("messages[1]", missing))),
+        (json!([calls(&["1"]), text("user")]), Some(("messages[0]", missing))),
+        (json!([calls(&["1", "2"]), user(result("1"))]), Some(("messages[0]", missing))),
+        (json!([calls(&["1"]), user(result("2"))]), Some(("messages[0]", missing))),
+        (
+            json!([calls(&["1"]), user(json!([result("1"), {"type": "text", "text": "so"}]))]),
+            Some(("messages[1]", mixed)),
+        ),
+        (json!([user(json!([resource]))]), Some(("messages[0]", "no model can be given"))),
+        (json!([calls(&["1", "2"]), user(json!([result("2"), result("1")]))]), None),
+        (json!([calls(&["1"]), user(result("1")), text("assistant"), text("user")]), None),
+        (json!([user(json!({"type": "hologram"}))]), None),
+        (json!([]), None),
+    ];
+    let able = to_raw(&json!({"sampling": {"tools": {}}}));
+    let refused = |params: &Value, revision| {
+        let question = question("k", Method::CreateMessage, &params.to_string());
+        check(&question, Some(&able), Wire::of(revision)).err().map(|it| it.message)
+    };
+    for (messages, expected) in cases {
+        let params = json!({"messages": messages, "maxTokens": 1});
+        let refused = refused(&params, Revision::V2026_07_28);
+        match (&refused, expected) {
+            (None, None) => (),
+            (Some(text), Some((place, why))) => {
+                assert!(text.contains(place) && text.contains(why), "{text}");
+            }
+            _ => panic!("{messages}: {refused:?}"),
+        }
+    }
+    let older = json!({"messages": [calls(&["1"]), user(result("1"))], "maxTokens": 1});
+    assert!(
+        refused(&older, Revision::V2025_06_18)
+            .unwrap()
+            .contains("in 2025-06-18, which has no words")
+    );
+    for (wrong, why) in [
+        (json!({"toolChoice": {"mode": "any"}}), "\"any\" is no way to choose tools"),
+        (
+            json!({"modelPreferences": {"costPriority": 2}}),
+            "costPriority is a number from 0 to 1, not 2",
+        ),
+        (
+            json!({"modelPreferences": {"speedPriority": -0.1}}),
+            "speedPriority is a number from 0 to 1",
+        ),
+    ] {
+        let mut params = json!({"messages": [text("user")], "maxTokens": 1, "tools": []});
+        params.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        let text = refused(&params, Revision::V2025_11_25).unwrap();
+        assert!(text.contains(why), "{text}");
+    }
+    let right = json!({
+        "messages": [text("user")], "maxTokens": 1, "tools": [], "toolChoice": {"mode": "required"},
+        "modelPreferences": {"costPriority": 0, "speedPriority": 1.0},
+    });
+    assert_eq!(refused(&right, Revision::V2025_11_25), None);
+}
+
+#[test]
 fn a_question_travels_as_the_revision_has_it() {
     let declared = to_raw(&json!({"elicitation": {}}));
     let question = question("who", Method::Elicit, FORM);
