@@ -5,6 +5,8 @@
 #[path = "support/asker.rs"]
 mod asker;
 
+use std::sync::Arc;
+
 use gudgeon::{
     protocol::{Method, Question, json::to_raw},
     router::{Reply, RoundLimits},
@@ -173,6 +175,21 @@ fn a_form_that_is_filled_in_wrongly_counts_with_it_in_every_way() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
     let problem = r#"its content does not fit the form: `/value`: "yes" is not of type "boolean""#;
     let too_often = format!(r#"the client's answer to "Sure?" does not fit, 3 times: {problem}"#);
+    let mut server = Server::new();
+    server.open("2025-11-25", &able());
+    server.hear(&legacy(1));
+    let run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    for (said, is_refused) in [(&unfit, false), (&yes(), true), (&unfit, false)] {
+        let asked = server.said();
+        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+        if is_refused {
+            assert_eq!(heard(&mut server), Ok(yes()));
+            server.handle(again(&run, 1, "sure"));
+        }
+    }
+    assert_eq!(heard(&mut server), Err(too_often.clone()));
+    finish(&mut server, &run);
     for park_limit in [0, 9] {
         let mut server = Server::with(RoundLimits { park_limit, ..RoundLimits::default() });
         server.hear(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
@@ -211,8 +228,14 @@ fn returned_questions_are_asked_again_in_both_eras() {
         for turn in 0..3 {
             if is_legacy {
                 let asked: Vec<_> = keys.iter().map(|_| server.said()).collect();
-                for one in asked {
+                for mut one in asked {
                     assert_eq!(one["method"], "elicitation/create");
+                    if turn == 0 && one["id"] == 2 {
+                        let unfit = json!({"action": "perhaps"});
+                        server.hear(&json!({"jsonrpc": "2.0", "id": one["id"], "result": unfit}));
+                        one = server.said();
+                        assert_eq!(one["id"], 3);
+                    }
                     server.hear(&json!({"jsonrpc": "2.0", "id": one["id"], "result": yes()}));
                 }
             } else {
@@ -239,6 +262,32 @@ fn returned_questions_are_asked_again_in_both_eras() {
         assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!(TOO_OFTEN)));
         assert_eq!(server.in_flight(), 0);
     }
+}
+
+#[test]
+fn who_listens_to_notifications_asks_again_and_counts_both() {
+    let unfit = json!({"action": "accept", "content": {"value": "yes"}});
+    let mut server = Server::offering(RoundLimits::default(), |offers| {
+        offers.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
+    });
+    server.open("2025-11-25", &able());
+    server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    let run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    for said in [&unfit, &yes()] {
+        let asked = server.said();
+        assert_eq!(asked["params"]["message"], "Sure?");
+        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+    }
+    assert_eq!(heard(&mut server), Ok(yes()));
+    server.handle(again(&run, 1, "sure"));
+    let asked = server.said();
+    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+    assert_eq!(heard(&mut server), Ok(yes()));
+    server.handle(again(&run, 2, "sure"));
+    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    server.done(&run, Ok(Reply::Nothing));
+    assert!(server.sent.is_empty(), "nothing is open");
 }
 
 #[test]

@@ -201,9 +201,14 @@ impl Conversation {
                     }
                 }
                 Output::Answered { call: local, ask, outcome } => {
-                    let global = self.calls.get(&local).map(|it| it.global);
-                    if let Some(call) = global.or_else(|| self.listeners.get(&local).copied()) {
+                    if let Some(call) = self.global(local) {
                         let finished = scene.calls.answered(scene.now, call, ask, outcome);
+                        self.conclude(scene, local, finished);
+                    }
+                }
+                Output::Unfit { call: local, ask, problem } => {
+                    if let Some(call) = self.global(local) {
+                        let finished = scene.calls.unfit(scene.now, call, ask, &problem);
                         self.conclude(scene, local, finished);
                     }
                 }
@@ -215,6 +220,12 @@ impl Conversation {
             }
         }
         said
+    }
+
+    /// The number by which others know a call, or who listens to a notification.
+    fn global(&self, local: CallId) -> Option<CallId> {
+        let call = self.calls.get(&local).map(|it| it.global);
+        call.or_else(|| self.listeners.get(&local).copied())
     }
 
     /// What its request does not say itself.

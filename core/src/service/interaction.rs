@@ -108,7 +108,7 @@ impl Calls {
             kept.sent.push((ask, question.clone()));
         } else {
             let until = now.checked_add(self.limits().park_ttl);
-            self.listeners.asks(call, ask, until);
+            self.listeners.asks(call, ask, question.clone(), until);
         }
         Some((call, self.as_request(question)))
     }
@@ -122,16 +122,45 @@ impl Calls {
         question: Question,
         problem: &str,
     ) -> Option<(CallId, Question)> {
-        let refused = match self.kept(handler) {
-            Some(kept) => kept.refuse(&question, problem),
-            None => self.listeners.refuse(handler, &question, problem),
-        };
-        match refused {
+        match self.refuse(handler, &question, problem) {
             Ok(()) => self.ask(now, handler, ask, question),
             Err(fault) => {
                 self.tell(handler, ask, Err(fault));
                 None
             }
+        }
+    }
+
+    /// What was answered to a question that went out as a request does not fit it, because of this problem: it goes out
+    /// again, or is settled with that.
+    pub(super) fn unfit(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        ask: AskId,
+        problem: &str,
+    ) -> Finished {
+        let kept = self.running.get(call).and_then(|it| it.kept.as_deref());
+        let sent = kept.and_then(|it| it.sent.iter().find(|(sent, _)| *sent == ask));
+        let question = sent.map(|(_, question)| question.clone());
+        let question = question.or_else(|| self.rounds.asked(call, ask));
+        let Some(question) = question.or_else(|| self.listeners.asked(call, ask)) else {
+            return Finished::Forgotten;
+        };
+        match self.refuse(call, &question, problem) {
+            Ok(()) => {
+                let Question { method, params, .. } = self.as_request(question);
+                Finished::Asks(vec![(ask, method, params)])
+            }
+            Err(fault) => self.answered(now, call, ask, Err(fault)),
+        }
+    }
+
+    /// What was answered to a handler's question counts no more. Fails where it is not to be asked again.
+    fn refuse(&mut self, handler: CallId, question: &Question, problem: &str) -> Result<(), Fault> {
+        match self.kept(handler) {
+            Some(kept) => kept.refuse(question, problem),
+            None => self.listeners.refuse(handler, question, problem),
         }
     }
 

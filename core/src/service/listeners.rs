@@ -32,7 +32,7 @@ struct Listener {
     /// Which answers did not fit.
     refused: Journal,
     /// What it waits for, and how long.
-    asked: Vec<(AskId, Option<Instant>)>,
+    asked: Vec<(AskId, Question, Option<Instant>)>,
 }
 
 impl Listeners {
@@ -54,16 +54,22 @@ impl Listeners {
     }
 
     /// It asks its client, and waits until then at most.
-    pub(super) fn asks(&mut self, handler: CallId, ask: AskId, until: Option<Instant>) {
+    pub(super) fn asks(
+        &mut self,
+        handler: CallId,
+        ask: AskId,
+        question: Question,
+        until: Option<Instant>,
+    ) {
         if let Some(Listener { asked, .. }) = self.running.get_mut(&handler) {
-            asked.push((ask, until));
+            asked.push((ask, question, until));
             self.asking += 1;
         }
     }
 
     pub(super) fn answered(&mut self, handler: CallId, ask: AskId) {
         if let Some(Listener { asked, .. }) = self.running.get_mut(&handler)
-            && let Some(at) = asked.iter().position(|(it, _)| *it == ask)
+            && let Some(at) = asked.iter().position(|(it, ..)| *it == ask)
         {
             asked.swap_remove(at);
             self.asking -= 1;
@@ -74,7 +80,7 @@ impl Listeners {
         if self.asking == 0 {
             return None;
         }
-        self.running.values().flat_map(|it| &it.asked).filter_map(|(_, until)| *until).min()
+        self.running.values().flat_map(|it| &it.asked).filter_map(|(_, _, until)| *until).min()
     }
 
     /// Questions that nobody answers any more.
@@ -83,7 +89,7 @@ impl Listeners {
         let mut over = Vec::new();
         for (handler, Listener { asked, .. }) in &mut self.running {
             over.extend(
-                asked.extract_if(.., |(_, until)| is_over(until)).map(|it| (*handler, it.0)),
+                asked.extract_if(.., |(_, _, until)| is_over(until)).map(|it| (*handler, it.0)),
             );
         }
         self.asking -= over.len();
@@ -103,6 +109,12 @@ impl Listeners {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// What this one asks under this number.
+    pub(super) fn asked(&self, handler: CallId, ask: AskId) -> Option<Question> {
+        let mut asked = self.running.get(&handler)?.asked.iter();
+        asked.find(|(it, ..)| *it == ask).map(|(_, question, _)| question.clone())
     }
 
     /// What this one was answered is not what it wanted. Fails where the question is not to be asked again.

@@ -334,6 +334,10 @@ impl Service {
                     let finished = self.calls.answered(now, call, ask, outcome);
                     self.conclude(call, finished);
                 }
+                session::Output::Unfit { call, ask, problem } => {
+                    let finished = self.calls.unfit(now, call, ask, &problem);
+                    self.conclude(call, finished);
+                }
                 session::Output::Notified { method, params, context } => {
                     let listener = context.call;
                     if !self.calls.notify(&method, params, context) {

@@ -104,6 +104,11 @@ impl Rounds {
         }
     }
 
+    /// What a call asks under this number.
+    pub(super) fn asked(&self, call: CallId, ask: AskId) -> Option<Question> {
+        self.open.get(&call)?.waiting.get(&ask).cloned()
+    }
+
     /// How many calls wait for answers.
     pub(super) fn len(&self) -> usize {
         self.open.len()

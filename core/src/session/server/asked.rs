@@ -15,7 +15,7 @@ use crate::{
     },
     session::{
         CallId,
-        asking::{self, AskId, again},
+        asking::{self, AskId},
     },
     wire::{self, Stamp, Wire},
 };
@@ -49,8 +49,6 @@ pub(super) struct Asking {
 #[derive(Debug)]
 struct Open {
     asking: Asking,
-    wire: &'static Wire,
-    tries: u32,
     /// The name of the page that the client is sent to.
     page: Option<String>,
 }
@@ -60,14 +58,8 @@ struct Open {
 pub(super) enum Answered {
     /// The client's result, which fits the question; or why there is none.
     Settled { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
-    /// It does not fit, and is asked for again.
-    Again(About, Vec<u8>),
-}
-
-impl Asking {
-    fn question(&self) -> Question {
-        Question { key: String::new(), method: self.method, params: self.params.clone() }
-    }
+    /// It does not fit, because of this.
+    Unfit { call: CallId, ask: AskId, problem: String },
 }
 
 impl Asked {
@@ -88,14 +80,15 @@ impl Asked {
         capabilities: Option<&Raw>,
         asking: Asking,
     ) -> Result<Vec<u8>, Fault> {
-        asking::check(&asking.question(), capabilities, wire)?;
+        let (method, params) = (asking.method, asking.params.clone());
+        asking::check(&Question { key: String::new(), method, params }, capabilities, wire)?;
         if self.open.len() >= MAX_OPEN {
             return Err(Fault::new(
                 FaultKind::Handler,
                 format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
             ));
         }
-        self.send(wire, asking, 1)
+        self.send(wire, asking)
     }
 
     /// What a response of the client's answers; `None` for one that belongs to nothing.
@@ -105,17 +98,12 @@ impl Asked {
         outcome: Result<&RawValue, ErrorObject>,
     ) -> Option<Answered> {
         let number = id?.as_json().parse().ok()?;
-        let Open { asking, wire, tries, page } = self.open.remove(&number)?;
-        let Asking { call, ask, about, method, .. } = asking;
+        let Open { asking, page } = self.open.remove(&number)?;
+        let Asking { call, ask, method, params, .. } = asking;
         let outcome = match outcome {
-            Ok(result) => match asking::fit(method, asking.params.get(), &result.to_owned()) {
+            Ok(result) => match asking::fit(method, params.get(), &result.to_owned()) {
                 Ok(answer) => Ok(with_page(answer, page.as_deref())),
-                Err(problem) => match again(&asking.question(), tries, &problem)
-                    .and_then(|()| self.send(wire, asking, tries + 1))
-                {
-                    Ok(frame) => return Some(Answered::Again(about, frame)),
-                    Err(fault) => Err(fault),
-                },
+                Err(problem) => return Some(Answered::Unfit { call, ask, problem }),
             },
             Err(ErrorObject { code, message, data }) => {
                 Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
@@ -173,7 +161,7 @@ impl Asked {
         Some(wire::notification_frame(method, Some(&params.finish())))
     }
 
-    fn send(&mut self, wire: &'static Wire, asking: Asking, tries: u32) -> Result<Vec<u8>, Fault> {
+    fn send(&mut self, wire: &'static Wire, asking: Asking) -> Result<Vec<u8>, Fault> {
         let number = self.next;
         self.next += 1;
         let Asking { method, params, .. } = &asking;
@@ -183,7 +171,7 @@ impl Asked {
         if let Some(page) = &page {
             self.keep_page(number, page.clone());
         }
-        self.open.insert(number, Open { asking, wire, tries, page });
+        self.open.insert(number, Open { asking, page });
         Ok(frame)
     }
 
@@ -249,7 +237,7 @@ mod tests {
     ) -> (CallId, AskId, Result<Raw, Fault>) {
         match asked.answer(Some(&id(number)), outcome).unwrap() {
             Answered::Settled { call, ask, outcome } => (call, ask, outcome),
-            Answered::Again(..) => panic!("it is asked again"),
+            Answered::Unfit { problem, .. } => panic!("it does not fit: {problem}"),
         }
     }
 
@@ -288,48 +276,18 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_is_filled_in_wrongly_is_asked_again_and_three_times_at_most() {
+    fn an_answer_that_does_not_fit_says_why_and_settles_nothing() {
         let mut asked = Asked::new(b"a");
         ask(&mut asked, 5, 7).unwrap();
         let unfit = to_raw(&json!({"action": "accept", "content": {"value": "yes"}}));
-        for number in [1, 2] {
-            let Some(Answered::Again(about, frame)) = asked.answer(Some(&id(number)), Ok(&unfit))
-            else {
-                panic!("it is not asked again");
-            };
-            assert_eq!(about, About::Call(CallId(5)));
-            let frame: Value = serde_json::from_slice(&frame).unwrap();
-            assert_eq!(
-                (&frame["id"], &frame["params"]["message"]),
-                (&json!(number + 1), &json!("Sure?"))
-            );
-            assert!(asked.answer(Some(&id(number)), Ok(&unfit)).is_none(), "it is answered once");
-        }
-        let (call, ask, outcome) = settle(&mut asked, 3, Ok(&unfit));
+        let Some(Answered::Unfit { call, ask, problem }) = asked.answer(Some(&id(1)), Ok(&unfit))
+        else {
+            panic!("it fits");
+        };
         assert_eq!((call, ask), (CallId(5), AskId(7)));
-        let fault = outcome.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::InvalidParams);
-        assert!(
-            fault.message.contains("does not fit, 3 times: its content does not fit the form"),
-            "{}",
-            fault.message
-        );
+        assert!(problem.starts_with("its content does not fit the form: "), "{problem}");
+        assert!(asked.answer(Some(&id(1)), Ok(&unfit)).is_none(), "it is answered once");
         assert!(asked.open.is_empty());
-    }
-
-    #[test]
-    fn what_a_model_or_a_list_of_roots_should_be_is_asked_once() {
-        let mut asked = Asked::new(b"a");
-        let declared = to_raw(&json!({"roots": {}}));
-        let question = Asking { method: Method::ListRoots, ..asking(0, 0, to_raw(&json!({}))) };
-        asked.ask(latest(), Some(&declared), question).unwrap();
-        let unfit = to_raw(&json!({"roots": 3}));
-        let fault = settle(&mut asked, 1, Ok(&unfit)).2.unwrap_err();
-        assert!(
-            fault.message.starts_with("the client's answer to roots/list does not fit: "),
-            "{}",
-            fault.message
-        );
     }
 
     #[test]

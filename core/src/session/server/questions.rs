@@ -99,7 +99,9 @@ impl ServerSession {
             Some(Answered::Settled { call, ask, outcome }) => {
                 self.settle_question(call, ask, outcome);
             }
-            Some(Answered::Again(about, frame)) => self.say(about, frame),
+            Some(Answered::Unfit { call, ask, problem }) => {
+                self.outputs.push_back(Output::Unfit { call, ask, problem });
+            }
             None => (),
         }
     }
