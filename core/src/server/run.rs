@@ -256,7 +256,7 @@ pub(super) fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::ToolError;
+use super::{ToolError, run::lock};
 use crate::{protocol::exact, session::server::ClientIdentity};
 
 /// How many are kept at least before those of ended sessions are looked for.
@@ -67,10 +67,6 @@ impl Sessions {
         table.kept.insert(key, (Arc::downgrade(client), session.clone()));
         session
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
