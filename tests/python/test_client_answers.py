@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
-from gudgeon.errors import Declined, McpError, NotSupported, ProtocolError, UrlElicitationRequired
+from gudgeon.errors import Cancelled, Declined, McpError, NotSupported, ProtocolError, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, SampleRequest, SampleResult, Tool, ToolUse
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
@@ -262,9 +262,9 @@ async def test_what_was_left_open_has_its_default() -> None:
 
 
 def test_an_answer_that_does_not_fit_is_told_to_the_caller() -> None:
-    for era, error in (("2025-11-25", McpError), ("2026-07-28", ProtocolError)):
+    for era in ("2025-11-25", "2026-07-28"):
         with SyncClient(app, revision=era, on_elicit=lambda _: 3) as client:
-            with pytest.raises(error, match="does not fit"):
+            with pytest.raises(McpError, match="does not fit"):
                 client.call_tool("greet")
 
 
@@ -275,3 +275,21 @@ def test_a_model_that_declines_fails_the_call() -> None:
     for era in WITH_TOOLS:
         with SyncClient(app, revision=era, on_sample=on_sample) as client, pytest.raises(McpError, match="not today"):
             client.call_tool("pick")
+
+
+@pytest.mark.parametrize("error", [Declined, Cancelled])
+def test_a_user_who_refuses_the_model_in_a_round_is_told_as_such(error: type[McpError]) -> None:
+    server = Server("asks")
+
+    @server.tool
+    async def dream(ctx: Context) -> str:
+        return (await ctx.sample("Dream.", max_tokens=5)).text
+
+    def on_sample(request: Any) -> Any:
+        raise error("not now")
+
+    with SyncClient(server, revision="2026-07-28", on_sample=on_sample) as client, pytest.raises(error) as caught:
+        client.call_tool("dream")
+    word = "declined" if error is Declined else "dismissed"
+    assert str(caught.value) == f"call Server('asks'): The user {word}: not now"
+    assert caught.value.target == "Server('asks')"

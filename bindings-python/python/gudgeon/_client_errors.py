@@ -9,7 +9,6 @@ from . import errors
 
 _CLASSES: dict[str, type[errors.McpError]] = {
     "auth": errors.AuthError,
-    "cancelled": errors.Cancelled,
     "unsupported": errors.NotSupported,
 }
 
@@ -32,10 +31,21 @@ def error_of(said: Mapping[str, Any]) -> Exception:
         return _url_required(message, data, where)
     if kind == "protocol" and where["phase"] == "negotiate":
         return errors.ConnectFailed(message, code=code, data=data, **where)
+    if kind in ("declined", "cancelled"):
+        return _refused(errors.Declined if kind == "declined" else errors.Cancelled, message, {"data": data, **where})
     if kind == "protocol" and code is not None:
         return errors.ProtocolError(code, message, data, **where)
     cls = _CLASSES.get(kind, errors.McpError)
     return cls(message, code=code, data=data, **where)
+
+
+def _refused(cls: Any, message: str, where: dict[str, Any]) -> Exception:
+    """The user's no, in the words in which it was told."""
+    error: Any = cls(**where)
+    error.message = message
+    error.args = (message,)
+    refused: Exception = error
+    return refused
 
 
 def _broken(kind: str, message: str, said: Mapping[str, Any], where: dict[str, Any]) -> Exception:
