@@ -62,6 +62,21 @@ test("a child of the server can't read from the wire", async () => {
   });
 });
 
+test("at the end of the input handlers hear that nobody answers", async () => {
+  const source = `
+    const app = new Server("t");
+    app.tool("sure", {}, async (_, ctx) => String(await ctx.elicit("Sure?", { type: "boolean" })));
+    await app.run();`;
+  await withServer(source, async (child) => {
+    await child.initialize("2025-11-25", { elicitation: {} });
+    child.call(1, "sure");
+    await child.frame((it) => it.method === "elicitation/create");
+    assert.equal((await child.end()).code, 0);
+    const reply = await child.reply(1);
+    assert.deepEqual([reply.result.isError, text(reply)], [true, "the client is gone: nobody answers this question any more"]);
+  });
+});
+
 test("at the end of the input calls in flight finish, the lifespan closes, and the process ends in spite of timers", async () => {
   const source = `
     import { Worker } from "node:worker_threads";

@@ -21,7 +21,9 @@ MODERN = {
 class ServerProcess:
     """`source` runs with `app` defined before it and `app.run()` after it, unless it calls that itself."""
 
-    def __init__(self, source: str, era: str = "legacy", options: str = "") -> None:
+    def __init__(
+        self, source: str, era: str = "legacy", options: str = "", capabilities: dict[str, Any] | None = None
+    ) -> None:
         head = "import asyncio, os, sys, threading, time\nfrom gudgeon import Context, Server, SyncContext, ToolError\n"
         head += f"app = Server('t'{options})\n"
         source = textwrap.dedent(source)
@@ -42,7 +44,8 @@ class ServerProcess:
         for thread in self._threads:
             thread.start()
         if era == "legacy":
-            client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+            info = {"name": "t", "version": "1"}
+            client = {"protocolVersion": "2025-11-25", "capabilities": capabilities or {}, "clientInfo": info}
             self.ask("initialize", client)
             self.send({"method": "notifications/initialized"})
 

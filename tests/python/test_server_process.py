@@ -54,6 +54,28 @@ def test_at_the_end_of_input_calls_in_flight_are_finished(kind: str) -> None:
         assert server.reply(id)["result"]["content"][0]["text"] == "done"
 
 
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_at_the_end_of_input_handlers_hear_that_nobody_answers(kind: str) -> None:
+    source = """
+        @app.tool
+        def sure(ctx: SyncContext) -> str:
+            return "yes" if ctx.elicit("Sure?", bool) else "no"
+
+        @app.tool
+        async def sure_async(ctx: Context) -> str:
+            return "yes" if await ctx.elicit("Sure?", bool) else "no"
+    """
+    with ServerProcess(source, capabilities={"elicitation": {}}) as server:
+        id = server.start_tool("sure" if kind == "def" else "sure_async")
+        server.until("elicitation/create")
+        server.close_input()
+        assert server.wait() == 0
+        result = server.reply(id)["result"]
+        assert result["isError"] and result["content"][0]["text"] == (
+            "the client is gone: nobody answers this question any more"
+        )
+
+
 @pytest.mark.parametrize("how", ["close_input", "terminate", "interrupt"])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_the_end_runs_the_hooks_and_exits_with_0_although_threads_and_timers_live_on(how: str, is_async: bool) -> None:
