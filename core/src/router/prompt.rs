@@ -84,10 +84,6 @@ impl Offer for PromptOffer {
         self.visible.as_ref()
     }
 
-    fn lint(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
         self.prompt = Arc::new(tool::updated(&*self.prompt, changes, &["name", "arguments"])?);
         Ok(())

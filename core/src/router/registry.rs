@@ -20,7 +20,9 @@ pub trait Offer: Clone {
     /// What the shell tells by who may see it; `None`: everybody may.
     fn visible(&self) -> Option<&Handler>;
     /// What known hosts will not take of it.
-    fn lint(&self) -> Vec<String>;
+    fn lint(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Changes what clients see; fails on a member that can't change.
     fn update(&mut self, changes: &Changes) -> Result<(), Error>;
 }

@@ -110,10 +110,6 @@ impl Offer for ResourceOffer {
         self.visible.as_ref()
     }
 
-    fn lint(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
         self.resource = Arc::new(tool::updated(&*self.resource, changes, &["uri"])?);
         Ok(())
@@ -137,10 +133,6 @@ impl Offer for TemplateOffer {
 
     fn visible(&self) -> Option<&Handler> {
         self.visible.as_ref()
-    }
-
-    fn lint(&self) -> Vec<String> {
-        Vec::new()
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
