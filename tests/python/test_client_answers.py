@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 
 from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
-from gudgeon.errors import Cancelled, Declined, McpError, NotSupported, ProtocolError, UrlElicitationRequired
+from gudgeon.errors import Cancelled, Declined, McpError, NotSupported, UrlElicitationRequired
 from gudgeon.types import ElicitRequest, SampleRequest, SampleResult, Tool, ToolUse
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
