@@ -1,5 +1,9 @@
 //! Sockets that take connections.
 
+#[cfg(unix)]
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+#[cfg(unix)]
+use std::path::Path;
 use std::{io, path::PathBuf};
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -30,13 +34,20 @@ pub(super) enum Accepted {
     Unix(UnixStream),
 }
 
-/// Removes the socket's file at the end.
+/// Removes the socket's file at the end, unless another server has put its own there.
+#[cfg(unix)]
 #[derive(Debug)]
-pub(super) struct Removed(PathBuf);
+pub(super) struct Removed {
+    path: PathBuf,
+    inode: Option<(u64, u64)>,
+}
 
+#[cfg(unix)]
 impl Drop for Removed {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        if self.inode.is_some() && inode(&self.path) == self.inode {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -58,19 +69,17 @@ impl Socket {
     #[cfg(unix)]
     async fn bind_unix(at: &Address, path: &PathBuf) -> Result<Self, Error> {
         let bound = match UnixListener::bind(path) {
-            // A server that was killed leaves its file behind: nobody answers there any more.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                match UnixStream::connect(path).await {
-                    Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
-                        std::fs::remove_file(path).and_then(|()| UnixListener::bind(path))
-                    }
-                    _ => Err(error),
+                match is_left_behind(path).await {
+                    true => std::fs::remove_file(path).and_then(|()| UnixListener::bind(path)),
+                    false => Err(error),
                 }
             }
             bound => bound,
         };
         let listener = bound.map_err(|it| explain(at, it))?;
-        Ok(Self::Unix { listener, _file: Removed(path.clone()) })
+        let inode = inode(path);
+        Ok(Self::Unix { listener, _file: Removed { path: path.clone(), inode } })
     }
 
     #[cfg(not(unix))]
@@ -100,6 +109,20 @@ impl Socket {
     }
 }
 
+/// Whether a server that was killed left its socket there: nobody answers any more. Any other file is somebody's own.
+#[cfg(unix)]
+async fn is_left_behind(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    let refuses = |it: io::Error| it.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && UnixStream::connect(path).await.err().is_some_and(refuses)
+}
+
+/// Which file stands there.
+#[cfg(unix)]
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()))
+}
+
 /// Listens beside other processes at the same port.
 async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
     let mut refused = io::Error::from(io::ErrorKind::NotFound);
@@ -118,6 +141,9 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
 
 fn explain(at: &Address, error: io::Error) -> Error {
     let hint = match error.kind() {
+        io::ErrorKind::AddrInUse if matches!(at.place, Place::Unix(_)) => {
+            "a server listens there already, or the file is no socket: choose another path"
+        }
         io::ErrorKind::AddrInUse => {
             "something listens there already: end it, or choose another port (0: any free one)"
         }
@@ -140,6 +166,29 @@ fn explain(at: &Address, error: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn only_a_socket_that_nobody_listens_at_is_removed() {
+        let folder = std::env::temp_dir();
+        let path = folder.join(format!("gudgeon-socket-{}", std::process::id()));
+        let at: Address = format!("unix:{}", path.display()).parse().expect("an address");
+        std::fs::write(&path, "mine").expect("a file");
+        let refused = Socket::bind(&at, false).await.expect_err("it is a file").to_string();
+        assert!(refused.contains("the file is no socket"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&path).expect("still there"), "mine");
+        std::fs::remove_file(&path).expect("mine");
+
+        drop(std::os::unix::net::UnixListener::bind(&path).expect("left behind"));
+        let one = Socket::bind(&at, false).await.expect("nobody listens there");
+        assert!(Socket::bind(&at, false).await.is_err(), "somebody does");
+        std::fs::remove_file(&path).expect("a socket");
+        let other = Socket::bind(&at, false).await.expect("a path that is free");
+        drop(one);
+        assert!(path.exists(), "it is the other's");
+        drop(other);
+        assert!(!path.exists());
+    }
 
     #[tokio::test]
     async fn small_messages_do_not_wait_for_acknowledgements() {
