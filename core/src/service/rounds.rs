@@ -1,20 +1,31 @@
-//! Questions that a handler returned and that go out as requests: when all are answered, the handler runs again.
+//! Questions that a handler returned: they are its answer, or go out as requests; when these are answered, it runs again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use super::{Run, running::Kept};
+use super::{
+    Run,
+    calls::{Calls, Finished},
+    interaction::{ASKS_ELSEWHERE, journal, nobody_to_ask},
+    running::Kept,
+    state::Binding,
+};
 use crate::{
     error::Fault,
-    protocol::{Question, Raw},
+    protocol::{Question, Raw, Response},
+    router::{Failure, Finish},
     session::{
         CallId, CallMap,
-        asking::{Answers, AskId, Journal},
+        asking::{self, Answers, AskId, Journal, Round},
         server::CallContext,
     },
 };
 
 /// Numbers from here on are ours, those below are the shell's.
 const OWN: u64 = 1 << 63;
+
+/// Whoever returns questions is run again from its top by its own wish.
+const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its tool forbids being run again \
+     (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
 
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
@@ -116,5 +127,77 @@ impl Rounds {
 
     pub(super) fn forget(&mut self, call: CallId) {
         self.open.remove(&call);
+    }
+}
+
+impl Calls {
+    /// A handler returned questions: they are the answer, or go out as requests.
+    pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Finished {
+        self.keep_apart(now, call);
+        let Some(mut running) = self.take_running(call) else { return Finished::Forgotten };
+        running.pause = None;
+        let Some(mut kept) = running.kept.take() else {
+            let round = asking::round(questions, &Answers::default(), None, running.wire);
+            self.leave(now, running.gate);
+            return Finished::Answered(Err(round.err().unwrap_or_else(nobody_to_ask)));
+        };
+        let capabilities = kept.context.client.capabilities.as_ref();
+        let answers = match kept.recorded.weight() {
+            0 => kept.context.answers.clone(),
+            _ => Answers::new(None, journal(&kept)),
+        };
+        let round = asking::round(questions, &answers, capabilities, running.wire);
+        let round = round.and_then(|round| match &round {
+            Round::Request(requests) => kept.count(requests.len()).map(|()| round),
+            Round::Ask(_) => Ok(round),
+        });
+        let round = round.and_then(|round| {
+            let (Round::Ask(open) | Round::Request(open)) = &round;
+            open.iter().try_for_each(|it| kept.context.answers.may_ask(it)).map(|()| round)
+        });
+        match round {
+            Err(fault) => {
+                running.kept = Some(kept);
+                self.conclude(&running, &Err(fault.clone()));
+                self.leave(now, running.gate);
+                Finished::Answered(Err(fault))
+            }
+            Ok(Round::Ask(requests)) => {
+                let known = answers.journal().asking(&requests);
+                let limits = self.limits();
+                let binding = Binding::of(&kept.request, kept.context.principal.as_deref());
+                let state =
+                    binding.and_then(|it| self.sealing.seal(now, it, (None, known), &limits));
+                let answer = Ok(Response::InputRequired { requests, state });
+                running.kept = Some(kept);
+                self.conclude(&running, &answer);
+                self.leave(now, running.gate);
+                Finished::Answered(answer)
+            }
+            Ok(Round::Request(requests)) => {
+                let asks = self.rounds.begin(call, &kept, requests);
+                let asks = asks.into_iter().map(|(ask, question)| {
+                    let Question { method, params, .. } = self.as_request(question);
+                    (ask, method, params)
+                });
+                let asks = asks.collect();
+                // Its next run has the whole time, as if the answers had come with another request.
+                running.deadline = running.timeout.and_then(|it| now.checked_add(it));
+                kept.sent.clear();
+                running.kept = Some(kept);
+                self.running.insert(call, running);
+                self.pause(now, call);
+                Finished::Asks(asks)
+            }
+        }
+    }
+}
+
+/// Whether a handler may answer with questions.
+pub(super) fn may_return_questions(finish: &Finish) -> Result<(), Failure> {
+    match (finish.may_ask(), finish.forbids_replay()) {
+        (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
+        (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),
+        (true, false) => Ok(()),
     }
 }

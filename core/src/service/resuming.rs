@@ -1,0 +1,188 @@
+//! Handlers that are parked, and go on for the request that brings their answers.
+
+use std::time::Instant;
+
+use super::{
+    Effect,
+    calls::{Begun, Calls, Finished},
+    gates::Ready,
+    interaction::{journal, nobody_to_ask},
+    parking::{Claimed, Parked},
+    running::Running,
+    state::{Binding, Refused, RoundId},
+};
+use crate::{
+    error::Fault,
+    protocol::{Question, Response},
+    router::{Job, Reply},
+    session::{CallId, server::CallContext},
+};
+
+impl Calls {
+    /// A request brings answers to a round: its handler goes on. `None`: it has to run from its top.
+    pub(super) fn go_on(
+        &mut self,
+        now: Instant,
+        round: RoundId,
+        job: &Job,
+        context: &CallContext,
+    ) -> Option<Begun> {
+        match self.parking.claim(round, context) {
+            Claimed::Waiting(parked) => Some(self.bring(now, round, parked, context)),
+            Claimed::Joined => Some(Begun::Started),
+            Claimed::Crowded => {
+                let refused = Refused::new("too many requests with the same state wait already");
+                Some(Begun::Answered(Err(self.refused(refused))))
+            }
+            Claimed::Unknown if job.finish.forbids_replay() => {
+                let refused = Refused::new("its handler is gone, and must not run again");
+                Some(Begun::Answered(Err(self.refused(refused))))
+            }
+            Claimed::Unknown => None,
+        }
+    }
+
+    /// A parked handler goes on, for this request.
+    pub(super) fn resume(
+        &mut self,
+        now: Instant,
+        parked: Parked,
+        context: CallContext,
+        gate: Option<String>,
+    ) {
+        let Parked { handler, mut running, answered, later, is_ready, left, blocks, .. } = parked;
+        let call = context.call;
+        running.gate = gate;
+        running.deadline = left.and_then(|it| now.checked_add(it));
+        self.relink(handler, &mut running, context);
+        self.running.insert(call, running);
+        for (ask, answer) in answered {
+            self.tell(handler, ask, answer);
+        }
+        for (ask, question) in later {
+            // Whoever is parked speaks a revision whose questions travel inside results.
+            let outside = self.ask(now, handler, ask, question);
+            debug_assert!(outside.is_none());
+        }
+        if is_ready {
+            self.wait(now, handler, blocks);
+        }
+    }
+
+    /// Asks the client in the answer to this call, and keeps the handler until the answers come.
+    pub(super) fn park(
+        &mut self,
+        now: Instant,
+        mut running: Running,
+        blocks: bool,
+    ) -> Result<Response, Fault> {
+        let Some(kept) = running.kept.as_mut() else { return Err(nobody_to_ask()) };
+        let open = std::mem::take(&mut kept.asked);
+        let handler = kept.handler_call;
+        let parked = Parked {
+            handler,
+            left: running.deadline.map(|it| it.saturating_duration_since(now)),
+            open,
+            answered: Vec::new(),
+            later: Vec::new(),
+            is_ready: false,
+            outcome: None,
+            blocks,
+            running,
+        };
+        self.links.end(handler);
+        let gate = parked.running.gate.clone();
+        let answer = self.send_round(now, Box::new(parked));
+        self.leave(now, gate);
+        answer
+    }
+
+    /// The answer that asks what is open, under a name by which the handler is found again.
+    fn send_round(&mut self, now: Instant, mut parked: Box<Parked>) -> Result<Response, Fault> {
+        let limits = self.limits();
+        let requests: Vec<_> = parked.open.iter().map(|(_, it)| it.clone()).collect();
+        let round = self.sealing.round();
+        let Some(kept) = parked.running.kept.as_mut() else { return Err(nobody_to_ask()) };
+        let journal = journal(kept).asking(&requests);
+        let state = Binding::of(&kept.request, kept.context.principal.as_deref())
+            .and_then(|it| self.sealing.seal(now, it, (Some(round), journal), &limits));
+        let answer = Ok(Response::InputRequired { requests, state });
+        self.conclude(&parked.running, &answer);
+        if let Some(kept) = parked.running.kept.as_mut() {
+            kept.round = None;
+        }
+        for handler in self.parking.park(now, &limits, round, parked) {
+            self.effects.push_back(Effect::Cancel(handler));
+        }
+        answer
+    }
+
+    /// Gives a parked handler the answers that a request brought. What is missing, or does not fit, is asked again.
+    fn bring(
+        &mut self,
+        now: Instant,
+        round: RoundId,
+        mut parked: Box<Parked>,
+        context: &CallContext,
+    ) -> Begun {
+        let Some(kept) = parked.running.kept.as_mut() else {
+            return Begun::Answered(Err(nobody_to_ask()));
+        };
+        kept.round = Some(round);
+        for (ask, question) in std::mem::take(&mut parked.open) {
+            let Question { key, method, params } = &question;
+            if let Some(answer) = context.answers.get(key, *method, params.get()) {
+                kept.recorded.answered(&question, answer.clone());
+                parked.answered.push((ask, Ok(answer)));
+                continue;
+            }
+            let problem = context.answers.problem(&question);
+            match problem.map_or(Ok(()), |it| kept.refuse(&question, it)) {
+                Ok(()) => parked.open.push((ask, question)),
+                Err(fault) => parked.answered.push((ask, Err(fault))),
+            }
+        }
+        if let Some(Ok(Reply::Questions(questions))) = &parked.outcome {
+            let (questions, call) = (questions.clone(), context.call);
+            kept.context = CallContext { answers: kept.context.answers.clone(), ..context.clone() };
+            self.running.insert(call, parked.running);
+            return match self.ask_back(now, call, &questions) {
+                Finished::Answered(answer) => Begun::Answered(answer),
+                Finished::Listening(filter) => Begun::Listening(filter),
+                Finished::Asks(_) | Finished::Forgotten => Begun::Started,
+            };
+        }
+        if let Some(outcome) = parked.outcome.take() {
+            let finish = &parked.running.finish;
+            let answer = outcome.and_then(|reply| finish.response(reply));
+            let answer = answer.map_err(|failure| self.fault(finish, failure));
+            self.conclude(&parked.running, &answer);
+            return Begun::Answered(answer);
+        }
+        if !parked.open.is_empty() {
+            return Begun::Answered(self.send_round(now, parked));
+        }
+        self.admit(now, Ready::Resume(parked, context.clone()));
+        Begun::Started
+    }
+
+    /// Nobody will come back for handlers that wait.
+    pub(super) fn unpark(&mut self) {
+        for handler in self.parking.clear() {
+            self.effects.push_back(Effect::Cancel(handler));
+        }
+    }
+
+    /// A handler that waits for its answers, or with them for its turn.
+    pub(super) fn waiting(&mut self, handler: CallId) -> Option<&mut Parked> {
+        match self.gates.resuming(handler) {
+            Some(parked) => Some(parked),
+            None => self.parking.get_mut(handler),
+        }
+    }
+
+    pub(super) fn refused(&mut self, refused: Refused) -> Fault {
+        self.effects.push_back(Effect::Report(refused.report));
+        refused.fault
+    }
+}
