@@ -1,6 +1,7 @@
 //! What a server offers, and how a request finds its handler. Knows no frames, no revisions, no IO.
 
 mod completion;
+mod content;
 mod dispatch;
 mod handler;
 mod lint;

@@ -1,18 +1,19 @@
 //! Prompts: what is offered, which arguments are demanded, and what a reply becomes.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
 use super::{
     Changes, Handler, Offer,
     completion::Completions,
+    content,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     names, tool,
 };
 use crate::{
     error::{Error, Fault},
-    protocol::{Prompt, Response, json},
+    protocol::{Prompt, Raw, Response, json},
 };
 
 /// A prompt and what makes it.
@@ -128,16 +129,83 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
 fn list(parts: &str) -> Result<String, Failure> {
     let parts: Vec<&RawValue> =
         serde_json::from_str(parts).map_err(|it| bad_result(it.to_string()))?;
-    let messages: Vec<_> = parts
-        .into_iter()
-        .map(|it| match it.get().starts_with('"') {
-            true => user(it.get()),
-            false => it.get().to_owned(),
-        })
-        .collect();
+    let mut messages = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part.get().starts_with('"') {
+            true => messages.push(user(part.get())),
+            false => one_each(part.get(), &mut messages)?,
+        }
+    }
     Ok(format!("[{}]", messages.join(",")))
+}
+
+/// A prompt's message has one block of content, and several are so many messages: lists are for sampling.
+fn one_each(message: &str, messages: &mut Vec<String>) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        content: &'a RawValue,
+    }
+    let Ok(Message { content }) = serde_json::from_str(message) else {
+        messages.push(message.to_owned());
+        return Ok(());
+    };
+    if !content.get().starts_with('[') {
+        content::check(content.get())?;
+        messages.push(message.to_owned());
+        return Ok(());
+    }
+    let blocks: Vec<Raw> =
+        serde_json::from_str(content.get()).map_err(|it| bad_result(it.to_string()))?;
+    let mut whole: BTreeMap<&str, Raw> =
+        serde_json::from_str(message).map_err(|it| bad_result(it.to_string()))?;
+    for block in blocks {
+        content::check(block.get())?;
+        whole.insert("content", block);
+        messages.push(json::to_raw(&whole).get().to_owned());
+    }
+    Ok(())
 }
 
 fn user(quoted: &str) -> String {
     format!(r#"{{"role":"user","content":{{"type":"text","text":{quoted}}}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(reply: Reply) -> Result<String, Failure> {
+        messages(reply).map(|it| match it {
+            Response::Messages { messages, .. } => messages,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn several_contents_of_one_message_are_so_many_messages() {
+        let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+        let of = |content: &str| {
+            format!(r#"{{"role":"assistant","content":{content},"_meta":{{"k":1}}}}"#)
+        };
+        let list = format!("[{}, {}]", text("a"), text("b"));
+        let parts = format!("[{},{},\"c\"]", of(&list), of(&text("d")));
+        let expected = [(0, "a"), (1, "b"), (2, "d"), (3, "c")];
+        for reply in
+            [Reply::Parts(parts.clone()), Reply::Result(format!(r#"{{"messages":{parts}}}"#))]
+        {
+            let messages: Vec<serde_json::Value> =
+                serde_json::from_str(&said(reply).expect("messages")).expect("JSON");
+            assert_eq!(messages.len(), expected.len());
+            for (at, text) in expected {
+                assert_eq!(messages[at]["content"]["text"], text);
+                assert_eq!(messages[at]["_meta"]["k"] == 1, text != "c", "{text}");
+            }
+        }
+        assert_eq!(said(Reply::Parts(format!("[{}]", of("[]")))).ok().as_deref(), Some("[]"));
+        let call = r#"{"type":"tool_use","id":"1","name":"look","input":{}}"#;
+        for content in [call.to_owned(), format!("[{call}]")] {
+            assert!(said(Reply::Parts(format!("[{}]", of(&content)))).is_err());
+        }
+    }
 }

@@ -266,7 +266,10 @@ fn blocks(parts: &str) -> Result<String, Failure> {
                 content.push_str(part.get());
                 content.push('}');
             }
-            Some(b'{') => content.push_str(part.get()),
+            Some(b'{') => {
+                super::content::check(part.get())?;
+                content.push_str(part.get());
+            }
             _ => return Err(bad_result("content holds strings and content blocks only")),
         }
     }
