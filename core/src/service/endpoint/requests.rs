@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header, request::Parts};
 
 use super::{
     Accepts, Belonging, Conversation, Endpoint, EndpointOutput, Exchange, ExchangeId, HttpFacts,
@@ -99,7 +99,6 @@ impl Endpoint {
         self.guard.decorate(&head, &mut cors);
         let place = self.config.place(head.uri.path());
         let claims = HeaderClaims::read(&head.headers);
-        let is_unknown = place == Place::Elsewhere;
         let mut visit = Visit {
             exchange,
             accepts: Accepts::of(&head.headers),
@@ -115,35 +114,47 @@ impl Endpoint {
             Ok(claims) => visit.claims = claims,
             Err(fault) => return self.refuse_headers(visit, body, fault),
         }
-        if is_unknown {
+        if place == Place::Elsewhere {
             return self.refuse_visit(visit, StatusCode::NOT_FOUND, NOWHERE);
         }
         if self.is_closing {
             return self.send_away(visit, CLOSING);
         }
+        self.serve(now, visit, place, &head.method, &head.uri, body);
+    }
+
+    /// Does what a request asks for that may ask.
+    fn serve(
+        &mut self,
+        now: Instant,
+        visit: Visit,
+        place: Place,
+        method: &HttpMethod,
+        uri: &Uri,
+        body: &Bytes,
+    ) {
         let has_sessions = self.has_sessions();
         let allowed = HeaderValue::from_static(match has_sessions {
             true => ALLOWED,
             false => ALLOWED_ALONE,
         });
-        match (place, head.method) {
-            (_, HttpMethod::OPTIONS) => {
+        match (place, method) {
+            (_, &HttpMethod::OPTIONS) => {
                 let mut headers = HeaderMap::new();
                 headers.insert(header::ALLOW, allowed);
                 let status = StatusCode::NO_CONTENT;
                 self.answer_visit(visit, status, headers, Vec::new());
             }
-            (Place::Pair, HttpMethod::GET) if has_sessions => {
-                let path = head.uri.path().to_owned();
-                self.open_pair(now, visit, &path);
+            (Place::Pair, &HttpMethod::GET) if has_sessions => {
+                self.open_pair(now, visit, uri.path());
             }
-            (Place::Pair, HttpMethod::POST) if has_sessions => {
-                let query = head.uri.query().unwrap_or_default().to_owned();
-                self.post_to_pair(now, visit, &query, body);
+            (Place::Pair, &HttpMethod::POST) if has_sessions => {
+                let query = uri.query().unwrap_or_default();
+                self.post_to_pair(now, visit, query, body);
             }
-            (Place::Endpoint, HttpMethod::POST) => self.post(now, visit, body),
-            (Place::Endpoint, HttpMethod::GET) if has_sessions => self.get(now, visit),
-            (Place::Endpoint, HttpMethod::DELETE) if has_sessions => self.delete(now, visit),
+            (Place::Endpoint, &HttpMethod::POST) => self.post(now, visit, body),
+            (Place::Endpoint, &HttpMethod::GET) if has_sessions => self.get(now, visit),
+            (Place::Endpoint, &HttpMethod::DELETE) if has_sessions => self.delete(now, visit),
             _ => {
                 let mut headers = reply::json_head();
                 headers.insert(header::ALLOW, allowed);
