@@ -1,11 +1,14 @@
 //! An endpoint whose bytes Python moves: an ASGI app's, and that of wires of the user's own.
 
 use std::{
+    fmt,
     os::fd::{AsFd, AsRawFd},
+    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Wake, Waker},
     time::Instant,
 };
 
@@ -207,8 +210,8 @@ impl Endpoint {
         let letterbox = endpoint.mail.letterbox(MAX_QUEUED);
         let principal = principal.map(|it| Arc::clone(&it.0));
         let id = endpoint.server.connect(principal, Box::new(Slit(Arc::clone(&letterbox))));
-        let is_over = AtomicBool::new(false);
-        Connection { endpoint: this.clone().unbind(), id, letterbox, is_over }
+        let (is_over, has_room) = (AtomicBool::new(false), Mutex::default());
+        Connection { endpoint: this.clone().unbind(), id, letterbox, is_over, has_room }
     }
 }
 
@@ -279,12 +282,35 @@ impl Drop for Exchange {
 
 /// One connection that carries messages both ways.
 #[pyclass(frozen)]
-#[derive(Debug)]
 pub(crate) struct Connection {
     endpoint: Py<Endpoint>,
     id: ConnectionId,
     letterbox: Arc<Letterbox>,
     is_over: AtomicBool,
+    /// While its reader waits for the server.
+    has_room: Mutex<Option<HasRoom>>,
+}
+
+type HasRoom = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Whoever awaits the future is told once.
+struct Relief {
+    mail: Arc<Mail>,
+    future: Mutex<Option<Py<PyAny>>>,
+}
+
+impl Wake for Relief {
+    fn wake(self: Arc<Self>) {
+        if let Some(future) = lock(&self.future).take() {
+            self.mail.relieve(future);
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 #[pymethods]
@@ -305,6 +331,22 @@ impl Connection {
     #[getter]
     fn is_full(&self) -> bool {
         self.letterbox.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full()
+    }
+
+    /// Has this future resolved when there may be room for more messages; `false` where there is.
+    fn wait_for_room(&self, py: Python<'_>, future: Py<PyAny>) -> bool {
+        if self.letterbox.wait_for_room(MAX_UNSENT, future.clone_ref(py)) {
+            return true;
+        }
+        let endpoint = self.endpoint.get();
+        let server = Arc::clone(&endpoint.server);
+        let mut has_room: HasRoom = Box::pin(async move { server.has_room().await });
+        let relief = Relief { mail: Arc::clone(&endpoint.mail), future: Mutex::new(Some(future)) };
+        let waker = Waker::from(Arc::new(relief));
+        let waits = has_room.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+        // What is dropped is told no more.
+        *lock(&self.has_room) = waits.then_some(has_room);
+        waits
     }
 
     /// The messages to be sent since; None where the connection is to be closed.
@@ -361,7 +403,8 @@ fn piece(py: Python<'_>, part: Part) -> PyResult<Bound<'_, PyAny>> {
     Ok(head.into_pyobject(py)?.into_any())
 }
 
-/// The head of a request, as ASGI describes it. What HTTP can't say is left out: the host's server let it through.
+/// The head of a request, as ASGI describes it. What is no HTTP, or longer than a target is here, is made harmless: the
+/// host's server let it through.
 fn head(
     method: &str,
     path: &[u8],
@@ -369,14 +412,14 @@ fn head(
     headers: &Bound<'_, PyAny>,
     via_loopback: bool,
 ) -> PyResult<Parts> {
-    let invalid = |what: &str| PyValueError::new_err(format!("the ASGI scope's {what} is none"));
     let mut target = path.to_vec();
     if !query.is_empty() {
         target.push(b'?');
         target.extend_from_slice(query);
     }
-    let uri = Uri::try_from(target).map_err(|_| invalid("path or query_string"))?;
-    let method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid("method"))?;
+    let uri = Uri::try_from(target).or_else(|_| Uri::try_from(path));
+    let uri = uri.unwrap_or_else(|_| Uri::from_static("/"));
+    let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::TRACE);
     let (mut head, ()) = Request::new(()).into_parts();
     (head.method, head.uri) = (method, uri);
     head.extensions.insert(Arrival { via_loopback });
