@@ -9,9 +9,13 @@ const MAX_DISCARDED = 64 * 1024 * 1024;
 /** Answers a request of a host that speaks `fetch`. */
 export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal): Promise<Response> {
   await mounted.ready;
+  if (request.bodyUsed || request.body?.locked) {
+    throw new TypeError("app.fetch(request): its body was read before: give it request.clone()");
+  }
   const head = { ...headOf(request), principal };
   const body = await readBody(request, mounted.maxBody);
-  if (body === undefined) return new Response(...respond(mounted.refuse(head)));
+  if (body === "too long") return new Response(...respond(mounted.refuse(head)));
+  if (body === "gone") return new Response(null, { status: 400 });
   return new Promise((resolve, reject) => {
     const answer = new Answer(resolve);
     const gone = mounted.request(head, body, (part) => answer.take(part));
@@ -101,22 +105,30 @@ function headOf(request: Request): Head {
   return { method: request.method, target: pathname + search, headers };
 }
 
-/** The whole body; undefined when it is longer than the limit. */
-async function readBody(request: Request, limit: number): Promise<Uint8Array | undefined> {
-  if (request.bodyUsed) throw new TypeError("app.fetch(request): its body was read before: give it request.clone()");
+/** The whole body, or why there is none. */
+async function readBody(request: Request, limit: number): Promise<Uint8Array | "too long" | "gone"> {
   if (!request.body) return EMPTY;
   const length = request.headers.get("content-length");
-  if (length !== null && Number(length) <= limit) return new Uint8Array(await request.arrayBuffer());
+  try {
+    if (length !== null && Number(length) <= limit) return new Uint8Array(await request.arrayBuffer());
+    return await readStream(request.body, limit);
+  } catch {
+    // The client left amid its body: nothing that the host should be told as an error of ours.
+    return "gone";
+  }
+}
+
+async function readStream(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array | "too long"> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader();
+  const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     size += read.value.byteLength;
     if (size <= limit) chunks.push(read.value);
     else chunks.length = 0;
     if (size > limit + MAX_DISCARDED) await reader.cancel().catch(() => {});
   }
-  return size > limit ? undefined : Buffer.concat(chunks, size);
+  return size > limit ? "too long" : Buffer.concat(chunks, size);
 }
 
 function respond({ status, headers = [], body }: NativePart): [Uint8Array<ArrayBuffer> | null, ResponseInit] {

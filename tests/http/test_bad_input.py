@@ -159,6 +159,20 @@ def test_a_body_that_only_claims_to_be_vast_is_413_at_once(server):
     works(server)
 
 
+@pytest.mark.parametrize("leave", ["close", "abort"])
+@pytest.mark.parametrize("framing", [{"Content-Length": "1000"}, {"Transfer-Encoding": "chunked"}], ids=str)
+def test_who_leaves_amid_the_body_is_no_surprise(server, framing, leave):
+    before = server.surprises()
+    with server.connect() as connection:
+        headers = {**modern("tools/list")[0], "Content-Type": "application/json", "Accept": speak.BOTH, **framing}
+        connection.request("POST", server.path, headers)
+        connection.send(b"5\r\n[1,2,\r\n")
+        works(server)  # by then it was read
+        getattr(connection, leave)()
+    works(server)
+    assert server.surprises() == before, server.said()
+
+
 # ── methods and paths ───────────────────────────────────────────────────────────────────────────────
 
 
@@ -190,6 +204,18 @@ def test_another_path_is_404(server, path):
         answer = connection.response()
         assert answer.status in ((400, 404) if path == "*" else (404,))
         refused(answer, answer.status)
+
+
+@pytest.mark.parametrize("length", [20_000, 65_000, 70_000, 200_000])
+@pytest.mark.parametrize("target", ["{path}?{long}", "{path}/{long}"])
+def test_a_target_without_end_is_served_or_refused(server, target, length):
+    headers, body = modern("tools/list")
+    before = server.surprises()
+    with server.connect() as connection:
+        speak.post(connection, target.format(path=server.path, long="x" * length), body, headers)
+        assert connection.response().status in (200, 400, 404, 414, 431)
+    works(server)
+    assert server.surprises() == before, server.said()
 
 
 # ── what an era does not have ───────────────────────────────────────────────────────────────────────
