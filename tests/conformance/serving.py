@@ -30,7 +30,7 @@ def serve_asgi(app: Server, address: str, http: dict[str, Any]) -> None:
         async def startup(self, sockets: object = None) -> None:
             await super().startup()
             host, port = self.servers[0].sockets[0].getsockname()[:2]
-            announce(f"http://{host}:{port}/mcp")
+            announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
 
     host, _, port = address.rpartition(":")
     config = uvicorn.Config(

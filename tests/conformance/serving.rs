@@ -1,6 +1,6 @@
 //! How the fixture server in Rust is served: over stdio, by its own HTTP server, or mounted in axum.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{future::IntoFuture, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use axum::Router;
 use gudgeon::{Cors, HttpOptions, Server, error::Error, protocol::Dialect};
@@ -8,7 +8,12 @@ use serde::Deserialize;
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
+    sync::oneshot,
+    time::sleep,
 };
+
+/// For answers that are on their way.
+const LAST_BYTES: Duration = Duration::from_millis(500);
 
 const USAGE: &str = "usage: conformance-server (--http HOST:PORT | --stdio) [--mount tower] [--page-size N] [--dialects 0.7,bare] [--options JSON]";
 
@@ -144,11 +149,22 @@ async fn mounted(server: Server, address: &str) -> Result<(), Error> {
     let failed = |it: std::io::Error| misused(&it.to_string());
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     eprintln!("http://{}/mcp", listener.local_addr().map_err(failed)?);
-    let ending = async move {
+    let (tell, is_told) = oneshot::channel();
+    let told = async move {
         told.await;
-        service.shut_down().await;
+        let _ = tell.send(());
     };
-    axum::serve(listener, app).with_graceful_shutdown(ending).await.map_err(failed)
+    let serving = axum::serve(listener, app).with_graceful_shutdown(told).into_future();
+    let ending = async move {
+        let _ = is_told.await;
+        service.shut_down().await;
+        // axum itself would wait for whoever has not asked anything yet.
+        sleep(LAST_BYTES).await;
+    };
+    tokio::select! {
+        ended = serving => ended.map_err(failed),
+        () = ending => Ok(()),
+    }
 }
 
 fn told_to_end() -> Result<impl Future<Output = ()> + Send, Error> {

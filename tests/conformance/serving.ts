@@ -6,6 +6,7 @@ import type { HttpOptions, Server } from "gudgeon";
 import { Hono } from "hono";
 
 const GRACE = 10_000; // milliseconds, for what is in flight at the end
+const LAST_BYTES = 500; // milliseconds, for answers that are on their way
 const TIMES = ["header_timeout", "idle_timeout", "session_idle", "keep_alive", "shutdown_grace"];
 
 export interface Given {
@@ -32,7 +33,8 @@ async function serveMounted(app: Server, server: HttpServer, address: string): P
     server.close();
     await app.close();
     server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), GRACE).unref();
+    // Whoever has not asked anything yet counts as busy.
+    setTimeout(() => server.closeAllConnections(), LAST_BYTES);
   });
   announce(`http://${host}:${(server.address() as AddressInfo).port}/mcp`);
 }
