@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-import time
+import threading
 import types
 import urllib.request
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +20,9 @@ ERAS = ["2025-11-25", "2026-07-28"]
 
 def shelf(**options: Any) -> Server:
     app: Server[Any] = Server("shelf", **options)
-    app.seen = []  # type: ignore[attr-defined]
+    app.begun, app.seen = asyncio.Event(), []  # type: ignore[attr-defined]
+    app.four, app.gate = threading.Barrier(4), threading.Event()  # type: ignore[attr-defined]
+    app.blocked = 0  # type: ignore[attr-defined]
 
     @app.tool
     def add(a: int, b: int) -> int:
@@ -32,12 +34,15 @@ def shelf(**options: Any) -> Server:
         return id(asyncio.get_running_loop())
 
     @app.tool
-    def sleep(seconds: float) -> str:
-        time.sleep(seconds)
-        return f"slept {seconds}"
+    def block() -> str:
+        app.blocked += 1  # type: ignore[attr-defined]
+        app.four.wait(20)  # type: ignore[attr-defined]
+        assert app.gate.wait(20)  # type: ignore[attr-defined]
+        return "open"
 
     @app.tool
     async def wait(seconds: float) -> str:
+        app.begun.set()  # type: ignore[attr-defined]
         try:
             await asyncio.sleep(seconds)
         except asyncio.CancelledError:
@@ -174,14 +179,17 @@ async def test_progress_of_an_async_handler_is_streamed() -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_slow_def_stalls_neither_the_loop_nor_others(era: str) -> None:
-    async with hosted(shelf().asgi()) as url, Client(url, revision=era) as client:
-        slow = [asyncio.ensure_future(client.call_tool("sleep", {"seconds": 1})) for _ in range(4)]
-        await asyncio.sleep(0.1)
-        began = time.monotonic()
+    app = shelf()
+    async with hosted(app.asgi()) as url, Client(url, revision=era) as client:
+        slow = [asyncio.ensure_future(client.call_tool("block")) for _ in range(4)]
+        for _ in range(2_000):
+            if app.blocked:  # type: ignore[attr-defined]
+                break
+            await asyncio.sleep(0.005)
         assert (await client.call_tool("add", {"a": 1, "b": 2})).data == 3
-        assert time.monotonic() - began < 0.5
-        assert [(await it).text for it in slow] == ["slept 1.0"] * 4
-        assert time.monotonic() - began < 2.5
+        assert not any(it.done() for it in slow)
+        app.gate.set()  # type: ignore[attr-defined]
+        assert [(await it).text for it in slow] == ["open"] * 4
 
 
 # ── the letter of ASGI ───────────────────────────────────────────────────────────────────────────────
@@ -224,24 +232,22 @@ async def test_a_peer_that_leaves_cancels_its_call(when: str) -> None:
         host = Host(asgi, scope, {**request, "more_body": True}, gone)
     else:
         host = Host(asgi, scope, request, *([gone] if when == "before" else []))
-        await asyncio.sleep(0.1)
+        await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
         host.inbox.put_nowait(gone)
     await host.done()
-    await asyncio.sleep(0.05)
-    assert app.seen == ([] if when == "in the body" else ["cancelled"])  # type: ignore[attr-defined]
     await app.aclose()
+    assert app.seen == ([] if when == "in the body" else ["cancelled"])  # type: ignore[attr-defined]
 
 
 async def test_a_host_that_cancels_the_request_cancels_the_call() -> None:
     app = shelf()
     asgi = app.asgi()
     host = Host(asgi, *call("wait", {"seconds": 30}))
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
     host.task.cancel()
     await asyncio.gather(host.task, return_exceptions=True)
-    await asyncio.sleep(0.05)
-    assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
     await app.aclose()
+    assert app.seen == ["cancelled"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -415,7 +421,7 @@ async def test_shutdown_ends_streams_and_waits_for_calls() -> None:
     app = shelf()
     asgi = app.asgi()
     host = Host(asgi, *call("wait", {"seconds": 0.3}))
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
     await app.aclose()
     assert (await host.next())["status"] == 200
     assert b"waited 0.3" in (await host.next())["body"]
@@ -426,10 +432,8 @@ async def test_shutdown_cuts_off_what_outlasts_the_grace() -> None:
     app = shelf()
     asgi = app.asgi(shutdown_grace=0.1)
     host = Host(asgi, *call("wait", {"seconds": 30}))
-    await asyncio.sleep(0.1)
-    began = time.monotonic()
-    await app.aclose()
-    assert time.monotonic() - began < 2
+    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
+    await asyncio.wait_for(app.aclose(), 20)
     assert (await host.next())["status"] == 503
     await host.done()
     assert app.seen == ["cancelled"]  # type: ignore[attr-defined]

@@ -274,7 +274,7 @@ def test_a_server_that_stays_is_ended():
     client.connect()
     start = time.monotonic()
     client.close()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
 
 
 def run(code, *, interrupt_after=None, timeout=30):

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -118,13 +119,20 @@ def shelf() -> Server:
         await ctx.close_stream(retry=0.01)
         return "left"
 
+    app.four, app.gate = threading.Barrier(4), threading.Event()  # type: ignore[attr-defined]
+    app.blocked = 0  # type: ignore[attr-defined]
+    app.begun = asyncio.Event()  # type: ignore[attr-defined]
+
     @app.tool
-    def sleep(seconds: float) -> str:
-        time.sleep(seconds)
-        return f"slept {seconds}"
+    def block() -> str:
+        app.blocked += 1  # type: ignore[attr-defined]
+        app.four.wait(20)  # type: ignore[attr-defined]
+        assert app.gate.wait(20)  # type: ignore[attr-defined]
+        return "open"
 
     @app.tool
     async def sleep_async(seconds: float) -> str:
+        app.begun.set()  # type: ignore[attr-defined]
         await asyncio.sleep(seconds)
         return f"slept {seconds}"
 
@@ -181,14 +189,17 @@ async def test_who_subscribed_hears_of_an_update() -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_slow_def_stalls_nobody(era: str) -> None:
-    async with shelf().listen(ANYWHERE) as here, Client(here.url, revision=era) as client:
-        slow = [asyncio.ensure_future(client.call_tool("sleep", {"seconds": 1})) for _ in range(4)]
-        await asyncio.sleep(0.1)
-        began = time.monotonic()
+    app = shelf()
+    async with app.listen(ANYWHERE) as here, Client(here.url, revision=era) as client:
+        slow = [asyncio.ensure_future(client.call_tool("block")) for _ in range(4)]
+        for _ in range(2_000):
+            if app.blocked:  # type: ignore[attr-defined]
+                break
+            await asyncio.sleep(0.005)
         assert (await client.call_tool("quick")).text == "quick"
-        assert time.monotonic() - began < 0.5
-        assert [(await it).text for it in slow] == ["slept 1.0"] * 4
-        assert time.monotonic() - began < 2.5
+        assert not any(it.done() for it in slow)
+        app.gate.set()  # type: ignore[attr-defined]
+        assert [(await it).text for it in slow] == ["open"] * 4
 
 
 async def test_async_handlers_run_on_the_loop_that_listens() -> None:
@@ -347,7 +358,8 @@ async def test_a_wire_that_ends_leaves_time_to_answer() -> None:
 async def test_serve_that_is_cancelled_answers_what_is_in_flight() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/mcp"
-    serving = asyncio.ensure_future(shelf().serve(url))
+    app = shelf()
+    serving = asyncio.ensure_future(app.serve(url))
     client = Client(url)
     for _ in range(100):
         try:
@@ -356,7 +368,7 @@ async def test_serve_that_is_cancelled_answers_what_is_in_flight() -> None:
         except Exception:
             await asyncio.sleep(0.02)
     call = asyncio.ensure_future(client.call_tool("sleep_async", {"seconds": 0.4}))
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(app.begun.wait(), 10)  # type: ignore[attr-defined]
     serving.cancel()
     assert (await call).text == "slept 0.4"
     with pytest.raises(asyncio.CancelledError):
@@ -415,12 +427,14 @@ PROGRAM = """
         return os.getpid()
     @app.tool
     def slow() -> str:
+        print("begun", file=sys.stderr, flush=True)
         time.sleep(0.5)
         return "slow"
 """
 ASYNC = """
     @app.tool
     async def slow_async() -> str:
+        print("begun", file=sys.stderr, flush=True)
         await asyncio.sleep(0.5)
         return "slow"
 """
@@ -448,17 +462,16 @@ def running(more: str, call: str) -> Iterator[tuple[subprocess.Popen[str], str]]
 def test_a_signal_lets_calls_finish_and_run_returns(more: str, number: signal.Signals, workers: int) -> None:
     with running(more, f"app.run({ANYWHERE!r}, workers={workers})") as (program, url):
         with SyncClient(url) as client:
-            import threading
-
             answers: list[str] = []
             tool = "slow_async" if more else "slow"
             calling = threading.Thread(target=lambda: answers.append(client.call_tool(tool).text))
             calling.start()
-            time.sleep(0.2)
+            assert program.stderr is not None
+            while program.stderr.readline() != "begun\n":
+                assert calling.is_alive()
             program.send_signal(number)
             calling.join()
             assert answers == ["slow"]
-        assert program.stderr is not None
         assert program.stderr.read().split() == ["returned"]
         assert program.wait(10) == 0
 

@@ -202,10 +202,10 @@ def test_questions_look_as_handlers_return_them(noted: list[Any]) -> None:
 
 def test_def_handlers_keep_their_threads() -> None:
     import threading
-    import time
 
     app = Server("t")
     threads: list[str] = []
+    at_once = threading.Barrier(4)
 
     def where() -> str:
         threads.append(threading.current_thread().name)
@@ -215,7 +215,7 @@ def test_def_handlers_keep_their_threads() -> None:
 
     @app.tool(thread=True)
     def slow() -> str:
-        time.sleep(0.3)
+        at_once.wait(20)
         return "slow"
 
     @app.middleware(on="tools/call")
@@ -231,9 +231,7 @@ def test_def_handlers_keep_their_threads() -> None:
 
     import asyncio
 
-    begun = time.perf_counter()
     assert asyncio.run(together()) == ["slow"] * 4 + ["ok"]
-    assert time.perf_counter() - begun < 1.1, "slow ones run beside each other"
     assert threads and "middleware" not in threads[0]
 
 

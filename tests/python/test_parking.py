@@ -368,9 +368,12 @@ def test_handlers_of_a_loop_that_is_gone_run_again_on_the_next(name: str) -> Non
         pairs = [(key.encode(), value.encode()) for key, value in headers.items()]
         scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": pairs}
         said: list[dict[str, Any]] = []
+        body = [json.dumps(request).encode()]
 
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": json.dumps(request).encode(), "more_body": False}
+            if not body:
+                await asyncio.Event().wait()  # nobody leaves
+            return {"type": "http.request", "body": body.pop(), "more_body": False}
 
         async def send(message: dict[str, Any]) -> None:
             said.append(message)

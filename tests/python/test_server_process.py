@@ -118,7 +118,7 @@ def test_the_end_runs_the_hooks_and_exits_with_0_although_threads_and_timers_liv
         start = time.monotonic()
         getattr(server, how)()
         assert server.wait() == 0
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 30
         assert server.stderr.split("\n")[:2] == ["lifespan left", "atexit ran"]
         assert "Traceback" not in server.stderr
 
@@ -150,7 +150,7 @@ def test_a_second_interrupt_is_hard(is_async: bool) -> None:
         time.sleep(0.5)
         assert server.process.poll() is None
         server.interrupt()
-        assert server.wait(2) == 130
+        assert server.wait(20) == 130
         assert "Traceback" not in server.stderr
 
 
@@ -164,7 +164,7 @@ def test_a_handler_that_does_not_come_back_does_not_keep_the_process() -> None:
     with ServerProcess(source) as server:
         id = server.start_tool("stuck")
         server.close_input()
-        assert server.wait(12) == 0
+        assert server.wait(30) == 0
         assert all(frame.get("id") != id for frame in server.seen)
 
 
