@@ -111,6 +111,10 @@ export function rootsToWire(roots: readonly (string | Root)[]): Root[] {
     if (!isObject(given) || typeof given.uri !== "string") {
       throw new TypeError(`roots[${index}] must be a file: URI, a path, or { uri, name }`);
     }
-    return /^[a-z][a-z0-9+.-]*:\/\//i.test(given.uri) ? given : { ...given, uri: pathToFileURL(given.uri).href };
+    if (/^file:\/\//i.test(given.uri)) return given;
+    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given.uri)) {
+      throw new TypeError(`roots[${index}]: a root is a file:// URI such as "file:///srv/shelf", or a path, not ${JSON.stringify(given.uri)}`);
+    }
+    return { ...given, uri: pathToFileURL(given.uri).href };
   });
 }

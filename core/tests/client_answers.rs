@@ -464,3 +464,18 @@ async fn a_round_by_hand_gives_questions_or_the_result() {
     let ToolRound::Done(result) = last.expect("a result") else { panic!("it is done") };
     assert_eq!(serde_json::from_str::<Value>(&result.text()).expect("JSON"), answers);
 }
+
+#[tokio::test]
+async fn roots_are_files_and_nothing_else() {
+    let says = |error: Error| {
+        assert_eq!(error.kind, ErrorKind::Misuse);
+        error.message
+    };
+    let expected = "a root is a file:// URI such as \"file:///srv/shelf\", not \"http://a\"";
+    let refused = Client::builder(curious()).roots([Root::new("http://a")]).connect().await;
+    assert_eq!(says(refused.err().expect("no root")), expected);
+    let roots = [Root::new("file:///a"), Root::new("FILE:///b")];
+    let client = Client::builder(curious()).roots(roots).connect().await.expect("connects");
+    let refused = client.set_roots([Root::new("file:///c"), Root::new("http://a")]);
+    assert_eq!(says(refused.expect_err("no root")), expected);
+}

@@ -50,6 +50,7 @@ test("anything else is refused at its place", async () => {
   await assert.rejects(Client.connect(app, { revision: "2023-01-01" }), (error) => error instanceof TypeError && /there are 2024-11-05/.test(error.message));
   await assert.rejects(Client.connect(app, { timeoutMs: -5 }), /timeoutMs must be milliseconds above 0/);
   await assert.rejects(Client.connect(app, { roots: [3] }), /roots\[0\] must be a file: URI/);
+  await assert.rejects(Client.connect(app, { roots: ["/a", "http://b"] }), /roots\[1\]: a root is a file:\/\/ URI .* not "http:\/\/b"/);
 });
 
 /** Two ends, each a Transport. */

@@ -293,3 +293,18 @@ def test_a_user_who_refuses_the_model_in_a_round_is_told_as_such(error: type[Mcp
     word = "declined" if error is Declined else "dismissed"
     assert str(caught.value) == f"call Server('asks'): The user {word}: not now"
     assert caught.value.target == "Server('asks')"
+
+
+def test_roots_are_files_and_nothing_else() -> None:
+    refused = "a root is a file:// URI such as 'file:///srv/shelf', not 'http://a'"
+    for roots in (["http://a"], ["file:///b", "http://a"]):
+        with pytest.raises(ValueError, match=refused):
+            SyncClient(app, roots=roots)
+    with (
+        SyncClient(app, revision="2026-07-28", roots=["file:///b"]) as client,
+        pytest.raises(ValueError, match=refused),
+    ):
+        client.set_roots(["http://a"])
+    with SyncClient(app, revision="2026-07-28", roots=lambda: ["http://a"]) as client:
+        with pytest.raises(McpError, match="ValueError"):
+            client.call_tool("roots_of_client")

@@ -145,8 +145,8 @@ def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for root in roots:
         one = root if isinstance(root, Root) else Root(root)
-        if not isinstance(one.uri, str) or "://" not in one.uri:
-            raise ValueError(f"a root is a URI such as 'file:///srv/shelf', not {one.uri!r}")
+        if not isinstance(one.uri, str) or one.uri[:7].lower() != "file://":
+            raise ValueError(f"a root is a file:// URI such as 'file:///srv/shelf', not {one.uri!r}")
         out.append(one.to_dict())
     return out
 

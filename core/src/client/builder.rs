@@ -251,7 +251,7 @@ impl ClientBuilder {
         self.on_sample_raw(answerer(callback))
     }
 
-    /// The folders that the server may work in.
+    /// The folders that the server may work in: `file://` URIs, else it does not connect.
     #[must_use]
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         let roots = Roots::List(roots.into_iter().collect());
@@ -283,6 +283,7 @@ impl ClientBuilder {
     /// Starts or reaches the server and agrees on a revision with it.
     pub async fn connect(self) -> Result<Client, Error> {
         let Self { target, mut session, options, questions, hooks, log_level, .. } = self;
+        questions.check()?;
         questions.declare(&mut session.capabilities);
         session.log_level = log_level.or(hooks.log.as_ref().map(|_| LoggingLevel::Info));
         let has_roots = session.capabilities.roots.is_some();

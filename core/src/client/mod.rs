@@ -239,7 +239,8 @@ impl Client {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] where a legacy server was told at the start that this client has none: there
-    /// [`ClientBuilder::roots`] comes first, if only with an empty list. Spec: Client Features › Roots.
+    /// [`ClientBuilder::roots`] comes first, if only with an empty list. [`ErrorKind::Misuse`] for what is no `file://`
+    /// URI. Spec: Client Features › Roots.
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Inner { connection, questions, has_roots, .. } = &*self.inner;
         let spoken = self.server().spoken();
@@ -253,7 +254,7 @@ impl Client {
                 .with_target(&**connection.target())
                 .in_phase("call"));
         }
-        questions.set_roots(roots.into_iter().collect());
+        questions.set_roots(roots.into_iter().collect())?;
         if spoken.is_stateless {
             return connection.declare_roots();
         }

@@ -54,8 +54,18 @@ impl Questions {
         }
     }
 
-    pub(super) fn set_roots(&self, roots: Vec<Root>) {
+    pub(super) fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
+        check_roots(&roots)?;
         *self.roots.write().unwrap_or_else(PoisonError::into_inner) = Some(Roots::List(roots));
+        Ok(())
+    }
+
+    /// Whether what was given beforehand can be told to a server.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.roots() {
+            Some(Roots::List(roots)) => check_roots(&roots),
+            Some(Roots::Callback(_)) | None => Ok(()),
+        }
     }
 
     /// The answers to all questions of one round, in their order. The first that fails withdraws the others.
@@ -110,6 +120,12 @@ impl Questions {
             return Err(Error::new(ErrorKind::Protocol, message));
         };
         let answer = answerer(question).await;
+        if method == Method::ListRoots
+            && let Ok(answer) = &answer
+            && let Ok(told) = serde_json::from_str::<ListRootsResult>(answer.get())
+        {
+            check_roots(&told.roots)?;
+        }
         if method != Method::Elicit {
             return answer;
         }
@@ -129,6 +145,17 @@ impl Questions {
 
     fn roots(&self) -> Option<Roots> {
         self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A root's URI MUST be a `file://` URI (Roots, "Data Types").
+fn check_roots(roots: &[Root]) -> Result<(), Error> {
+    let is_file = |uri: &str| uri.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("file://"));
+    match roots.iter().find(|it| !is_file(&it.uri)) {
+        None => Ok(()),
+        Some(Root { uri, .. }) => Err(Error::misuse(format!(
+            "a root is a file:// URI such as \"file:///srv/shelf\", not {uri:?}"
+        ))),
     }
 }
 
