@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    peer::{self, AskedQuestion, KnownTools, ListKind, Page, Pages, Round, with_answers},
-    protocol::{CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json},
+    peer::{self, KnownTools, ListKind, Page, Pages, Round, with_answers},
+    protocol::{self, CompletionTarget, LoggingLevel, Method, MethodName, Raw, code, json},
     router::uri_template::UriTemplate,
 };
 
@@ -111,9 +111,9 @@ impl fmt::Debug for CallOptions {
     }
 }
 
-impl From<&AskedQuestion> for Question {
-    fn from(asked: &AskedQuestion) -> Self {
-        let AskedQuestion { key, method, params } = asked.clone();
+impl From<&protocol::Question> for Question {
+    fn from(asked: &protocol::Question) -> Self {
+        let protocol::Question { key, method, params } = asked.clone();
         Self { key: Some(key), method, params }
     }
 }

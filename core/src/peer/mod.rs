@@ -6,7 +6,7 @@ pub mod subscriptions;
 mod tools;
 
 pub use pages::{ListKind, Page, Pages};
-pub use rounds::{AskedQuestion, Round, with_answers};
+pub use rounds::{Round, with_answers};
 pub use tools::{KnownTools, ToolVerdict, retain_mirrored};
 
 use crate::{

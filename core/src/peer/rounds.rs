@@ -8,24 +8,15 @@ use serde_json::value::RawValue;
 use super::{broken, read};
 use crate::{
     error::Error,
-    protocol::{Members, Method, Raw, ResultType, json},
+    protocol::{Members, Method, Question, Raw, ResultType, json},
 };
 
 /// What a server wants to know before it goes on.
 #[derive(Clone, Debug)]
 pub struct Round {
-    pub questions: Vec<AskedQuestion>,
+    pub questions: Vec<Question>,
     /// The JSON text of the state, which goes back byte for byte.
     state: Option<Raw>,
-}
-
-/// One question, under the key that its answer needs.
-#[derive(Clone, Debug)]
-pub struct AskedQuestion {
-    pub key: String,
-    pub method: Method,
-    /// A JSON object.
-    pub params: Raw,
 }
 
 impl Round {
@@ -57,7 +48,7 @@ impl Round {
             )));
         }
         let asked = wire.input_requests.unwrap_or_default().0;
-        let questions = asked.into_iter().map(|(key, raw)| AskedQuestion::read(method, key, &raw));
+        let questions = asked.into_iter().map(|(key, raw)| read_question(method, key, &raw));
         Ok(Some(Self { questions: questions.collect::<Result<_, _>>()?, state }))
     }
 
@@ -86,25 +77,24 @@ pub fn with_answers(params: &str, answers: Option<&RawValue>, state: Option<&Raw
     out.finish()
 }
 
-impl AskedQuestion {
-    fn read(asker: &str, key: String, raw: &Raw) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Call<'a> {
-            #[serde(borrow)]
-            method: Cow<'a, str>,
-            params: Option<Raw>,
-        }
-        let call: Call<'_> = serde_json::from_str(raw.get())
-            .map_err(|it| broken(format!("{asker}: the server's question {key:?}: {it}")))?;
-        let known = Method::parse(&call.method)
-            .filter(|it| matches!(it, Method::CreateMessage | Method::ListRoots | Method::Elicit));
-        let Some(method) = known else {
-            let name = call.method;
-            return Err(broken(format!("{asker}: the server asks {name:?}, which is no question")));
-        };
-        let params = call.params.filter(|it| it.get().starts_with('{'));
-        Ok(Self { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) })
+/// One question, with an object as its params.
+fn read_question(asker: &str, key: String, raw: &Raw) -> Result<Question, Error> {
+    #[derive(Deserialize)]
+    struct Call<'a> {
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+        params: Option<Raw>,
     }
+    let call: Call<'_> = serde_json::from_str(raw.get())
+        .map_err(|it| broken(format!("{asker}: the server's question {key:?}: {it}")))?;
+    let known = Method::parse(&call.method)
+        .filter(|it| matches!(it, Method::CreateMessage | Method::ListRoots | Method::Elicit));
+    let Some(method) = known else {
+        let name = call.method;
+        return Err(broken(format!("{asker}: the server asks {name:?}, which is no question")));
+    };
+    let params = call.params.filter(|it| it.get().starts_with('{'));
+    Ok(Question { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) })
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub struct InputRequiredResult {
 /// The answers, each under its question's key; whoever asked knows which type each has (spec: Multi Round-Trip Requests).
 pub type InputResponses = Members<Raw>;
 
-/// A question as a handler puts it: under a key of its own, its params as JSON of the newest revision.
+/// A question under the key that its answer needs; its params are a JSON object of the newest revision.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub key: String,
