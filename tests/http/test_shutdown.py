@@ -24,7 +24,7 @@ def calls_in_flight(server, era, ms, count=IN_FLIGHT, tool="test_slow"):
         else:
             speak.send_modern(connection, server, "tools/call", call, id=f"c{number}")
         connections.append(connection)
-    time.sleep(0.3)
+    time.sleep(0.6)  # all of them have begun
     return connections
 
 
@@ -56,7 +56,7 @@ def test_50_calls_in_flight_are_answered(start, era, number):
         with connection:
             said = speak.reply(connection.response())
             assert (said["id"], speak.text_of(said)) == (f"c{number}", "Took 1200 ms")
-    ended_well(server, 5)
+    ended_well(server, 20)
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda it: it.name)
@@ -72,7 +72,7 @@ def test_listen_streams_end_with_their_result_and_get_streams_end(start, number)
             assert last["result"]["resultType"] == "complete"
             assert last["result"]["_meta"][PREFIX + "subscriptionId"] == "l"
             assert get.ends(5)
-    ended_well(server, 5)
+    ended_well(server, 20)
 
 
 def test_idle_connections_and_sessions_do_not_hold_the_end_up(start):
@@ -81,8 +81,8 @@ def test_idle_connections_and_sessions_do_not_hold_the_end_up(start):
         assert session.ask("ping")["result"] == {}
         began = time.monotonic()
         server.signal(signal.SIGTERM)
-        ended_well(server, 3)
-        assert time.monotonic() - began < 2
+        ended_well(server, 20)
+        assert time.monotonic() - began < 5
 
 
 def test_calls_that_outlast_the_grace_are_cut_off(start, era):
@@ -90,8 +90,8 @@ def test_calls_that_outlast_the_grace_are_cut_off(start, era):
     connections = calls_in_flight(server, era, 60_000, count=5)
     began = time.monotonic()
     server.signal(signal.SIGTERM)
-    ended_well(server, 10)
-    assert 0.4 < time.monotonic() - began < 5
+    ended_well(server, 20)
+    assert 0.4 < time.monotonic() - began < 8
     for connection in connections:
         assert connection.ends(2)
         connection.close()
@@ -103,7 +103,7 @@ def test_a_second_signal_does_not_wait(start):
     server.signal(signal.SIGINT)
     time.sleep(0.3)
     server.signal(signal.SIGINT)
-    server.wait(5)
+    server.wait(20)
     assert server.surprises() == [], server.said()
     for connection in connections:
         connection.close()
@@ -130,4 +130,4 @@ def test_run_answers_what_is_in_flight_and_returns(language, tool, era, number):
         for connection in connections:
             with connection:
                 assert speak.text_of(speak.reply(connection.response())) == f"Took {ms} ms"
-        ended_well(server, 5)
+        ended_well(server, 20)
