@@ -217,6 +217,23 @@ fn who_says_nothing_more_answers_no_question_and_is_still_answered() {
 }
 
 #[test]
+fn an_error_that_sends_to_no_page_is_the_handlers_mistake() {
+    let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let nameless = json!({"mode": "url", "message": "In?", "url": "https://a.example"});
+    for data in [None, Some(json!([])), Some(json!([form])), Some(json!([nameless]))] {
+        let mut server = Server::new();
+        server.open("2025-11-25", &json!({"elicitation": {"url": {}}}));
+        server.hear(&legacy(1));
+        let data = data.map(|it| to_raw(&json!({ "elicitations": it })));
+        let failure = Failure::Protocol { code: -32042, message: "sign in".into(), data };
+        let run = server.running();
+        server.done(&run, Err(failure));
+        assert_eq!(server.said()["result"]["isError"], true);
+        assert!(server.reports.pop().unwrap().contains("error -32042 names the pages to visit"));
+    }
+}
+
+#[test]
 fn the_end_of_a_page_that_an_error_named_is_told_where_pages_have_names() {
     for (revision, is_told) in [("2025-11-25", true), ("2025-06-18", false)] {
         let mut server = Server::new();

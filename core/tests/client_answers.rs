@@ -17,8 +17,9 @@ use gudgeon::{
     client::{BoxFuture, Question, Target, ToolRound},
     error::{Error, ErrorKind},
     protocol::{
-        CreateMessageRequestParams, CreateMessageResult, ElicitAction, ElicitRequestParams,
-        ElicitResult, Raw, Role, Root, SamplingMessage, Tool, json as raw_json,
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitAction,
+        ElicitRequestParams, ElicitResult, Raw, Role, Root, SamplingMessage, Tool,
+        json as raw_json,
     },
 };
 use serde_json::{Value, json};
@@ -370,6 +371,41 @@ async fn a_conversation_with_results_of_tools_in_disorder_is_refused() {
             Client::builder(target).on_sample(asks_nobody).connect().await.expect("connects");
         let answer = &answers(&client).await["q"];
         assert_eq!((&answer["code"], &answer["message"]), (&json!(-32602), &json!(expected)));
+    }
+}
+
+#[tokio::test]
+async fn a_mode_that_was_not_declared_is_refused() {
+    let page =
+        json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
+    let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let fax = json!({"mode": "fax", "message": "?"});
+    let capability = |json: Value| ClientCapabilities {
+        elicitation: Some(serde_json::from_value(json).expect("a capability")),
+        ..ClientCapabilities::default()
+    };
+    for (declared, taken) in [
+        (None, [true, true]),
+        (Some(capability(json!({}))), [true, false]),
+        (Some(capability(json!({"form": {}}))), [true, false]),
+        (Some(capability(json!({"url": {}}))), [false, true]),
+    ] {
+        let questions = [("form", &form), ("page", &page), ("fax", &fax)];
+        let questions = questions.map(|(key, it)| (key, "elicitation/create", it.clone()));
+        let mut builder = Client::builder(asking("2025-11-25", questions.to_vec()))
+            .on_elicit(|_| async { Ok(accept(None)) });
+        if let Some(capabilities) = declared {
+            builder = builder.capabilities(capabilities);
+        }
+        let client = builder.connect().await.expect("connects");
+        let answers = answers(&client).await;
+        for (key, is_taken) in
+            ["form", "page", "fax"].into_iter().zip(taken.into_iter().chain([false]))
+        {
+            let answer = &answers[key];
+            assert_eq!(answer["action"] == "accept", is_taken, "{key}: {answer}");
+            assert_eq!(answer["code"] == -32602, !is_taken, "{key}: {answer}");
+        }
     }
 }
 

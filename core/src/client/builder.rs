@@ -282,7 +282,7 @@ impl ClientBuilder {
 
     /// Starts or reaches the server and agrees on a revision with it.
     pub async fn connect(self) -> Result<Client, Error> {
-        let Self { target, mut session, options, questions, hooks, log_level, .. } = self;
+        let Self { target, mut session, options, mut questions, hooks, log_level, .. } = self;
         questions.check()?;
         questions.declare(&mut session.capabilities);
         session.log_level = log_level.or(hooks.log.as_ref().map(|_| LoggingLevel::Info));

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::connection::{BoxFuture, Question};
@@ -29,6 +30,8 @@ pub(super) struct Questions {
     pub(super) elicit: Option<Answerer>,
     pub(super) sample: Option<Answerer>,
     pub(super) roots: RwLock<Option<Roots>>,
+    /// The modes of elicitation that were declared.
+    modes: Vec<&'static str>,
 }
 
 /// Where the roots come from.
@@ -40,7 +43,7 @@ pub(super) enum Roots {
 
 impl Questions {
     /// Adds what can be answered to what the user declares.
-    pub(super) fn declare(&self, capabilities: &mut ClientCapabilities) {
+    pub(super) fn declare(&mut self, capabilities: &mut ClientCapabilities) {
         let empty = || Some(json::raw("{}".into()));
         if self.elicit.is_some() && capabilities.elicitation.is_none() {
             capabilities.elicitation = Some(ElicitationCapability { form: empty(), url: empty() });
@@ -52,6 +55,24 @@ impl Questions {
         if self.roots().is_some() && capabilities.roots.is_none() {
             capabilities.roots = Some(RootsCapability { list_changed: Some(true) });
         }
+        self.modes = match &capabilities.elicitation {
+            Some(ElicitationCapability { url: None, .. }) => vec!["form"],
+            Some(ElicitationCapability { form: None, .. }) => vec!["url"],
+            Some(_) => vec!["form", "url"],
+            None => Vec::new(),
+        };
+    }
+
+    /// A mode that was not declared MUST be answered with -32602 (Elicitation, "Error Handling").
+    fn check_mode(&self, params: &Raw) -> Result<(), Error> {
+        let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
+        let mode = params.get("mode").map_or("form", |it| it.as_str().unwrap_or_default());
+        if self.modes.contains(&mode) {
+            return Ok(());
+        }
+        let message = format!("this client did not declare elicitation in the mode {mode:?}");
+        let refusal = Error::new(ErrorKind::Protocol, message);
+        Err(Error { code: Some(code::INVALID_PARAMS), ..refusal })
     }
 
     pub(super) fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
@@ -119,6 +140,9 @@ impl Questions {
             );
             return Err(Error::new(ErrorKind::Protocol, message));
         };
+        if method == Method::Elicit {
+            self.check_mode(&params)?;
+        }
         let answer = answerer(question).await;
         if method == Method::ListRoots
             && let Ok(answer) = &answer

@@ -5,7 +5,7 @@ use std::{any::Any, sync::Arc, time::Duration};
 use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{CacheHint, Raw, Response, code},
+    protocol::{CacheHint, ElicitRequestParams, Raw, Response, UrlElicitationRequiredData, code},
 };
 
 /// What a shell registered, given back to it when it is to run. The router never looks inside.
@@ -149,6 +149,13 @@ impl Finish {
     pub fn fault(&self, failure: Failure, debug: bool, reference: &str) -> (Fault, Option<Report>) {
         let fault = match failure {
             Failure::Tool { message, meta } => Fault::new(FaultKind::Tool, message).with_data(meta),
+            Failure::Protocol { code: code::URL_ELICITATION_REQUIRED, data, .. }
+                if !names_pages(data.as_ref()) =>
+            {
+                let message = "error -32042 names the pages to visit: one at least, each of the mode \"url\" with its \
+                               message, url and elicitationId";
+                return self.fault(bad_result(message), debug, reference);
+            }
             Failure::Protocol { code, message, data } => {
                 Fault::new(FaultKind::Protocol(code), message).with_data(data)
             }
@@ -208,6 +215,17 @@ impl Finish {
             Self::Prepared(prepared) => prepared.method().to_owned(),
         }
     }
+}
+
+/// 2025-11-25, Elicitation, "URL Elicitation Required Error".
+fn names_pages(data: Option<&Raw>) -> bool {
+    let said = data.and_then(|it| serde_json::from_str(it.get()).ok());
+    said.is_some_and(|UrlElicitationRequiredData { elicitations }| {
+        let is_page = |it: &ElicitRequestParams| {
+            matches!(it, ElicitRequestParams::Url(page) if page.elicitation_id.is_some())
+        };
+        !elicitations.is_empty() && elicitations.iter().all(is_page)
+    })
 }
 
 /// A result that its method can't carry.
