@@ -55,6 +55,7 @@ enum Act {
     Gone(usize),
     Progress(usize),
     Ask(usize),
+    AskAgain(usize),
     CloseStream(usize),
     Done(usize),
     Change,
@@ -94,6 +95,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..20_usize).prop_map(Act::Gone),
         1 => (0..20_usize).prop_map(Act::Progress),
         1 => (0..20_usize).prop_map(Act::Ask),
+        1 => (0..20_usize).prop_map(Act::AskAgain),
         1 => (0..20_usize).prop_map(Act::CloseStream),
         2 => (0..20_usize).prop_map(Act::Done),
         1 => Just(Act::Change),
@@ -111,7 +113,7 @@ fn text(body: &Body) -> String {
             let name = NAMES[*name];
             let mut params = json!({
                 "name": "wait", "arguments": {}, "uri": "fixture://about", "requestId": id,
-                "protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
+                "protocolVersion": "2025-11-25", "capabilities": {"roots": {}, "elicitation": {}},
                 "notifications": {"toolsListChanged": true},
                 "_meta": {"progressToken": id},
             });
@@ -175,6 +177,18 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
                 let question =
                     Question { key, method: Method::ListRoots, params: to_raw(&json!({})) };
                 visitor.handle(EndpointInput::Ask { call, ask, question });
+                visitor.handle(EndpointInput::Waits { call, blocks: at % 2 == 0 });
+            }
+        }
+        Act::AskAgain(at) => {
+            if let Some(call) = pick(&visitor.runs, *at) {
+                let (ask, key) = (AskId(*at as u64), format!("again{}", at % 3));
+                let fields = json!({"value": {"type": "boolean"}});
+                let schema = json!({"type": "object", "properties": fields});
+                let form = json!({"mode": "form", "message": "Sure?", "requestedSchema": schema});
+                let question = Question { key, method: Method::Elicit, params: to_raw(&form) };
+                let problem = "nobody is".into();
+                visitor.handle(EndpointInput::AskAgain { call, ask, question, problem });
                 visitor.handle(EndpointInput::Waits { call, blocks: at % 2 == 0 });
             }
         }
