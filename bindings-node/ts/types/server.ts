@@ -77,7 +77,7 @@ export interface HttpOptions {
   allowedHosts?: readonly string[] | undefined;
   /** Web pages that may call and read the answers: `true` for all. Default: none. */
   cors?: boolean | readonly string[] | undefined;
-  /** The 2024-11-05 pair at `/sse`. Default: false. */
+  /** The 2024-11-05 pair at `/sse`; behind `fetch` it needs the whole path, which `mount` of Hono cuts. Default: false. */
   legacySse?: boolean | undefined;
   /** Longer bodies are refused. Default: 4 MiB. */
   maxBody?: number | undefined;

@@ -138,7 +138,8 @@ impl HttpOptions {
 
 /// A server as a [`tower_service::Service`], to be mounted in axum, or served by hyper. Clones mean the same server.
 ///
-/// It answers at whatever path it is mounted.
+/// It answers at whatever path it is mounted. With [`HttpOptions::legacy_sse`] it needs to see the whole path, since it
+/// tells clients of the pair where to POST: axum's `route_service` leaves it, `nest` cuts it.
 #[derive(Clone)]
 pub struct HttpService {
     mounted: Arc<Mounted>,
