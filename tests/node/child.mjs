@@ -15,9 +15,9 @@ export class Child {
   #changed = () => {};
 
   /** `source` is the body of a module in which `Server` and the rest of gudgeon are imported as `g`. */
-  constructor(source, { args = [], stdio = ["pipe", "pipe", "pipe"] } = {}) {
+  constructor(source, { stdio = ["pipe", "pipe", "pipe"] } = {}) {
     const code = `import * as g from "gudgeon"; const { Server } = g;\n${source}`;
-    this.process = spawn(process.execPath, ["--input-type=module", "-e", code, ...args], {
+    this.process = spawn(process.execPath, ["--input-type=module", "-e", code], {
       cwd: new URL("../..", import.meta.url),
       stdio,
     });

@@ -91,18 +91,19 @@ test("at the end of the input calls in flight finish, the lifespan closes, and t
     child.call(1, "slow");
     const { code, signal, took } = await child.end();
     assert.deepEqual([code, signal], [0, null]);
-    assert.ok(took < 3_000, `it took ${took} ms`);
+    assert.ok(took < 7_000, `it took ${took} ms`);
     assert.equal(text(await child.reply(1)), "finished");
     assert.match(child.stderr, /closed\n[^]*run has resolved/);
   });
 });
 
 test("without anything that lives on the process ends at once", async () => {
-  await withServer(`${TOOL} await app.run();`, async (child) => {
+  // Of a process that is ended this event is not heard.
+  await withServer(`${TOOL} process.on("beforeExit", () => console.error("by itself")); await app.run();`, async (child) => {
     await child.initialize();
-    const { code, took } = await child.end();
+    const { code } = await child.end();
     assert.equal(code, 0);
-    assert.ok(took < 450, `it took ${took} ms`);
+    assert.equal(child.stderr, "by itself\n");
   });
 });
 
@@ -167,7 +168,7 @@ test("a client's cancellation fires the signal, and no reply is sent", async () 
       await new Promise((_, reject) => ctx.signal.addEventListener("abort", () => { console.error("fired"); reject(ctx.signal.reason); }));
     });
     app.tool("late", {}, async (_, ctx) => {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      if (!ctx.signal.aborted) await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
       console.error("late sees", ctx.signal.aborted);
       return "late";
     });
@@ -180,7 +181,7 @@ test("a client's cancellation fires the signal, and no reply is sent", async () 
     child.call(4, "ok");
     await child.reply(4);
     for (const requestId of [1, 2, 3]) child.send({ method: "notifications/cancelled", params: { requestId } });
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    await child.frame(() => child.stderr.match(/fired|late/g)?.length === 3);
     child.call(5, "ok");
     await child.reply(5);
     assert.deepEqual(child.frames.filter((it) => [1, 2, 3].includes(it.id)), []);
@@ -202,7 +203,7 @@ test("a call that runs out of time is answered and its signal fires, also while 
     const reply = await child.reply(1);
     assert.equal(reply.result.isError, true);
     assert.match(text(reply), /0\.15 s/);
-    assert.ok(Date.now() - start < 1_000);
+    assert.ok(Date.now() - start < 7_000);
     await child.frame(() => child.stderr.includes("fired"));
     child.call(2, "queued");
     child.call(3, "queued");
