@@ -131,6 +131,8 @@ class Run:
         self.made = {it.name: threading.Event() for it in [BUILD, *MADE]}
         if chosen:
             self.made[BUILD.name].set()
+        # Who chose waits for it.
+        self.idly = not chosen
         self.ends = False
         self.passed = self.failed = 0
         self.skips = []
@@ -142,11 +144,11 @@ class Run:
                 self.run(stage)
 
     def aside(self):
-        """What nobody waits for yet, at the lowest priority."""
+        """What nobody waits for yet."""
         for stage in [*self.making, *self.looking]:
             if self.ends:
                 return
-            (self.make if stage in self.making else self.run)(stage, idly=True)
+            (self.make if stage in self.making else self.run)(stage, self.idly)
 
     def make(self, stage, idly=False):
         try:
