@@ -13,6 +13,7 @@ use gudgeon::{
     router::{Reply, RoundLimits, ToolOffer},
     service::{Input, Run},
 };
+use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 
 use self::asker::{Server, ask, modern, questions, yes};
@@ -380,4 +381,108 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
     assert_eq!(text(&server.said()), (3, problem));
     assert!(server.runs.is_empty());
     assert_eq!(server.in_flight(), 0);
+}
+
+/// What may happen next; a number picks one of those that it can happen to.
+#[derive(Clone, Debug)]
+enum Step {
+    Call,
+    Ask(usize),
+    Answer(usize),
+    End(usize),
+    Return(usize),
+    Cancel(usize),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => Just(Step::Call),
+        4 => (0..8_usize).prop_map(Step::Ask),
+        4 => (0..8_usize).prop_map(Step::Answer),
+        2 => (0..8_usize).prop_map(Step::End),
+        2 => (0..8_usize).prop_map(Step::Return),
+        1 => (0..8_usize).prop_map(Step::Cancel),
+        1 => (1..200_u64).prop_map(Step::Wait),
+    ]
+}
+
+/// Handlers of the tool `both` as their shell knows them, and questions that are open at the client.
+#[derive(Default)]
+struct Scene {
+    next: u64,
+    running: Vec<Run>,
+    open: Vec<Value>,
+}
+
+impl Scene {
+    fn act(&mut self, server: &mut Server, step: &Step) {
+        self.next += 1;
+        let key = format!("key-{}", self.next);
+        let of = |number: usize, all: usize| (all > 0).then(|| number % all);
+        match *step {
+            Step::Call => request(server, self.next, "both"),
+            Step::Ask(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let call = self.running[at].context.call;
+                server.handle(ask(&self.running[at], self.next, &key));
+                server.handle(Input::Waits { call, blocks: false });
+            }
+            Step::Answer(number) => {
+                let Some(at) = of(number, self.open.len()) else { return };
+                let id = self.open.swap_remove(at);
+                answer(server, &id);
+            }
+            Step::End(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let run = self.running.swap_remove(at);
+                done(server, &run, "done");
+            }
+            Step::Return(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let run = self.running.swap_remove(at);
+                server.done(&run, Ok(questions(&[&key])));
+            }
+            Step::Cancel(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let id = self.running[at].context.request_id.clone();
+                let id: u64 = id.unwrap().as_json().parse().unwrap();
+                cancel(server, id);
+            }
+            Step::Wait(seconds) => wait(server, seconds),
+        }
+        self.running.append(&mut server.runs);
+        for said in server.sent.drain(..) {
+            match said["method"].as_str() {
+                Some("elicitation/create") => self.open.push(said["id"].clone()),
+                Some(_) => self.open.retain(|it| *it != said["params"]["requestId"]),
+                None => (),
+            }
+        }
+        let cancelled: Vec<_> = server.cancelled.drain(..).collect();
+        self.running.retain(|it| !cancelled.contains(&it.context.call));
+        server.answered.clear();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_no_place_is_lost_and_nothing_waits_for_ever(steps in vec(step(), 1..60)) {
+        let mut server = server();
+        let mut scene = Scene::default();
+        for step in &steps {
+            scene.act(&mut server, step);
+        }
+        // Whoever still runs ends, and whoever waits is given up in time.
+        while server.in_flight() > 0 {
+            match scene.running.is_empty() {
+                false => scene.act(&mut server, &Step::End(0)),
+                true => scene.act(&mut server, &Step::Wait(300)),
+            }
+        }
+        server.runs.clear();
+        is_clean(&mut server);
+    }
 }
