@@ -139,7 +139,7 @@ async fn unix_sockets() {
     assert_eq!(listening.url(), url);
     has_one_tool(&url).await;
     let error = server().listen(&url).await.unwrap_err();
-    assert!(error.to_string().contains("something listens there already"), "{error}");
+    assert!(error.to_string().contains("a server listens there already"), "{error}");
     UnixStream::connect(&path).await.unwrap();
     listening.shut_down().await;
     assert!(!path.exists());
