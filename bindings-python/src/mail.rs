@@ -25,6 +25,8 @@ pub(crate) const MAX_QUEUED: usize = 64 * 1024 * 1024;
 pub(crate) struct Mail {
     waker: Waker,
     full: Mutex<Vec<Arc<Letterbox>>>,
+    /// Futures of those who waited for room.
+    relieved: Mutex<Vec<Py<PyAny>>>,
     alarm: AtomicBool,
 }
 
@@ -43,6 +45,8 @@ struct Inside {
     is_overfull: bool,
     /// The future that somebody awaits.
     waiter: Option<Py<PyAny>>,
+    /// The future of somebody who adds nothing before all is taken.
+    relief: Option<Py<PyAny>>,
 }
 
 /// The end of a box that the endpoint holds.
@@ -50,8 +54,8 @@ pub(crate) struct Slit(pub(crate) Arc<Letterbox>);
 
 impl Mail {
     pub(crate) fn new() -> io::Result<Arc<Self>> {
-        let (full, alarm) = (Mutex::default(), AtomicBool::new(false));
-        Ok(Arc::new(Self { waker: Waker::new()?, full, alarm }))
+        let (full, relieved) = (Mutex::default(), Mutex::default());
+        Ok(Arc::new(Self { waker: Waker::new()?, full, relieved, alarm: AtomicBool::new(false) }))
     }
 
     pub(crate) fn letterbox(self: &Arc<Self>, limit: usize) -> Arc<Letterbox> {
@@ -69,11 +73,20 @@ impl Mail {
         self.alarm.swap(false, Ordering::AcqRel)
     }
 
+    /// There may be room now for whoever awaits this future.
+    pub(crate) fn relieve(&self, future: Py<PyAny>) {
+        lock(&self.relieved).push(future);
+        self.waker.wake();
+    }
+
     /// The futures of those whose wait is over.
     pub(crate) fn collect(&self) -> Vec<Py<PyAny>> {
         self.waker.clear();
         let full = mem::take(&mut *lock(&self.full));
-        full.iter().filter_map(|it| lock(&it.inside).waiter.take()).collect()
+        let awaited = full.iter().filter_map(|it| lock(&it.inside).waiter.take());
+        let mut over: Vec<_> = awaited.collect();
+        over.append(&mut lock(&self.relieved));
+        over
     }
 }
 
@@ -88,7 +101,23 @@ impl Letterbox {
     pub(crate) fn take(&self) -> Option<VecDeque<Part>> {
         let mut inside = lock(&self.inside);
         inside.bytes = 0;
-        (!inside.is_overfull).then(|| mem::take(&mut inside.parts))
+        let relief = inside.relief.take();
+        let parts = (!inside.is_overfull).then(|| mem::take(&mut inside.parts));
+        drop(inside);
+        if let (Some(future), Some(mail)) = (relief, self.mail.upgrade()) {
+            mail.relieve(future);
+        }
+        parts
+    }
+
+    /// Has the future resolved when all is taken; `false` where no more bytes than these wait.
+    pub(crate) fn wait_for_room(&self, bytes: usize, future: Py<PyAny>) -> bool {
+        let mut inside = lock(&self.inside);
+        let waits = inside.bytes > bytes;
+        let before = if waits { inside.relief.replace(future) } else { None };
+        drop(inside);
+        drop(before);
+        waits
     }
 
     /// Bytes that nobody has taken.

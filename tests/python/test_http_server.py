@@ -328,6 +328,45 @@ async def test_a_wire_that_talks_and_talks_is_read_no_faster_than_it_is_answered
     assert 500 < running[1] <= 1_000
 
 
+async def test_who_reads_a_wire_is_told_when_there_is_room_and_does_not_look_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app: Server[Any] = Server("full")
+    running, released = asyncio.Semaphore(0), asyncio.Event()
+
+    @app.tool
+    async def waits() -> None:
+        running.release()
+        await released.wait()
+
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in META.items()}
+    params = {"name": "waits", "arguments": {}, "_meta": meta}
+    one: asyncio.Queue[bytes | None] = asyncio.Queue()
+    for id in range(1_100):
+        message = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+        one.put_nowait(json.dumps(message).encode())
+    two: asyncio.Queue[bytes | None] = asyncio.Queue()
+    slept: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(delay: float) -> None:
+        if delay > 0:
+            slept.append(delay)
+        await sleep(delay)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    serving = asyncio.ensure_future(app.serve(Wire(one, two)))
+    for _ in range(1_000):
+        await asyncio.wait_for(running.acquire(), 10)
+    await sleep(0.05)
+    assert one.qsize() == 100, "it is full"
+    released.set()
+    one.put_nowait(None)
+    await asyncio.wait_for(serving, 10)
+    assert two.qsize() == 1_101
+    assert slept == []
+
+
 async def test_a_wire_that_ends_leaves_time_to_answer() -> None:
     sent: list[bytes] = []
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from ._serving import CLEANUP, GRACE, Lane
 
-_TICK = 0.005  # seconds between two looks whether there is room
-
 
 class Hosting:
     """One event loop that serves an endpoint: its timer, and what wakes it."""
@@ -79,8 +77,9 @@ async def room(connection: Any) -> None:
     if connection.is_full:
         # Whoever sends may only have had no turn.
         await asyncio.sleep(0)
-        while connection.is_full:
-            await asyncio.sleep(_TICK)
+        loop = asyncio.get_running_loop()
+        while connection.wait_for_room(future := loop.create_future()):
+            await future
 
 
 def checked(message: Any) -> bytes:

@@ -230,6 +230,10 @@ class Connection:
         """
         Has this future resolved when there is more to be sent; `false` when there is already.
         """
+    def wait_for_room(self, /, future: Any) -> bool:
+        """
+        Has this future resolved when there may be room for more messages; `false` where there is.
+        """
 
 @final
 class Endpoint:
