@@ -228,7 +228,10 @@ fn an_error_that_sends_to_no_page_is_the_handlers_mistake() {
         let failure = Failure::Protocol { code: -32042, message: "sign in".into(), data };
         let run = server.running();
         server.done(&run, Err(failure));
-        assert_eq!(server.said()["result"]["isError"], true);
+        let result = server.said()["result"].clone();
+        assert_eq!(result["isError"], true);
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("(reference ") && !text.contains("(reference )"), "{text}");
         assert!(server.reports.pop().unwrap().contains("error -32042 names the pages to visit"));
     }
 }

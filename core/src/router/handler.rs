@@ -149,13 +149,6 @@ impl Finish {
     pub fn fault(&self, failure: Failure, debug: bool, reference: &str) -> (Fault, Option<Report>) {
         let fault = match failure {
             Failure::Tool { message, meta } => Fault::new(FaultKind::Tool, message).with_data(meta),
-            Failure::Protocol { code: code::URL_ELICITATION_REQUIRED, data, .. }
-                if !names_pages(data.as_ref()) =>
-            {
-                let message = "error -32042 names the pages to visit: one at least, each of the mode \"url\" with its \
-                               message, url and elicitationId";
-                return self.fault(bad_result(message), debug, reference);
-            }
             Failure::Protocol { code, message, data } => {
                 Fault::new(FaultKind::Protocol(code), message).with_data(data)
             }
@@ -213,6 +206,24 @@ impl Finish {
             Self::Completion => "completion".into(),
             Self::Method => "method".into(),
             Self::Prepared(prepared) => prepared.method().to_owned(),
+        }
+    }
+}
+
+impl Failure {
+    /// An error that sends to pages must name them; one that does not is the handler's mistake.
+    #[must_use]
+    pub fn checked(self) -> Self {
+        match &self {
+            Self::Protocol { code: code::URL_ELICITATION_REQUIRED, data, .. }
+                if !names_pages(data.as_ref()) =>
+            {
+                bad_result(
+                    "error -32042 names the pages to visit: one at least, each of the mode \"url\" with its message, url and \
+                     elicitationId",
+                )
+            }
+            _ => self,
         }
     }
 }

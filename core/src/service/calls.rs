@@ -373,6 +373,7 @@ impl Calls {
     }
 
     pub(super) fn fault(&mut self, finish: &Finish, failure: Failure) -> Fault {
+        let failure = failure.checked();
         self.references = self.references.wrapping_add(1);
         let reference = match &failure {
             Failure::Exception { .. } => format!("{}-{:x}", self.sealing.tag(), self.references),
