@@ -185,9 +185,9 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
         let job = find_resource(&self.offered.offers(), uri, &Sight::everything()).ok()?;
-        let Finish::Resource { mime_type, .. } = job.finish else { return None };
+        let Finish::Resource(reading) = &job.finish else { return None };
         let handler = handler::id_of(&job.handler)?;
-        let mime_type = json::to_raw(&mime_type);
+        let mime_type = json::to_raw(&reading.mime_type);
         Some(format!("[{handler},{},{}]", job.input, mime_type.get()))
     }
 

@@ -6,8 +6,8 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{
-    Concluded, Finish, Handler, Offers, Page, Passage, Prepared, Registry, Sight, completion,
-    middleware, registry::Offer, resource,
+    Concluded, Finish, Handler, Offers, Page, Passage, Prepared, Reading, Registry, Sight,
+    completion, middleware, registry::Offer, resource,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -72,8 +72,8 @@ pub fn dispatch(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispat
     let concluded = match answer(offers, request, seeing) {
         Dispatch::Run(mut job) => {
             // Middleware must see every read, so none is answered from what was kept.
-            if let Finish::Resource { keep, .. } = &mut job.finish {
-                *keep = None;
+            if let Finish::Resource(reading) = &mut job.finish {
+                reading.keep = None;
             }
             if middleware.wraps_handlers {
                 job.passage = Some(Box::new(Passage::new(middleware, &seen, job.finish.clone())));
@@ -225,7 +225,8 @@ pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job,
     if let Some(offer) = offers.resources.seen(&uri, sight) {
         let mime_type = offer.resource.mime_type.clone();
         let cache = for_some(offer.cache, &**offer);
-        let finish = Finish::Resource { uri, mime_type, cache, keep: offer.keep };
+        let reading = Reading { uri, mime_type, cache, keep: offer.keep };
+        let finish = Finish::Resource(Box::new(reading));
         let job = Job::new(Arc::clone(&offer.handler), "{}".into(), finish);
         return Ok(Job { timeout: offer.timeout, ..job });
     }
@@ -235,7 +236,8 @@ pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job,
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
     let mime_type = offer.template.mime_type.clone();
     let cache = for_some(offer.cache, &**offer);
-    let finish = Finish::Resource { uri, mime_type, cache, keep: offer.keep };
+    let reading = Reading { uri, mime_type, cache, keep: offer.keep };
+    let finish = Finish::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
     Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
 }

@@ -77,18 +77,23 @@ pub enum Failure {
 #[derive(Clone, Debug)]
 pub enum Finish {
     Tool(Arc<super::ToolOffer>),
-    Resource {
-        uri: String,
-        mime_type: Option<String>,
-        cache: CacheHint,
-        /// How long the server itself keeps it.
-        keep: Option<Duration>,
-    },
+    /// Boxed, because what waits for a handler is moved often, and most of it is tools.
+    Resource(Box<Reading>),
     Prompt(Arc<super::PromptOffer>),
     Completion,
     Method,
     /// Middleware has its word, or a handler answers in the router's place.
     Prepared(Arc<Prepared>),
+}
+
+/// What is known of a resource while it is read.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub uri: String,
+    pub mime_type: Option<String>,
+    pub cache: CacheHint,
+    /// How long the server itself keeps it.
+    pub keep: Option<Duration>,
 }
 
 /// Something for the log only, under a reference that the caller was given.
@@ -115,7 +120,7 @@ impl From<Fault> for Failure {
 impl Finish {
     /// Whether its handler may answer with [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
     pub fn may_ask(&self) -> bool {
-        matches!(self, Self::Tool(_) | Self::Resource { .. } | Self::Prompt(_))
+        matches!(self, Self::Tool(_) | Self::Resource(_) | Self::Prompt(_))
     }
 
     /// Whether a run must not be repeated from its top when its client answers.
@@ -127,8 +132,8 @@ impl Finish {
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
             Self::Tool(offer) => tool::outcome(Some(offer), reply).map(Response::Tool),
-            Self::Resource { uri, mime_type, cache, .. } => {
-                resource::contents(uri, mime_type.as_deref(), *cache, reply)
+            Self::Resource(it) => {
+                resource::contents(&it.uri, it.mime_type.as_deref(), it.cache, reply)
             }
             Self::Prompt(_) => prompt::messages(reply),
             Self::Completion => super::completion::response(reply),
@@ -201,7 +206,7 @@ impl Finish {
     fn place(&self) -> String {
         match self {
             Self::Tool(offer) => format!("tool {:?}", offer.tool.name),
-            Self::Resource { uri, .. } => format!("resource {uri:?}"),
+            Self::Resource(it) => format!("resource {:?}", it.uri),
             Self::Prompt(offer) => format!("prompt {:?}", offer.prompt.name),
             Self::Completion => "completion".into(),
             Self::Method => "method".into(),

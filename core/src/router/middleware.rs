@@ -229,7 +229,7 @@ impl Passage {
                 Some(arguments.to_string())
             }
             Finish::Method => Some(Value::Object(params).to_string()),
-            Finish::Resource { .. } | Finish::Completion | Finish::Prepared(_) => None,
+            Finish::Resource(_) | Finish::Completion | Finish::Prepared(_) => None,
         })
     }
 }

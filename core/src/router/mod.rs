@@ -20,7 +20,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 pub use self::{
     dispatch::{Cursors, Dispatch, Job, Seeing, dispatch, find_resource},
-    handler::{Failure, Finish, Handler, Reply},
+    handler::{Failure, Finish, Handler, Reading, Reply},
     list::{AnyRegistry, List},
     middleware::{Concluded, Middleware, Passage, Prepared},
     prompt::PromptOffer,

@@ -272,9 +272,10 @@ pub(super) fn brings_answers(request: &Request) -> bool {
 /// Under which name, and how long, the result of this is kept.
 fn what_is_kept(ready: &Ready) -> Option<(Key, Duration)> {
     let Ready::Start(job, context, _) = ready else { return None };
-    let Finish::Resource { uri, keep: Some(keep), .. } = &job.finish else { return None };
-    let key = Key { uri: uri.as_str().into(), principal: context.principal.clone() };
-    Some((key, *keep))
+    let Finish::Resource(reading) = &job.finish else { return None };
+    let keep = reading.keep?;
+    let key = Key { uri: reading.uri.as_str().into(), principal: context.principal.clone() };
+    Some((key, keep))
 }
 
 #[cfg(test)]

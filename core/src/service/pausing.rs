@@ -34,7 +34,9 @@ impl Calls {
         let Some(mut running) = self.take_running(call) else { return };
         let time = running.deadline;
         let left = || time.map(|it| it.saturating_duration_since(now));
-        let pause = running.pause.get_or_insert_with(|| Pause { left: left(), ..Pause::default() });
+        let pause = running
+            .pause
+            .get_or_insert_with(|| Box::new(Pause { left: left(), ..Pause::default() }));
         // It asked again while it was in line.
         pause.is_in_line = false;
         for (ask, outcome) in std::mem::take(&mut pause.held) {
@@ -55,7 +57,7 @@ impl Calls {
         outcome: Result<Raw, Fault>,
     ) {
         let waits = self.running.get_mut(call).filter(|it| !it.is_asking());
-        let Some(pause) = waits.and_then(|it| it.pause.as_mut()) else {
+        let Some(pause) = waits.and_then(|it| it.pause.as_deref_mut()) else {
             return self.effects.push_back(Effect::Answered { call, ask, outcome });
         };
         pause.held.push((ask, outcome));
@@ -64,7 +66,7 @@ impl Calls {
 
     /// The questions that a handler returned are answered.
     pub(super) fn run_again(&mut self, now: Instant, call: CallId, run: Run) {
-        if let Some(pause) = self.running.get_mut(call).and_then(|it| it.pause.as_mut()) {
+        if let Some(pause) = self.running.get_mut(call).and_then(|it| it.pause.as_deref_mut()) {
             pause.again = Some(run);
             self.line_up(now, call);
         }
@@ -73,7 +75,7 @@ impl Calls {
     /// Goes on, or waits until its tool has room.
     fn line_up(&mut self, now: Instant, call: CallId) {
         let Some(running) = self.running.get_mut(call) else { return };
-        let Some(pause) = running.pause.as_mut().filter(|it| !it.is_in_line) else { return };
+        let Some(pause) = running.pause.as_deref_mut().filter(|it| !it.is_in_line) else { return };
         let Some((name, limit)) = gates::limit(&running.finish) else {
             return self.take_turn(now, call, None);
         };
@@ -88,7 +90,7 @@ impl Calls {
     /// A call that waited goes on, in its place.
     pub(super) fn take_turn(&mut self, now: Instant, call: CallId, gate: Option<String>) {
         let Some(mut running) = self.running.remove(call) else { return self.leave(now, gate) };
-        let Pause { left, held, again, .. } = running.pause.take().unwrap_or_default();
+        let Pause { left, held, again, .. } = *running.pause.take().unwrap_or_default();
         running.deadline = left.and_then(|it| now.checked_add(it));
         running.gate = gate;
         self.running.insert(call, running);

@@ -28,7 +28,7 @@ pub(super) struct Running {
     /// When that is over, or its wait for its client.
     pub(super) deadline: Option<Instant>,
     /// It waits for its client's answers to requests.
-    pub(super) pause: Option<Pause>,
+    pub(super) pause: Option<Box<Pause>>,
     /// Bytes of input that it holds.
     pub(super) weight: usize,
     pub(super) wire: &'static Wire,
