@@ -4,6 +4,8 @@
 
 #[path = "support/asker.rs"]
 mod asker;
+#[path = "support/rounds.rs"]
+mod rounds;
 
 use std::sync::Arc;
 
@@ -15,14 +17,13 @@ use gudgeon::{
 };
 use serde_json::{Value, json};
 
-use self::asker::{Server, ask, form, legacy, modern, questions, yes};
+use self::{
+    asker::{Server, ask, form, legacy, modern, questions, yes},
+    rounds::{able, state, waits},
+};
 
 const TOO_OFTEN: &str =
     r#"the client's answer to "Sure?" does not fit, 3 times: nobody is that sure"#;
-
-fn able() -> Value {
-    json!({"elicitation": {}})
-}
 
 fn question(key: &str) -> Question {
     Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) }
@@ -38,22 +39,8 @@ fn again(run: &Run, number: u64, key: &str) -> Input<'static> {
     }
 }
 
-fn waits(run: &Run) -> Input<'static> {
-    Input::Waits { call: run.context.call, blocks: false }
-}
-
 fn retry(id: u64, state: &str, responses: &Value) -> Value {
     modern(id, &able(), &json!({"requestState": state, "inputResponses": responses}))
-}
-
-/// The state of a round that asks under these keys.
-fn state(server: &mut Server, keys: &[&str]) -> String {
-    let said = server.said();
-    let result = &said["result"];
-    assert_eq!(result["resultType"], "input_required", "{said}");
-    let open: Vec<_> = result["inputRequests"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(open, keys);
-    result["requestState"].as_str().unwrap().to_owned()
 }
 
 /// The one answer that the handler heard since the last.
