@@ -1,4 +1,4 @@
-"""Servers at addresses, as far as Python is concerned: options, contexts, threads, how they end."""
+"""Servers at addresses, as far as Python is concerned: contexts, threads, how they end."""
 
 import asyncio
 import json
@@ -24,79 +24,6 @@ PACKAGE = Path(__file__).resolve().parents[2] / "bindings-python/python"
 ANYWHERE = "http://127.0.0.1:0/mcp"
 ERAS = ["2025-11-25", "2026-07-28"]
 META = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
-
-
-# ── options ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "options, error",
-    [
-        ({"max_bodi": 1}, TypeError),
-        ({"max_body": 0}, ValueError),
-        ({"max_sessions": True}, ValueError),
-        ({"max_headers": "64k"}, ValueError),
-        ({"keep_alive": 0}, ValueError),
-        ({"session_idle": -1}, ValueError),
-        ({"shutdown_grace": float("nan")}, ValueError),
-        ({"legacy_sse": "yes"}, TypeError),
-        ({"allowed_origins": "https://example.org"}, TypeError),
-        ({"allowed_hosts": [1]}, TypeError),
-        ({"cors": "https://example.org"}, TypeError),
-        ({"public_url": "example.org"}, ValueError),
-        ({"tls": "cert.pem"}, TypeError),
-    ],
-    ids=lambda it: next(iter(it)) if isinstance(it, dict) else None,
-)
-def test_an_option_that_cannot_be_meant_is_named(options: dict[str, Any], error: type[Exception]) -> None:
-    app = Server("shelf")
-    with pytest.raises(error, match=next(iter(options))):
-        app.run(ANYWHERE, **options)
-
-
-@pytest.mark.parametrize("option", ["tls", "max_headers", "header_timeout", "idle_timeout"])
-def test_what_is_about_connections_is_the_hosts(option: str) -> None:
-    with pytest.raises(TypeError, match=f"{option}.*ASGI server"):
-        Server("shelf").asgi(**{option: 1})
-
-
-@pytest.mark.parametrize(
-    "at", ["127.0.0.1:8000", "ftp://127.0.0.1:1", "ws://127.0.0.1:1/mcp", "tcp://127.0.0.1", "http://"]
-)
-def test_an_address_that_is_none_is_shown_with_the_mend(at: str) -> None:
-    with pytest.raises(ValueError, match="address to listen at.*(write|names|http)"):
-        Server("shelf").run(at)
-
-
-def test_stdio_takes_no_options() -> None:
-    with pytest.raises(TypeError, match="max_body= is for HTTP"):
-        Server("shelf").run(max_body=1)
-
-
-@pytest.mark.parametrize("workers", [0, 1.5, True])
-def test_a_number_of_workers_that_is_none(workers: Any) -> None:
-    with pytest.raises(ValueError, match="workers="):
-        Server("shelf").run(ANYWHERE, workers=workers)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_port_that_is_taken(workers: int) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
-        with pytest.raises(OSError, match="listen"):
-            Server("shelf").run(url, workers=workers)
-
-
-def test_a_wrong_transport_is_told_what_it_lacks() -> None:
-    with pytest.raises(TypeError, match=r"int has no receive\(\)"):
-        asyncio.run(Server("shelf").serve(7))
-
-
-async def test_who_can_be_reached_from_elsewhere_is_warned_once(capsys: Any, caplog: Any) -> None:
-    async with Server("shelf").listen("http://0.0.0.0:0/mcp"):
-        pass
-    said = capsys.readouterr().err + caplog.text
-    assert said.count("can be reached from other machines") == 1
 
 
 # ── contexts ─────────────────────────────────────────────────────────────────────────────────────────
