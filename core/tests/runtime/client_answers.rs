@@ -1,0 +1,313 @@
+//! How a client answers what a server asks: the same callbacks in every era, over a scripted server and over our own.
+
+use gudgeon::{
+    Client, Context, Revision, Server, ToolError,
+    error::{Error, ErrorKind},
+    protocol::{
+        ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+        Role, Root, SamplingMessage, Tool,
+    },
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::support::{
+    asking_server::{ERAS, PATIENCE, accept, answers, asking, form},
+    stream::server,
+};
+
+#[tokio::test]
+async fn what_was_left_open_has_its_default_in_every_era() {
+    let asked = form(
+        &json!({
+            "name": {"type": "string", "default": "Eve"}, "age": {"type": "integer", "default": 30},
+            "size": {"type": "string", "enum": ["s", "m"], "default": "m"},
+            "sure": {"type": "boolean", "default": true}, "note": {"type": "string"},
+        }),
+        &json!(["name"]),
+    );
+    for era in ERAS {
+        for given in [None, Some(json!({"age": 3}))] {
+            let target = asking(era, vec![("q", "elicitation/create", asked.clone())]);
+            let age = given.as_ref().map_or(30, |_| 3);
+            let builder = Client::builder(target).on_elicit(move |_| {
+                let given = given.clone();
+                async { Ok(accept(given)) }
+            });
+            let client = builder.connect().await.expect("connects");
+            let filled = json!({"name": "Eve", "age": age, "size": "m", "sure": true});
+            assert_eq!(
+                answers(&client).await["q"],
+                json!({"action": "accept", "content": filled}),
+                "{era}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_says_no_or_visits_a_page_fills_in_nothing() {
+    let asked = form(&json!({"name": {"type": "string", "default": "Eve"}}), &json!([]));
+    let page =
+        json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
+    for era in ERAS {
+        let questions = vec![
+            ("form", "elicitation/create", asked.clone()),
+            ("page", "elicitation/create", page.clone()),
+        ];
+        let builder = Client::builder(asking(era, questions)).on_elicit(|it| async move {
+            match it {
+                ElicitRequestParams::Form(_) => Err(Error::new(ErrorKind::Declined, "no")),
+                ElicitRequestParams::Url(page) => {
+                    assert_eq!(page.url, "https://a.example");
+                    Ok(accept(None))
+                }
+            }
+        });
+        let client = builder.connect().await.expect("connects");
+        let given = answers(&client).await;
+        assert_eq!(given["form"], json!({"action": "decline"}), "{era}");
+        assert_eq!(given["page"], json!({"action": "accept"}), "{era}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_its_form_is_not_sent() {
+    let asked = form(&json!({"age": {"type": "integer", "minimum": 0}}), &json!(["age"]));
+    for (era, given) in ERAS.iter().flat_map(|era| {
+        [json!({"age": "x"}), json!({"age": -1}), json!({})].map(|given| (*era, given))
+    }) {
+        let target = asking(era, vec![("q", "elicitation/create", asked.clone())]);
+        let builder = Client::builder(target).on_elicit(move |_| {
+            let given = given.clone();
+            async { Ok(accept(Some(given))) }
+        });
+        let client = builder.connect().await.expect("connects");
+        let problem = if era == "2025-11-25" {
+            // The server is told, and the call goes on.
+            answers(&client).await["q"]["message"].to_string()
+        } else {
+            let failure = client.call_tool("t", ()).await.expect_err("not sent");
+            assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, None));
+            failure.message
+        };
+        assert!(
+            problem.contains("Fill in") && problem.contains("does not fit the form"),
+            "{problem}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_form_that_can_not_be_read_is_filled_in_all_the_same() {
+    let asked = json!({"message": "?", "requestedSchema": {
+        "type": "object", "properties": {"a": {"type": "nonsense"}, "b": {"default": 1}},
+    }});
+    let target = asking("2026-07-28", vec![("q", "elicitation/create", asked)]);
+    let builder = Client::builder(target).on_elicit(|_| async { Ok(accept(None)) });
+    let client = builder.connect().await.expect("connects");
+    assert_eq!(answers(&client).await["q"]["content"], json!({"b": 1}));
+}
+
+/// Asks everything that a client can be asked.
+fn curious() -> Server {
+    async fn ask(ctx: Context) -> Result<String, ToolError> {
+        let name = ctx.elicit::<String>("Your name?").await?;
+        let page = ctx.elicit_url("Sign in", "https://a.example/in").await;
+        let tool: Tool =
+            serde_json::from_value(json!({"name": "look", "inputSchema": {"type": "object"}}))?;
+        let request = CreateMessageRequestParams {
+            messages: vec![SamplingMessage::user("Hello")],
+            max_tokens: 10,
+            tools: (ctx.revision() >= Revision::V2025_11_25).then(|| vec![tool]),
+            ..CreateMessageRequestParams::default()
+        };
+        let sampled = ctx.sample(request).await?;
+        let roots = ctx.roots().await?;
+        Ok(format!("{name}, {}, {}, {}", page.is_ok(), sampled.model, roots[0].uri))
+    }
+    Server::new("curious").tool("ask", ask)
+}
+
+#[tokio::test]
+async fn the_same_callbacks_answer_requests_and_rounds() {
+    for (revision, expected) in [
+        (Revision::V2025_06_18, "Eve, false, no tools, file:///a"),
+        (Revision::V2025_11_25, "Eve, true, look, file:///a"),
+        (Revision::V2026_07_28, "Eve, true, look, file:///a"),
+    ] {
+        let builder = Client::builder(curious())
+            .revision(revision)
+            .roots([Root::new("file:///a")])
+            .on_elicit(|it| async move {
+                Ok(match it {
+                    ElicitRequestParams::Form(form) => {
+                        assert_eq!(form.message, "Your name?");
+                        accept(Some(json!({"value": "Eve"})))
+                    }
+                    ElicitRequestParams::Url(_) => accept(None),
+                })
+            })
+            .on_sample(|it| async move {
+                let tool = it.tools.and_then(|it| it.into_iter().next());
+                Ok(CreateMessageResult {
+                    role: Role::Assistant,
+                    content: gudgeon::protocol::ContentBlock::text("Hi").into(),
+                    model: tool.map_or_else(|| "no tools".into(), |it| it.name),
+                    stop_reason: None,
+                    result_type: None,
+                    meta: None,
+                })
+            });
+        let client = builder.connect().await.expect("connects");
+        let said = client.call_tool("ask", ()).await.expect("answers").text();
+        assert_eq!(said, expected, "{revision:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_with_results_of_tools_in_disorder_is_refused() {
+    let call = json!({"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "look", "input": {}}});
+    let result = json!({"type": "tool_result", "toolUseId": "1", "content": []});
+    let text = json!({"type": "text", "text": "so"});
+    for (content, expected) in [
+        (json!([result, text]), "Tool results mixed with other content"),
+        (text, "Tool result missing in request"),
+    ] {
+        let messages = json!([call, {"role": "user", "content": content}]);
+        let params = json!({"messages": messages, "maxTokens": 5});
+        let target = asking("2025-11-25", vec![("q", "sampling/createMessage", params)]);
+        let asks_nobody =
+            |_| async { Err::<CreateMessageResult, _>(Error::new(ErrorKind::Protocol, "asked")) };
+        let client =
+            Client::builder(target).on_sample(asks_nobody).connect().await.expect("connects");
+        let answer = &answers(&client).await["q"];
+        assert_eq!((&answer["code"], &answer["message"]), (&json!(-32602), &json!(expected)));
+    }
+}
+
+#[tokio::test]
+async fn a_mode_that_was_not_declared_is_refused() {
+    let page =
+        json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
+    let form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    let fax = json!({"mode": "fax", "message": "?"});
+    let capability = |json: Value| ClientCapabilities {
+        elicitation: Some(serde_json::from_value(json).expect("a capability")),
+        ..ClientCapabilities::default()
+    };
+    for (declared, taken) in [
+        (None, [true, true]),
+        (Some(capability(json!({}))), [true, false]),
+        (Some(capability(json!({"form": {}}))), [true, false]),
+        (Some(capability(json!({"url": {}}))), [false, true]),
+    ] {
+        let questions = [("form", &form), ("page", &page), ("fax", &fax)];
+        let questions = questions.map(|(key, it)| (key, "elicitation/create", it.clone()));
+        let mut builder = Client::builder(asking("2025-11-25", questions.to_vec()))
+            .on_elicit(|_| async { Ok(accept(None)) });
+        if let Some(capabilities) = declared {
+            builder = builder.capabilities(capabilities);
+        }
+        let client = builder.connect().await.expect("connects");
+        let answers = answers(&client).await;
+        for (key, is_taken) in
+            ["form", "page", "fax"].into_iter().zip(taken.into_iter().chain([false]))
+        {
+            let answer = &answers[key];
+            assert_eq!(answer["action"] == "accept", is_taken, "{key}: {answer}");
+            assert_eq!(answer["code"] == -32602, !is_taken, "{key}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_says_is_said_in_the_servers_words_or_refused() {
+    for (era, blocks, expected) in [
+        ("2025-06-18", 1, json!({"type": "text", "text": "0"})),
+        ("2025-06-18", 2, Value::Null),
+        ("2025-11-25", 1, json!([{"type": "text", "text": "0"}])),
+    ] {
+        let params = json!({"messages": [], "maxTokens": 5});
+        let target = asking(era, vec![("q", "sampling/createMessage", params)]);
+        let builder = Client::builder(target).on_sample(move |_| async move {
+            let block = |at: usize| gudgeon::protocol::ContentBlock::text(at.to_string());
+            Ok(CreateMessageResult {
+                role: Role::Assistant,
+                content: (0..blocks).map(block).collect::<Vec<_>>().into(),
+                model: "m".into(),
+                stop_reason: None,
+                result_type: None,
+                meta: None,
+            })
+        });
+        let client = builder.connect().await.expect("connects");
+        let answer = &answers(&client).await["q"];
+        assert_eq!(answer["content"], expected, "{era}");
+        assert_eq!(answer["code"] == -32603, expected.is_null(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_is_done_is_told_to_who_was_sent_there() {
+    let (sent, mut pages) = mpsc::unbounded_channel();
+    let server = Server::new("pages").tool("sign_in", move |ctx: Context| {
+        let sent = sent.clone();
+        async move {
+            let page = ctx.elicit_url("Sign in", "https://a.example/in").await?;
+            let _ = sent.send(page.clone());
+            Ok::<_, ToolError>(page)
+        }
+    });
+    let (told, mut done) = mpsc::unbounded_channel();
+    let builder = Client::builder(&server)
+        .revision(Revision::V2025_11_25)
+        .on_elicit(|_| async { Ok(accept(None)) })
+        .on_url_done(move |it| drop(told.send(it)));
+    let client = builder.connect().await.expect("connects");
+    client.call_tool("sign_in", ()).await.expect("answers");
+    let page = pages.recv().await.expect("its id");
+    server.registry().notify_url_done("another");
+    server.registry().notify_url_done(&page);
+    let heard = tokio::time::timeout(PATIENCE, done.recv()).await.expect("in time");
+    assert_eq!(heard, Some(page));
+}
+
+#[tokio::test]
+async fn pages_to_visit_first_are_read_out_of_the_error() {
+    let page =
+        json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": "1"});
+    for (code, count) in [(-32042, 1), (-32000, 0)] {
+        let data = json!({ "elicitations": [page.clone()] });
+        let (target, _) = server("2025-11-25", move |it| {
+            let error = json!({"code": code, "message": "first sign in", "data": data});
+            vec![json!({"jsonrpc": "2.0", "id": it["id"], "error": error})]
+        });
+        let client = Client::connect(target).await.expect("connects");
+        let failure = client.call_tool("t", ()).await.expect_err("not yet");
+        let pages = failure.elicitations();
+        assert_eq!(pages.len(), count);
+        for page in pages {
+            let ElicitRequestParams::Url(page) = page else { panic!("a page") };
+            assert_eq!(
+                (&*page.url, page.elicitation_id.as_deref()),
+                ("https://a.example", Some("1"))
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn roots_are_files_and_nothing_else() {
+    let says = |error: Error| {
+        assert_eq!(error.kind, ErrorKind::Misuse);
+        error.message
+    };
+    let expected = "a root is a file:// URI such as \"file:///srv/shelf\", not \"http://a\"";
+    let refused = Client::builder(curious()).roots([Root::new("http://a")]).connect().await;
+    assert_eq!(says(refused.map(drop).expect_err("no root")), expected);
+    let roots = [Root::new("file:///a"), Root::new("FILE:///b")];
+    let client = Client::builder(curious()).roots(roots).connect().await.expect("connects");
+    let refused = client.set_roots([Root::new("file:///c"), Root::new("http://a")]);
+    assert_eq!(says(refused.expect_err("no root")), expected);
+}

@@ -1,0 +1,436 @@
+//! What a client makes of what a server answers: lists, tools, questions, events, and servers that misbehave.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use gudgeon::{
+    client::{Client, Operation, Target},
+    error::{Error, ErrorKind},
+    protocol::{
+        CompletionTarget, ElicitAction, ElicitRequestParams, ElicitResult, LoggingLevel, Revision,
+        Root, json as raw_json,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::support::stream::{self, error, hear, result, server};
+
+const ERAS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+
+fn text(message: &Value, text: &str) -> Value {
+    result(message, &json!({"content": [{"type": "text", "text": text}]}))
+}
+
+async fn connect(target: Target) -> Client {
+    Client::connect(target).await.expect("connects")
+}
+
+#[tokio::test]
+async fn lists_fetch_every_page() {
+    let (target, _) = server("2026-07-28", |it| {
+        let page = match it["params"]["cursor"].as_str() {
+            None => json!({"prompts": [{"name": "a"}], "nextCursor": "1"}),
+            Some("1") => json!({"prompts": [{"name": "b"}]}),
+            _ => return vec![error(it, -32602)],
+        };
+        vec![result(it, &page)]
+    });
+    let client = connect(target).await;
+    let names: Vec<_> =
+        client.list_prompts().await.expect("lists").into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["a", "b"]);
+    let page = client.list_prompts_page(Some("1".into())).await.expect("a page");
+    assert_eq!((page.items[0].name.as_str(), page.next_cursor), ("b", None));
+    let refused = client.list_prompts_page(Some("x".into())).await.expect_err("a bad cursor");
+    assert_eq!(refused.code, Some(-32602));
+}
+
+#[tokio::test]
+async fn a_list_that_goes_in_circles_is_an_error() {
+    let (target, _) =
+        server("2025-11-25", |it| vec![result(it, &json!({"tools": [], "nextCursor": "again"}))]);
+    let failure = connect(target).await.list_tools().await.expect_err("circles");
+    assert!(failure.message.contains("again") && failure.target.is_some(), "{failure:?}");
+}
+
+/// One tool whose result is wrapped; counts how often it was listed.
+fn wrapping(counter: Arc<Mutex<usize>>) -> Target {
+    server("2025-11-25", move |it| match it["method"].as_str() {
+        Some("tools/list") => {
+            *counter.lock().expect("no panic") += 1;
+            let schema = json!({"type": "object", "x-gudgeon-wrapped": true,
+                "properties": {"result": {"type": "integer"}}});
+            vec![result(
+                it,
+                &json!({"tools": [{"name": "add", "inputSchema": {"type": "object",
+                    "required": ["a"]}, "outputSchema": schema}]}),
+            )]
+        }
+        _ => vec![result(it, &json!({"content": [], "structuredContent": {"result": 3}}))],
+    })
+    .0
+}
+
+#[tokio::test]
+async fn data_is_unwrapped_and_the_list_is_fetched_once_for_it() {
+    let counter = Arc::new(Mutex::new(0));
+    let client = connect(wrapping(Arc::clone(&counter))).await;
+    for _ in 0..3 {
+        let sum = client.call_tool("add", json!({"a": 1})).await.expect("answers");
+        assert_eq!(sum.data::<i64>().expect("a number"), 3);
+    }
+    assert_eq!(*counter.lock().expect("no panic"), 1);
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_they_are_sent_where_asked_for() {
+    let target = wrapping(Arc::default());
+    let client = Client::builder(target).validate(true).connect().await.expect("connects");
+    let refused = client.call_tool("add", json!({"b": 1})).await.expect_err("a is missing");
+    assert_eq!(refused.kind, ErrorKind::Misuse);
+    client.call_tool("add", json!({"a": 1})).await.expect("answers");
+    let refused = client.call_tool("add", [1]).await.expect_err("no object");
+    assert!(refused.message.contains("must be an object"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_result_against_its_schema_is_an_error_unless_the_schema_changed() {
+    let mut lists = 0;
+    let (target, _) = server("2025-11-25", move |it| {
+        if it["method"] != "tools/list" {
+            let value = it["params"]["arguments"]["n"].clone();
+            return vec![result(it, &json!({"content": [], "structuredContent": {"n": value}}))];
+        }
+        lists += 1;
+        let kind = if lists == 1 { "integer" } else { "string" };
+        let schema = json!({"type": "object", "properties": {"n": {"type": kind}}});
+        vec![result(
+            it,
+            &json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}]}),
+        )]
+    });
+    let client = connect(target).await;
+    client.list_tools().await.expect("lists");
+    client.call_tool("t", json!({"n": "x"})).await.expect("the schema was stale");
+    let failure = client.call_tool("t", json!({"n": 1})).await.expect_err("forbidden");
+    assert_eq!(failure.kind, ErrorKind::Protocol);
+    assert!(failure.message.contains("output schema"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_failed_tool_is_an_error_unless_told_not_to() {
+    let (target, _) = server("2026-07-28", |it| {
+        vec![result(
+            it,
+            &json!({"isError": true, "content": [{"type": "text", "text": "no luck"}]}),
+        )]
+    });
+    let client = connect(target).await;
+    let failure = client.call_tool("t", ()).await.expect_err("failed");
+    assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Tool, "no luck"));
+    assert!(failure.data.is_some_and(|it| it.get().contains("isError")));
+    let mut options = client.options();
+    options.raise_on_error = false;
+    let result = client.call_tool_with("t", (), options).await.expect("a result");
+    assert!(result.is_error() && result.text() == "no luck");
+}
+
+/// Asks for a name first: in a result, or by a request of its own.
+fn asking(revision: &'static str) -> (Target, stream::Heard) {
+    let mut waiting = Value::Null;
+    let question = json!({"mode": "form", "message": "Who?",
+        "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}}});
+    server(revision, move |it| {
+        if it.get("method").is_none() {
+            let answer = it["result"]["content"]["value"].as_str().unwrap_or("nobody");
+            return vec![text(&waiting, answer)];
+        }
+        if it["method"] != "tools/call" {
+            return vec![];
+        }
+        if revision != "2026-07-28" {
+            waiting = it.clone();
+            return vec![
+                json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question}),
+            ];
+        }
+        match it["params"]["inputResponses"]["who"]["content"]["value"].as_str() {
+            Some(name) => vec![text(it, name)],
+            None if it["params"]["inputResponses"]["who"]["action"] == "decline" => {
+                vec![text(it, "nobody")]
+            }
+            None => vec![result(
+                it,
+                &json!({"resultType": "input_required", "requestState": "s/1",
+                "inputRequests": {"who": {"method": "elicitation/create", "params": question}}}),
+            )],
+        }
+    })
+}
+
+#[tokio::test]
+async fn one_callback_answers_questions_of_both_eras() {
+    for era in ERAS {
+        let (target, mut heard) = asking(era);
+        let client = Client::builder(target).on_elicit(|question| async move {
+            let ElicitRequestParams::Form(form) = question else { panic!("expected a form") };
+            assert_eq!(form.message, "Who?");
+            Ok(ElicitResult {
+                action: ElicitAction::Accept,
+                content: Some(raw_json::raw(r#"{"value":"Ada"}"#.into())),
+                result_type: None,
+                meta: None,
+            })
+        });
+        let client = client.connect().await.expect("connects");
+        let answer = client.call_tool("greet", json!({"x": 1})).await.expect("answers");
+        assert_eq!(answer.data::<String>().expect("a text"), "Ada");
+        if era == "2026-07-28" {
+            let first = hear(&mut heard, "tools/call").await;
+            let second = hear(&mut heard, "tools/call").await;
+            assert_ne!(first["id"], second["id"]);
+            assert_eq!(second["params"]["requestState"], "s/1");
+            assert_eq!(second["params"]["arguments"], json!({"x": 1}));
+            assert!(first["params"].get("requestState").is_none());
+        }
+    }
+}
+
+#[tokio::test]
+async fn declining_is_an_answer_in_both_eras() {
+    for era in ERAS {
+        let (target, _) = asking(era);
+        let client = Client::builder(target)
+            .on_elicit(|_| async { Err(Error::new(ErrorKind::Declined, "no")) })
+            .connect()
+            .await
+            .expect("connects");
+        assert_eq!(client.call_tool("greet", ()).await.expect("answers").text(), "nobody");
+    }
+}
+
+#[tokio::test]
+async fn a_callback_that_panics_does_not_leave_the_server_waiting() {
+    let (target, _) = asking("2025-11-25");
+    let client = Client::builder(target)
+        .on_elicit(|_| async { panic!("a bug of the user's") })
+        .connect()
+        .await
+        .expect("connects");
+    assert_eq!(client.call_tool("greet", ()).await.expect("answers").text(), "nobody");
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_can_answer_is_an_error() {
+    let (target, _) = asking("2026-07-28");
+    let failure = connect(target).await.call_tool("greet", ()).await.expect_err("nobody");
+    assert_eq!(failure.kind, ErrorKind::Protocol);
+    assert!(failure.message.contains("elicitation/create"), "{failure}");
+}
+
+#[tokio::test]
+async fn rounds_come_to_an_end() {
+    let (target, mut heard) = server("2026-07-28", |it| {
+        vec![result(it, &json!({"resultType": "input_required", "requestState": "x"}))]
+    });
+    let client = Client::builder(target).max_rounds(3).connect().await.expect("connects");
+    let failure = client.get_prompt("p", ()).await.expect_err("for ever");
+    assert!(failure.message.contains("3 rounds") && failure.hint.is_some(), "{failure}");
+    for _ in 0..4 {
+        hear(&mut heard, "prompts/get").await;
+    }
+    assert!(heard.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn one_round_by_hand() {
+    let (target, _) = asking("2026-07-28");
+    let client = connect(target).await;
+    let round = |answers: Option<&str>, state: Option<&str>| Operation::CallToolRound {
+        name: "greet".into(),
+        arguments: None,
+        answers: answers.map(|it| raw_json::raw(it.into())),
+        state: state.map(ToOwned::to_owned),
+    };
+    let first = client.call(round(None, None), client.options()).await.expect("a round");
+    assert!(first.is_input_required && first.result.get().contains("s/1"));
+    let answers = r#"{"who":{"action":"accept","content":{"value":"Eve"}}}"#;
+    let last = client.call(round(Some(answers), Some("s/1")), client.options()).await;
+    let last = last.expect("an answer");
+    assert!(!last.is_input_required && last.result.get().contains("Eve"));
+}
+
+#[tokio::test]
+async fn roots_are_told_and_changed() {
+    let mut call = Value::Null;
+    let (target, mut heard) = server("2025-11-25", move |it| match it["method"].as_str() {
+        None => vec![text(&call, &it["result"]["roots"].to_string())],
+        Some("tools/call") => {
+            call = it.clone();
+            vec![json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})]
+        }
+        _ => vec![],
+    });
+    let builder = Client::builder(target).roots([Root::new("file:///a")]);
+    let client = builder.connect().await.expect("connects");
+    let roots = client.call_tool("t", ()).await.expect("answers").text();
+    assert_eq!(roots, r#"[{"uri":"file:///a"}]"#);
+    client.set_roots([Root::new("file:///b")]).expect("connected");
+    hear(&mut heard, "notifications/roots/list_changed").await;
+    let roots = client.call_tool("t", ()).await.expect("answers").text();
+    assert_eq!(roots, r#"[{"uri":"file:///b"}]"#);
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_names_method_target_and_limit() {
+    let (target, mut heard) = server("2026-07-28", |_| vec![]);
+    let client = Client::builder(target).timeout(Duration::from_millis(300));
+    let client = client.connect().await.expect("connects");
+    let failure = client.call_tool("t", ()).await.expect_err("silence");
+    assert_eq!(failure.kind, ErrorKind::Timeout);
+    for part in ["stream", "tools/call", "0.3 s"] {
+        assert!(failure.message.contains(part), "{failure}");
+    }
+    hear(&mut heard, "notifications/cancelled").await;
+}
+
+#[tokio::test]
+async fn dropping_a_call_cancels_it() {
+    let (target, mut heard) = server("2025-11-25", |_| vec![]);
+    let client = connect(target).await;
+    let call = client.call_tool("t", ());
+    assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
+    let sent = hear(&mut heard, "tools/call").await;
+    let told = hear(&mut heard, "notifications/cancelled").await;
+    assert_eq!(told["params"]["requestId"], sent["id"]);
+}
+
+#[tokio::test]
+async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
+    for era in ERAS {
+        let (target, mut heard) = server(era, |it| {
+            let token = it["params"]["_meta"]["progressToken"].clone();
+            let tell = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+            vec![
+                tell("notifications/progress", json!({"progressToken": token, "progress": 1})),
+                tell("notifications/message", json!({"level": "error", "data": "x"})),
+                tell("notifications/progress", json!({"progressToken": token, "progress": 2})),
+                tell("notifications/tools/list_changed", json!({})),
+                text(it, "done"),
+            ]
+        });
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let note = |told: &Arc<Mutex<Vec<String>>>| {
+            let told = Arc::clone(told);
+            move |what: String| told.lock().expect("no panic").push(what)
+        };
+        let (step, log, list) = (note(&told), note(&told), note(&told));
+        let client = Client::builder(target)
+            .on_progress(move |it| step(format!("progress {}", it.progress)))
+            .on_log(move |it| log(format!("log {}", it.data.get())))
+            .on_list_changed(move |it| list(format!("{it:?} changed")))
+            .connect()
+            .await
+            .expect("connects");
+        client.call_tool("t", ()).await.expect("answers");
+        let told = told.lock().expect("no panic").clone();
+        let level = &hear(&mut heard, "tools/call").await["params"]["_meta"]["io.modelcontextprotocol/logLevel"];
+        let mut expected = vec!["progress 1", "log \"x\"", "progress 2"];
+        if era == "2026-07-28" {
+            // Changes that no subscription asked for are none.
+            assert_eq!(*level, "info");
+        } else {
+            expected.push("Tools changed");
+            assert!(level.is_null());
+        }
+        assert_eq!(told, expected);
+    }
+}
+
+#[tokio::test]
+async fn the_log_level_is_set_in_each_eras_way() {
+    let (target, mut heard) = server("2025-11-25", |it| vec![result(it, &json!({}))]);
+    let builder = Client::builder(target).log_level(LoggingLevel::Warning);
+    let client = builder.connect().await.expect("connects");
+    assert_eq!(hear(&mut heard, "logging/setLevel").await["params"]["level"], "warning");
+    client.ping().await.expect("answers");
+    hear(&mut heard, "ping").await;
+
+    let (target, mut heard) = server("2026-07-28", |it| vec![text(it, "")]);
+    let client = connect(target).await;
+    client.set_log_level(LoggingLevel::Error).await.expect("kept");
+    client.call_tool("t", ()).await.expect("answers");
+    client.ping().await.expect("answers");
+    let sent = hear(&mut heard, "tools/call").await;
+    assert_eq!(sent["params"]["_meta"]["io.modelcontextprotocol/logLevel"], "error");
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_up_ends_every_call() {
+    for era in ERAS {
+        let (target, _) = server(era, |_| vec![json!("hang up")]);
+        let client = connect(target).await;
+        let (one, other) = tokio::join!(client.call_tool("a", ()), client.list_prompts());
+        for failure in [one.expect_err("lost"), other.expect_err("lost")] {
+            assert_eq!(failure.kind, ErrorKind::Lost);
+            assert!(failure.message.contains("closed the connection"), "{failure}");
+        }
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn completion_resources_and_vendor_methods() {
+    let (target, mut heard) = server("2025-11-25", |it| match it["method"].as_str() {
+        Some("completion/complete") => {
+            vec![result(it, &json!({"completion": {"values": ["red"]}}))]
+        }
+        Some("resources/read") => {
+            vec![result(it, &json!({"contents": [{"uri": it["params"]["uri"], "text": "t"}]}))]
+        }
+        Some("acme/x") => vec![result(it, &it["params"])],
+        _ => vec![],
+    });
+    let client = connect(target).await;
+    let target = CompletionTarget::Prompt("paint".into());
+    let completion = client.complete(target, "colour", "r").await.expect("completes");
+    assert_eq!(completion.values, ["red"]);
+    let sent = hear(&mut heard, "completion/complete").await;
+    assert_eq!(sent["params"]["ref"], json!({"type": "ref/prompt", "name": "paint"}));
+
+    client.read_resource("docs://a").await.expect("reads");
+    let operation = Operation::ReadResource {
+        uri: "docs://{name}".into(),
+        variables: Some(raw_json::raw(r#"{"name":"a b"}"#.into())),
+    };
+    let reply = client.call(operation, client.options()).await.expect("reads");
+    assert!(reply.result.get().contains("docs://a%20b"), "{}", reply.result.get());
+
+    let echoed = client.request("acme/x", json!({"n": 1})).await.expect("answers");
+    assert!(echoed.get().starts_with(r#"{"n":1"#), "{}", echoed.get());
+    client.notify("notifications/acme", json!({"a": 1})).expect("connected");
+    assert_eq!(hear(&mut heard, "notifications/acme").await["params"], json!({"a": 1}));
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_fails_its_call_and_the_stream_goes_on() {
+    let (target, _) = server("2025-11-25", |it| {
+        let size = it["params"]["arguments"]["size"].as_u64().unwrap_or_default();
+        vec![text(it, &"x".repeat(usize::try_from(size).unwrap_or_default()))]
+    });
+    let client = Client::builder(target).max_message(10_000).connect().await.expect("connects");
+    let failure = client.call_tool("t", json!({"size": 20_000})).await.expect_err("too long");
+    assert!(failure.message.contains("10000 bytes"), "{failure}");
+    client.call_tool("t", json!({"size": 9_000})).await.expect("answers");
+}
+
+#[tokio::test]
+async fn pinned_revisions_are_kept() {
+    let (target, _) = server("2025-11-25", |_| vec![]);
+    let builder = Client::builder(target).revision(Revision::V2026_07_28);
+    let failure = builder.connect().await.expect_err("legacy");
+    assert_eq!((failure.kind, failure.phase), (ErrorKind::Unsupported, Some("negotiate")));
+    assert!(failure.message.starts_with("stream: "), "{failure}");
+}

@@ -1,0 +1,183 @@
+//! Servers as child processes: well-behaved, old, dying, noisy and stubborn ones.
+
+use std::time::{Duration, Instant};
+
+use gudgeon::{client::Client, error::ErrorKind, protocol::Revision, transport::Command};
+use serde_json::json;
+
+/// A server that knows `initialize`, `tools/list` and `tools/call`; `odd` is put where a message is handled.
+fn server(before: &str, odd: &str) -> Command {
+    Command::new("python3").arg("-c").arg(script(before, odd)).quiet()
+}
+
+fn script(before: &str, odd: &str) -> String {
+    format!(
+        r#"
+import json, os, signal, sys, time
+def say(id, **body):
+    print(json.dumps(dict(jsonrpc="2.0", id=id, **body)), flush=True)
+{before}
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message["method"], message.get("id")
+{odd}
+    if id is None:
+        continue
+    if method == "initialize":
+        say(id, result=dict(protocolVersion=message["params"]["protocolVersion"], capabilities=dict(tools={{}}),
+                            serverInfo=dict(name="script", version="1")))
+    elif method == "tools/call":
+        say(id, result=dict(content=[dict(type="text", text=str(os.getpid()))]))
+    else:
+        say(id, error=dict(code=-32601, message="no such method"))
+"#
+    )
+}
+
+fn is_alive(pid: &str) -> bool {
+    // A zombie is gone, too.
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|it| !it.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+}
+
+async fn pid(client: &Client) -> String {
+    client.call_tool("pid", ()).await.expect("answers").text()
+}
+
+#[tokio::test]
+async fn an_old_server_is_reached_and_exits_when_its_input_is_closed() {
+    let client = Client::connect(server("", "")).await.expect("connects");
+    assert_eq!(client.server().revision, Revision::V2025_11_25);
+    assert_eq!(client.server().info.name, "script");
+    let pid = pid(&client).await;
+    let start = Instant::now();
+    client.close().await;
+    assert!(!is_alive(&pid));
+    assert!(start.elapsed() < Duration::from_secs(2), "no signal was needed");
+    let lost = client.call_tool("pid", ()).await.expect_err("closed");
+    assert_eq!(lost.kind, ErrorKind::Lost);
+}
+
+#[tokio::test]
+async fn a_server_that_dies_of_the_probe_is_started_afresh() {
+    let dies = r#"    if method == "server/discover": sys.exit(3)"#;
+    let client = Client::connect(server("", dies)).await.expect("connects");
+    assert_eq!(client.server().revision, Revision::V2025_11_25);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_about_the_probe_is_initialized() {
+    let silent = r#"    if method == "server/discover": continue"#;
+    let builder = Client::builder(server("", silent)).probe_timeout(Duration::from_millis(200));
+    let client = builder.connect().await.expect("connects");
+    assert_eq!(client.server().revision, Revision::V2025_11_25);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_can_not_start_is_explained() {
+    let dies = "for n in range(100): print('line', n, file=sys.stderr)\nsys.exit(7)";
+    let failure = Client::connect(server(dies, "")).await.expect_err("dies");
+    assert_eq!((failure.kind, failure.exit_status), (ErrorKind::Connect, Some(7)));
+    let stderr = failure.stderr.as_deref().expect("its last words");
+    assert!(stderr.ends_with("line 99") && stderr.lines().count() == 20, "{stderr}");
+    assert!(failure.target.as_deref().is_some_and(|it| it.starts_with("python3 -c")));
+    assert!(failure.message.contains("exited with status 7"), "{failure}");
+    assert!(failure.message.contains("line 99"), "{failure}");
+    assert_eq!(failure.phase, Some("negotiate"));
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_is_explained() {
+    let dies = r#"
+    if method == "tools/call":
+        print("out of luck", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)"#;
+    let client = Client::connect(server("", dies)).await.expect("connects");
+    let failure = client.call_tool("pid", ()).await.expect_err("dies");
+    assert_eq!((failure.kind, failure.exit_status), (ErrorKind::Lost, Some(-9)));
+    assert!(failure.message.contains("signal 9") && failure.message.contains("out of luck"));
+    let after = client.call_tool("pid", ()).await.expect_err("gone");
+    assert_eq!(after.kind, ErrorKind::Lost);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn noise_on_both_streams_is_survived() {
+    let noise = r#"
+    print("starting up…\n\n{broken json\n[]\n" + json.dumps({"jsonrpc": "2.0", "id": "other", "result": {}}), flush=True)
+    print("x" * 3_000_000, file=sys.stderr, flush=True)"#;
+    let client = Client::connect(server("", noise)).await.expect("connects");
+    pid(&client).await;
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_to_exit_is_terminated_then_killed() {
+    let client = Client::connect(server("", "")).await.expect("connects");
+    drop(client);
+    let stubborn = "import atexit\natexit.register(lambda: time.sleep(60))";
+    let client = Client::connect(server(stubborn, "")).await.expect("connects");
+    let first = pid(&client).await;
+    let start = Instant::now();
+    client.close().await;
+    assert!(!is_alive(&first));
+    assert!((2..4).contains(&start.elapsed().as_secs()), "SIGTERM sufficed");
+
+    let deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nimport atexit\natexit.register(lambda: time.sleep(60))";
+    let client = Client::connect(server(deaf, "")).await.expect("connects");
+    let second = pid(&client).await;
+    let start = Instant::now();
+    client.close().await;
+    assert!(!is_alive(&second));
+    assert!((4..7).contains(&start.elapsed().as_secs()), "SIGKILL was needed");
+}
+
+#[tokio::test]
+async fn what_a_wrapper_started_is_ended_with_it() {
+    let stubborn = "import atexit\natexit.register(lambda: time.sleep(60))";
+    let wrapper = Command::new("sh").args(["-c", "python3 -c \"$0\"; true"]);
+    let wrapper = wrapper.arg(script(stubborn, "")).quiet();
+    let client = Client::connect(wrapper).await.expect("connects");
+    let inside = pid(&client).await;
+    client.close().await;
+    assert!(!is_alive(&inside));
+}
+
+#[tokio::test]
+async fn dropping_a_client_ends_its_server() {
+    let client = Client::connect(server("", "")).await.expect("connects");
+    let pid = pid(&client).await;
+    drop(client);
+    for _ in 0..50 {
+        if !is_alive(&pid) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it lives on");
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_is_explained() {
+    let failure = Client::connect(Command::new("no-such-program-here")).await.expect_err("no");
+    assert_eq!((failure.kind, failure.phase), (ErrorKind::Connect, Some("connect")));
+    assert!(failure.message.contains("command not found: no-such-program-here"), "{failure}");
+    assert!(failure.hint.as_deref().is_some_and(|it| it.contains("PATH")));
+
+    let failure = Client::connect(Command::new("sh").cwd("/no/such/folder")).await.expect_err("no");
+    assert!(failure.message.contains("/no/such/folder"), "{failure}");
+}
+
+#[tokio::test]
+async fn environment_and_folder_reach_the_server() {
+    let tells = r#"
+    if method == "tools/call":
+        say(id, result=dict(content=[dict(type="text", text=os.environ["SHELF"] + " " + os.getcwd())]))
+        continue"#;
+    let command = server("", tells).env("SHELF", "top").cwd("/");
+    let client = Client::connect(command).await.expect("connects");
+    assert_eq!(client.call_tool("x", json!({})).await.expect("answers").text(), "top /");
+    client.close().await;
+}

@@ -1,0 +1,75 @@
+//! What a client declares that it can answer, and when.
+
+use gudgeon::{
+    Client, Revision,
+    error::{Error, ErrorKind},
+    protocol::Root,
+};
+use serde_json::{Value, json};
+
+use crate::support::stream::{Heard, hear, result, server};
+
+fn nothing(message: &Value) -> Value {
+    result(message, &json!({"content": []}))
+}
+
+/// What a client declares in its first message.
+async fn declared(heard: &mut Heard, era: &str) -> Value {
+    match era {
+        "2026-07-28" => hear(heard, "server/discover").await["params"]["_meta"]
+            ["io.modelcontextprotocol/clientCapabilities"]
+            .clone(),
+        _ => hear(heard, "initialize").await["params"]["capabilities"].clone(),
+    }
+}
+
+#[tokio::test]
+async fn what_can_be_answered_is_declared_in_the_words_of_the_revision() {
+    for (era, expected) in [
+        ("2026-07-28", json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}})),
+        ("2025-11-25", json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}})),
+        ("2025-06-18", json!({"elicitation": {}, "sampling": {}})),
+        ("2025-03-26", json!({"sampling": {}})),
+    ] {
+        let (target, mut heard) = server(era, |_| vec![]);
+        let builder = Client::builder(target)
+            .revision(Revision::parse(era).expect("published"))
+            .on_elicit(|_| async { Err(Error::new(ErrorKind::Declined, "no")) })
+            .on_sample(|_| async { Err(Error::new(ErrorKind::Declined, "no")) });
+        builder.connect().await.expect("connects");
+        assert_eq!(declared(&mut heard, era).await, expected, "{era}");
+    }
+}
+
+#[tokio::test]
+async fn roots_that_come_later_are_declared_from_then_on_where_each_request_says_it() {
+    let (target, mut heard) = server("2026-07-28", |it| vec![nothing(it)]);
+    let client = Client::connect(target).await.expect("connects");
+    assert_eq!(declared(&mut heard, "2026-07-28").await, json!({}));
+    client.set_roots([Root::new("file:///a")]).expect("modern");
+    client.call_tool("t", ()).await.expect("answers");
+    let said = heard.recv().await.expect("the call");
+    assert_eq!(said["method"], "tools/call", "nothing is announced");
+    let envelope = &said["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(*envelope, json!({"roots": {}}));
+}
+
+#[tokio::test]
+async fn roots_that_come_later_are_refused_where_they_had_to_be_declared_first() {
+    let (target, mut heard) = server("2025-11-25", |it| vec![nothing(it)]);
+    let client = Client::connect(target).await.expect("connects");
+    let refused = client.set_roots([Root::new("file:///a")]).expect_err("too late");
+    assert_eq!(refused.kind, ErrorKind::Unsupported);
+    assert!(refused.message.contains("2025-11-25"), "{refused}");
+    assert!(refused.hint.is_some_and(|it| it.contains("when the client is made")));
+    client.call_tool("t", ()).await.expect("answers");
+    for method in ["initialize", "notifications/initialized", "tools/call"] {
+        let said = loop {
+            let said = heard.recv().await.expect("the client says it");
+            if said["method"] != "server/discover" {
+                break said;
+            }
+        };
+        assert_eq!(said["method"], method, "nothing is announced");
+    }
+}

@@ -1,0 +1,422 @@
+//! The client over HTTP in the modern era, against servers that behave as real ones do.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use gudgeon::{
+    Client, Revision,
+    client::Target,
+    error::{Error, ErrorKind},
+};
+use serde_json::{Value, json};
+
+use crate::support::http::{Answer, Mock, Seen, Step, discovery, event, said, tool, tool_list};
+
+async fn connect(mock: &Mock) -> Result<Client, Error> {
+    Client::connect(Target::url(&mock.url)?).await
+}
+
+fn tools(request: &Seen) -> Answer {
+    request.result(tool_list(&[tool("echo", json!({"type": "object"}))]))
+}
+
+fn modern(request: &Seen) -> Answer {
+    match &*request.rpc() {
+        "server/discover" => request.result(discovery()),
+        "tools/list" => tools(request),
+        "tools/call" => request.result(said("done")),
+        "resources/read" => request.result(
+            json!({"resultType": "complete", "contents": [], "ttlMs": 0, "cacheScope": "private"}),
+        ),
+        _ => request.error(404, -32601, Value::Null),
+    }
+}
+
+#[tokio::test]
+async fn sending_messages_each_is_one_post_with_the_metadata_of_its_body() {
+    let mock = Mock::start(modern).await;
+    let client = connect(&mock).await.unwrap();
+    assert_eq!(client.server().revision, Revision::V2026_07_28);
+    assert_eq!(client.session_id(), None);
+    assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
+    client.read_resource("file:///a%20b").await.unwrap();
+    client.close().await;
+
+    assert_eq!(mock.methods(), ["server/discover", "tools/list", "tools/call", "resources/read"]);
+    for request in mock.seen() {
+        assert_eq!((&*request.method, &*request.path), ("POST", "/mcp"));
+        assert_eq!(request.header("host"), Some(&*format!("127.0.0.1:{}", mock.port)));
+        assert_eq!(request.header("accept"), Some("application/json, text/event-stream"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!(request.header("mcp-protocol-version"), Some("2026-07-28"));
+        assert_eq!(request.header("mcp-method"), Some(&*request.rpc()));
+        assert_eq!(request.header("mcp-session-id"), None);
+    }
+    assert_eq!(mock.of("tools/call")[0].header("mcp-name"), Some("echo"));
+    assert_eq!(mock.of("resources/read")[0].header("mcp-name"), Some("file:///a%20b"));
+    assert_eq!(mock.of("tools/list")[0].header("mcp-name"), None);
+}
+
+#[tokio::test]
+async fn calls_in_turn_share_one_connection_whether_replies_are_json_or_events() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" if request.body["id"].as_u64() > Some(5) => {
+            Answer::events(vec![event(&request.response(said("streamed")))])
+        }
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    for _ in 0..10 {
+        client.call_tool("echo", json!({})).await.unwrap();
+    }
+    assert_eq!(mock.of("tools/call").len(), 10);
+    // A reply whose end comes late may make the next call open a second one.
+    assert!(mock.connections() <= 2, "{}", mock.connections());
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_while_it_was_idle_is_replaced() {
+    let mock = Mock::start(|request| {
+        let mut answer = modern(request);
+        // The connection ends after each reply, without a word before.
+        answer.headers.push(("Connection".into(), "close".into()));
+        answer
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    for _ in 0..3 {
+        client.call_tool("echo", json!({})).await.unwrap();
+    }
+    assert_eq!(mock.connections(), 5);
+}
+
+#[tokio::test]
+async fn parameters_are_mirrored_as_the_listed_schema_says() {
+    let schema = json!({"type": "object", "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "count": {"type": "integer", "x-mcp-header": "Count"},
+        "dry": {"type": "boolean", "x-mcp-header": "Dry"},
+        "query": {"type": "string"},
+    }});
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "tools/list" => request.result(tool_list(&[
+            tool("sql", schema.clone()),
+            tool("broken", json!({"type": "object", "properties": {"n": {"type": "number", "x-mcp-header": "N"}}})),
+        ])),
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let arguments = json!({"region": "Hello, 世界", "count": 42, "dry": false, "query": "select"});
+    client.call_tool("sql", arguments).await.unwrap();
+    client.call_tool("sql", json!({"region": "", "count": null})).await.unwrap();
+    let calls = mock.of("tools/call");
+    assert_eq!(mock.of("tools/list").len(), 1, "listed once, before the first call");
+    assert_eq!(calls[0].header("mcp-param-region"), Some("=?base64?SGVsbG8sIOS4lueVjA==?="));
+    assert_eq!(calls[0].header("mcp-param-count"), Some("42"));
+    assert_eq!(calls[0].header("mcp-param-dry"), Some("false"));
+    assert_eq!(calls[0].header("mcp-param-query"), None);
+    assert_eq!(calls[1].header("mcp-param-region"), Some(""));
+    assert_eq!(calls[1].header("mcp-param-count"), None);
+
+    let listed = client.list_tools().await.unwrap();
+    let names: Vec<_> = listed.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["sql"], "a tool with an invalid annotation is left out");
+}
+
+#[tokio::test]
+async fn a_header_mismatch_makes_the_client_list_the_tools_again_and_repeat_once() {
+    let lists = AtomicUsize::new(0);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "tools/list" => {
+            let header = if lists.fetch_add(1, Ordering::Relaxed) == 0 { "Old" } else { "New" };
+            let property = json!({"type": "string", "x-mcp-header": header});
+            let schema = json!({"type": "object", "properties": {"a": property}});
+            request.result(tool_list(&[tool("echo", schema)]))
+        }
+        "tools/call" if request.header("mcp-param-new").is_none() => {
+            request.error(400, -32020, Value::Null)
+        }
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    client.call_tool("echo", json!({"a": "x"})).await.unwrap();
+    assert_eq!(mock.methods()[1..], ["tools/list", "tools/call", "tools/list", "tools/call"]);
+    let ids: Vec<_> = mock.of("tools/call").iter().map(|it| it.body["id"].clone()).collect();
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[tokio::test]
+async fn a_server_that_always_mismatches_is_asked_twice_and_no_more() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => request.error(400, -32020, Value::Null),
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let error = client.call_tool("echo", json!({})).await.unwrap_err();
+    assert_eq!((error.kind, error.code), (ErrorKind::Protocol, Some(-32020)));
+    assert_eq!(mock.of("tools/call").len(), 2);
+}
+
+#[tokio::test]
+async fn a_version_that_was_refused_is_tried_again_where_the_server_names_it_itself() {
+    let first = AtomicUsize::new(0);
+    let mock = Mock::start(move |request| {
+        if first.fetch_add(1, Ordering::Relaxed) == 0 {
+            let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+            return request.error(400, -32022, data);
+        }
+        modern(request)
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    assert_eq!(client.server().revision, Revision::V2026_07_28);
+    assert_eq!(mock.methods(), ["server/discover", "server/discover"]);
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_its_own_version_for_ever_is_given_up() {
+    let mock = Mock::start(|request| {
+        request.error(400, -32022, json!({"supported": ["2026-07-28"], "requested": "2026-07-28"}))
+    })
+    .await;
+    let error = connect(&mock).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert_eq!(mock.methods(), ["server/discover", "server/discover"]);
+}
+
+#[tokio::test]
+async fn cancellation_closes_the_response_stream_and_says_nothing() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let call = client.call_tool("echo", json!({}));
+    tokio::time::timeout(Duration::from_millis(300), call).await.unwrap_err();
+    eventually(|| mock.dropped() == 1).await;
+    assert!(mock.of("notifications/cancelled").is_empty());
+}
+
+#[tokio::test]
+async fn a_timeout_closes_the_response_stream_too() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => Answer::json(200, Value::Null).hold(),
+        _ => modern(request),
+    })
+    .await;
+    let target = Target::url(&mock.url).unwrap();
+    let client = Client::builder(target).timeout(Duration::from_millis(200)).connect().await;
+    let error = client.unwrap().call_tool("echo", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Timeout);
+    eventually(|| mock.dropped() == 1).await;
+}
+
+#[tokio::test]
+async fn progress_and_logs_come_on_the_response_stream_before_the_result() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => {
+            let token = &request.body["params"]["_meta"]["progressToken"];
+            let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1}});
+            Answer::events(vec![
+                Step::Bytes(": comment\r\n\r\nid: 1\r\ndata:\r\n\r\n".into()),
+                event(&progress),
+                event(&request.response(said("done"))),
+            ])
+        }
+        _ => modern(request),
+    })
+    .await;
+    let steps = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&steps);
+    let client = Client::builder(Target::url(&mock.url).unwrap())
+        .on_progress(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        })
+        .connect()
+        .await
+        .unwrap();
+    assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
+    assert_eq!(steps.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_before_its_answer_is_a_lost_call_and_the_client_lives_on() {
+    let calls = AtomicUsize::new(0);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "tools/call" => match calls.fetch_add(1, Ordering::Relaxed) {
+            0 => Answer::events(vec![Step::Bytes("id: 1\ndata:\n\n".into())]),
+            1 => Answer::events(vec![Step::Bytes(": x\n\n".into()), Step::Break]),
+            2 => Answer::json(200, json!({"jsonrpc": "2.0", "id": 99, "result": {}})),
+            3 => Answer::empty(202),
+            4 => Answer::text(500, "<html>out of\n memory</html>"),
+            5 => Answer::text(200, "hello"),
+            _ => modern(request),
+        },
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let mut errors = Vec::new();
+    for _ in 0..6 {
+        errors.push(client.call_tool("echo", json!({})).await.unwrap_err());
+    }
+    let kinds: Vec<_> = errors.iter().map(|it| it.kind).collect();
+    let (lost, protocol) = (ErrorKind::Lost, ErrorKind::Protocol);
+    assert_eq!(kinds, [lost, lost, protocol, protocol, lost, protocol]);
+    assert_eq!(errors[4].http_status, Some(500));
+    let text = errors[4].to_string();
+    assert!(text.starts_with(&mock.url), "{text}");
+    assert!(text.contains("tools/call: HTTP 500"), "{text}");
+    assert!(text.contains("<html>out of memory</html>"), "{text}");
+    assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
+    assert!(mock.of("GET").is_empty(), "streams of the modern era are not resumable");
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_fails_its_call_and_nothing_else() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => {
+            let long = request.response(said(&"x".repeat(20_000)));
+            match request.body["params"]["arguments"]["events"].as_bool() {
+                Some(true) => Answer::events(vec![event(&long)]),
+                _ => Answer::json(200, long),
+            }
+        }
+        _ => modern(request),
+    })
+    .await;
+    let target = Target::url(&mock.url).unwrap();
+    let client = Client::builder(target).max_message(10_000).connect().await.unwrap();
+    for arguments in [json!({"events": true}), json!({})] {
+        let error = client.call_tool("echo", arguments).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Protocol);
+        assert!(error.to_string().contains("10000 bytes (max_message"), "{error}");
+    }
+    client.list_tools().await.unwrap();
+}
+
+#[tokio::test]
+async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
+    let thief = Mock::start(modern).await;
+    let elsewhere = format!("http://localhost:{}/mcp", thief.port);
+    let mock = Mock::start(move |request| match (&*request.rpc(), &*request.path) {
+        ("server/discover", "/mcp") => Answer::empty(307).with("Location", "/mcp/"),
+        ("tools/call", _) => Answer::empty(307).with("Location", &elsewhere),
+        _ => modern(request),
+    })
+    .await;
+    let client = Client::builder(Target::url(&mock.url).unwrap())
+        .headers([("Authorization", "Bearer secret"), ("X-Tenant", "a")])
+        .connect()
+        .await
+        .unwrap();
+    let error = client.call_tool("echo", json!({})).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("another origin"), "{text}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    assert!(thief.seen().is_empty());
+    for request in mock.seen() {
+        assert_eq!(request.header("authorization"), Some("Bearer secret"));
+        assert_eq!(request.header("x-tenant"), Some("a"));
+    }
+    let paths: Vec<_> = mock.seen().into_iter().map(|it| it.path).collect();
+    assert_eq!(paths, ["/mcp", "/mcp/", "/mcp/", "/mcp/"], "the new place is remembered");
+}
+
+#[tokio::test]
+async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() {
+    for (name, value, problem) in [
+        ("Authorization", "Bearer\nsecret", "line end"),
+        ("bad name", "secret", "no header's name"),
+        ("Content-Length", "secret", "leave it out"),
+    ] {
+        let target = Target::url("http://127.0.0.1:9/mcp").unwrap();
+        let error = Client::builder(target).headers([(name, value)]).connect().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Misuse);
+        assert!(error.to_string().contains(problem), "{error}");
+        assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+    }
+    let target = Target::url("tcp://127.0.0.1:9").unwrap();
+    let error = Client::builder(target).headers([("a", "b")]).connect().await.unwrap_err();
+    assert!(error.to_string().contains("takes no headers"), "{error}");
+}
+
+#[tokio::test]
+async fn what_keeps_a_client_from_connecting_is_told_with_the_mend() {
+    let port = {
+        let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        unused.local_addr().unwrap().port()
+    };
+    let target = Target::url(&format!("http://127.0.0.1:{port}/mcp?key=secret")).unwrap();
+    let error = Client::connect(target).await.unwrap_err();
+    assert_eq!((error.kind, error.phase), (ErrorKind::Connect, Some("connect")));
+    let text = error.to_string();
+    assert!(text.contains(&format!("http://127.0.0.1:{port}/mcp?…")), "{text}");
+    assert!(text.contains("is the server running?") && !text.contains("secret"), "{text}");
+
+    let mock = Mock::start(|_| Answer::text(401, "who are you?")).await;
+    let error = connect(&mock).await.unwrap_err();
+    assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
+    assert!(error.to_string().contains("Authorization"), "{error}");
+    assert_eq!(mock.methods(), ["server/discover"]);
+
+    let mock = Mock::start(|_| Answer::text(404, "nothing here")).await;
+    let error = connect(&mock).await.unwrap_err();
+    assert_eq!(mock.methods(), ["server/discover", "initialize", "GET"]);
+    assert!(error.to_string().contains("/mcp"), "{error}");
+
+    let garbage = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = Target::url(&format!("http://{}/", garbage.local_addr().unwrap())).unwrap();
+    tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt;
+        while let Ok((mut stream, _)) = garbage.accept().await {
+            let _ = stream.write_all(b"SSH-2.0-OpenSSH_9\r\n\r\n").await;
+        }
+    });
+    let error = Client::connect(target).await.unwrap_err();
+    assert!(error.to_string().contains("no HTTP/1.1"), "{error}");
+}
+
+#[tokio::test]
+async fn many_calls_at_once_are_answered_each_with_its_own() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => {
+            let text = request.body["params"]["arguments"]["n"].to_string();
+            request.result(said(&text))
+        }
+        _ => modern(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let calls = (0..200).map(|n| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let text = client.call_tool("echo", json!({"n": n})).await.unwrap().text();
+            assert_eq!(text, n.to_string());
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+}
+
+async fn eventually(condition: impl Fn() -> bool) {
+    for _ in 0..100 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("it did not happen within 2 s");
+}

@@ -1,0 +1,467 @@
+//! The client over HTTP against servers of the handshake eras: sessions, streams, resumption, HTTP+SSE.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    Client, Revision,
+    client::Target,
+    error::{Error, ErrorKind},
+};
+use serde_json::{Value, json};
+
+use crate::support::http::{
+    Answer, Mock, Seen, Step, discovery, event, event_with_id, initialized, said, tool, tool_list,
+};
+
+async fn connect(mock: &Mock) -> Result<Client, Error> {
+    Client::connect(Target::url(&mock.url)?).await
+}
+
+/// Answers `server/discover` as servers of before do.
+fn legacy(request: &Seen) -> Answer {
+    match &*request.rpc() {
+        "server/discover" => Answer::text(400, "Bad Request: no session"),
+        "initialize" => {
+            request.result(initialized("2025-11-25")).with("Mcp-Session-Id", "session-1")
+        }
+        "GET" | "DELETE" => Answer::empty(405),
+        "tools/list" => request.result(tool_list(&[tool("echo", json!({"type": "object"}))])),
+        "tools/call" => request.result(said("done")),
+        method if method.starts_with("notifications/") => Answer::empty(202),
+        "" | "null" => Answer::empty(202),
+        _ => request.error(200, -32601, Value::Null),
+    }
+}
+
+#[tokio::test]
+async fn session_management_the_id_goes_with_everything_after_initialize() {
+    let mock = Mock::start(legacy).await;
+    let client = connect(&mock).await.unwrap();
+    assert_eq!(client.server().revision, Revision::V2025_11_25);
+    assert_eq!(client.session_id().as_deref(), Some("session-1"));
+    client.call_tool("echo", json!({})).await.unwrap();
+    client.close().await;
+    assert_eq!(
+        mock.methods(),
+        [
+            "server/discover",
+            "initialize",
+            "notifications/initialized",
+            "GET",
+            "tools/call",
+            "DELETE"
+        ]
+    );
+    let seen = mock.seen();
+    assert_eq!(seen[1].header("mcp-session-id"), None);
+    assert_eq!(seen[1].header("mcp-protocol-version"), None);
+    for request in &seen[2..] {
+        assert_eq!(request.header("mcp-session-id"), Some("session-1"), "{request:?}");
+        assert_eq!(request.header("mcp-protocol-version"), Some("2025-11-25"), "{request:?}");
+        assert_eq!(request.header("mcp-method"), None);
+    }
+    assert_eq!(mock.of("GET")[0].header("accept"), Some("text/event-stream"));
+}
+
+#[tokio::test]
+async fn a_server_without_sessions_is_served_without() {
+    for refusal in [400, 404, 405] {
+        let mock = Mock::start(move |request| match &*request.rpc() {
+            "server/discover" => request.error(refusal, -32000, Value::Null),
+            "initialize" => request.result(initialized("2025-06-18")),
+            "GET" => Answer::empty(refusal),
+            _ => legacy(request),
+        })
+        .await;
+        let client = connect(&mock).await.unwrap();
+        assert_eq!(client.session_id(), None);
+        client.call_tool("echo", json!({})).await.unwrap();
+        client.close().await;
+        assert!(mock.of("DELETE").is_empty());
+        assert!(mock.seen().iter().all(|it| it.header("mcp-session-id").is_none()));
+    }
+}
+
+#[tokio::test]
+async fn what_a_legacy_server_answers_to_the_probe_does_not_matter() {
+    for answer in [
+        Answer::empty(400),
+        Answer::text(500, "oops"),
+        Answer::json(200, json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
+        Answer::json(
+            400,
+            json!({"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32600, "message": "Missing session ID"}}),
+        ),
+        Answer::json(
+            400,
+            json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Server not initialized"}}),
+        ),
+        Answer::text(200, "hello"),
+        Answer::empty(202),
+    ] {
+        let shown = format!("{answer:?}");
+        let mock = Mock::start(move |request| match &*request.rpc() {
+            "server/discover" => answer.clone(),
+            _ => legacy(request),
+        })
+        .await;
+        let client = connect(&mock).await.unwrap_or_else(|it| panic!("{shown}: {it}"));
+        assert_eq!(client.server().revision, Revision::V2025_11_25);
+    }
+}
+
+#[tokio::test]
+async fn initialize_may_be_answered_by_events() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "initialize" => {
+            let result = request.response(initialized("2025-03-26"));
+            Answer::events(vec![event(&result)]).with("mcp-session-id", "s")
+        }
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    assert_eq!(client.session_id().as_deref(), Some("s"));
+    assert_eq!(client.server().revision, Revision::V2025_03_26);
+}
+
+#[tokio::test]
+async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questions() {
+    let answered = Arc::new(Mutex::new(Value::Null));
+    let answer = Arc::clone(&answered);
+    let is_open = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&is_open);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "GET" => {
+            open.store(true, Ordering::SeqCst);
+            let question = json!({"jsonrpc": "2.0", "id": "q1", "method": "roots/list"});
+            Answer::events(vec![Step::Bytes(": hi\n\n".into()), event(&question), Step::Hold])
+        }
+        "tools/call" => {
+            assert!(open.load(Ordering::SeqCst));
+            legacy(request)
+        }
+        "POST" => {
+            *answer.lock().unwrap() = request.body.clone();
+            Answer::empty(202)
+        }
+        _ => legacy(request),
+    })
+    .await;
+    let client = Client::builder(Target::url(&mock.url).unwrap())
+        .roots([gudgeon::protocol::Root::new("file:///tmp")])
+        .connect()
+        .await
+        .unwrap();
+    client.call_tool("echo", json!({})).await.unwrap();
+    eventually(|| !answered.lock().unwrap().is_null()).await;
+    let answer = answered.lock().unwrap().clone();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["roots"][0]["uri"]),
+        (&json!("q1"), &json!("file:///tmp"))
+    );
+    client.close().await;
+    eventually(|| mock.dropped() == 1).await;
+}
+
+#[tokio::test]
+async fn a_standalone_stream_that_ends_is_opened_again_where_it_broke() {
+    let gets = AtomicUsize::new(0);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "GET" => match gets.fetch_add(1, Ordering::SeqCst) {
+            0 => Answer::events(vec![Step::Bytes("id: e1\nretry: 100\ndata:\n\n".into())]),
+            1 => Answer::empty(503),
+            2 => Answer::events(vec![Step::Bytes("id: e2\ndata:\n\n".into()), Step::Break]),
+            _ => Answer::events(vec![Step::Hold]),
+        },
+        _ => legacy(request),
+    })
+    .await;
+    let _client = connect(&mock).await.unwrap();
+    eventually(|| mock.of("GET").len() == 4).await;
+    let gets = mock.of("GET");
+    let last: Vec<_> = gets.iter().map(|it| it.header("last-event-id")).collect();
+    assert_eq!(last, [None, Some("e1"), Some("e1"), Some("e2")]);
+    assert!(gets[1].at - gets[0].at >= Duration::from_millis(90));
+}
+
+#[tokio::test]
+async fn a_reply_that_breaks_is_taken_up_again_after_the_time_that_the_server_named() {
+    let pending = Arc::new(Mutex::new(None::<Value>));
+    let slot = Arc::clone(&pending);
+    let mock =
+        Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
+            ("tools/call", _) => {
+                *slot.lock().unwrap() = Some(request.response(said("resumed")));
+                let priming = Step::Bytes("id: p-1\nretry: 500\ndata: \n\n".into());
+                Answer::events(vec![priming, Step::Wait(50)])
+            }
+            ("GET", Some("p-1")) => {
+                let progress = json!({"jsonrpc": "2.0", "method": "notifications/message",
+                "params": {"level": "info", "data": 1}});
+                Answer::events(vec![event_with_id("p-2", &progress), Step::Break])
+            }
+            ("GET", Some("p-2")) => {
+                let result = slot.lock().unwrap().take().expect("asked once");
+                Answer::events(vec![event_with_id("p-3", &result)])
+            }
+            _ => legacy(request),
+        })
+        .await;
+    let client = connect(&mock).await.unwrap();
+    let start = Instant::now();
+    assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "resumed");
+    assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
+    let gets = mock.of("GET");
+    let last: Vec<_> = gets.iter().map(|it| it.header("last-event-id")).collect();
+    assert_eq!(last, [None, Some("p-1"), Some("p-2")]);
+    let call = &mock.of("tools/call")[0];
+    let waited = gets[1].at - call.at;
+    assert!(waited >= Duration::from_millis(500), "{waited:?}");
+}
+
+/// A call whose reply breaks off, and what it fails of where a GET that takes it up is answered with this status.
+async fn lost_call(resumed: u16) -> (Mock, Error) {
+    let mock =
+        Mock::start(move |request| match (&*request.rpc(), request.header("last-event-id")) {
+            ("tools/call", _) => {
+                Answer::events(vec![Step::Bytes("id: p-1\nretry: 20\ndata: \n\n".into())])
+            }
+            ("GET", Some(_)) => Answer::empty(resumed),
+            _ => legacy(request),
+        })
+        .await;
+    let client = connect(&mock).await.unwrap();
+    let error = client.call_tool("echo", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+    (mock, error)
+}
+
+#[tokio::test]
+async fn a_reply_that_can_not_be_taken_up_is_a_lost_call_that_is_not_repeated() {
+    let (mock, error) = lost_call(404).await;
+    assert!(error.to_string().contains("tools/call"), "{error}");
+    assert_eq!(mock.of("tools/call").len(), 1);
+}
+
+#[tokio::test]
+async fn attempts_to_resume_are_bounded() {
+    let (mock, error) = lost_call(502).await;
+    assert!(error.to_string().contains("HTTP 502"), "{error}");
+    assert_eq!(mock.of("GET").len(), 1 + 5);
+}
+
+#[tokio::test]
+async fn a_session_that_is_gone_is_begun_anew_and_the_refused_requests_are_sent_again() {
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sessions);
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let gone = Arc::clone(&is_gone);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "initialize" => {
+            let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+            let id = format!("session-{number}");
+            request.result(initialized("2025-11-25")).with("Mcp-Session-Id", &id)
+        }
+        _ if gone.load(Ordering::SeqCst)
+            && request.header("mcp-session-id") == Some("session-1") =>
+        {
+            request.error(404, -32001, Value::Null)
+        }
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    client.call_tool("echo", json!({})).await.unwrap();
+    is_gone.store(true, Ordering::SeqCst);
+    let calls: Vec<_> = (0..10)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call_tool("echo", json!({})).await })
+        })
+        .collect();
+    for call in calls {
+        assert_eq!(call.await.unwrap().unwrap().text(), "done");
+    }
+    assert_eq!(sessions.load(Ordering::SeqCst), 2);
+    assert_eq!(client.session_id().as_deref(), Some("session-2"));
+    let opened = &mock.of("initialize")[1];
+    assert_eq!(opened.header("mcp-session-id"), None);
+    assert_eq!(mock.of("notifications/initialized").len(), 2);
+    assert_eq!(mock.of("notifications/initialized")[1].header("mcp-session-id"), Some("session-2"));
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_each_session_is_given_up_after_one_more() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => Answer::empty(404),
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let error = client.call_tool("echo", json!({})).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+    assert!(error.to_string().contains("tools/call"), "{error}");
+    assert_eq!(mock.of("tools/call").len(), 2);
+    client.list_tools().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_can_not_be_begun_anew_is_tried_again_with_the_next_call() {
+    let opened = AtomicUsize::new(0);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "initialize" => match opened.fetch_add(1, Ordering::SeqCst) {
+            0 => legacy(request),
+            1 => Answer::text(503, "starting"),
+            _ => request.result(initialized("2025-11-25")).with("Mcp-Session-Id", "session-3"),
+        },
+        "tools/call" if request.header("mcp-session-id") == Some("session-1") => Answer::empty(404),
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let error = client.call_tool("echo", json!({})).await.unwrap_err();
+    assert!(error.to_string().contains("starting"), "{error}");
+    assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
+}
+
+#[tokio::test]
+async fn cancelling_tells_a_legacy_server() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "tools/call" => Answer::events(vec![Step::Bytes(": wait\n\n".into()), Step::Hold]),
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let call = client.call_tool("echo", json!({}));
+    tokio::time::timeout(Duration::from_millis(200), call).await.unwrap_err();
+    eventually(|| mock.of("notifications/cancelled").len() == 1).await;
+    let id = mock.of("tools/call")[0].body["id"].clone();
+    assert_eq!(mock.of("notifications/cancelled")[0].body["params"]["requestId"], id);
+    eventually(|| mock.dropped() == 1).await;
+}
+
+#[tokio::test]
+async fn a_close_that_the_server_does_not_answer_is_bounded() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "DELETE" => Answer::empty(200).hold(),
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), client.close()).await.expect("it gives up");
+    assert_eq!(mock.of("DELETE").len(), 1);
+}
+
+/// A server of 2024-11-05: what is sent is answered on the stream.
+async fn sse_server(endpoint: &'static str) -> Mock {
+    let waiting = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let listener = Arc::clone(&waiting);
+    // The stream of the mock is scripted: it sends what `POST` left for it.
+    Mock::start(move |request| match (&*request.method, &*request.path) {
+        ("GET", "/sse") => Answer::events(vec![
+            Step::Bytes(format!("event: endpoint\ndata: {endpoint}\n\n")),
+            Step::Feed(Arc::clone(&listener)),
+        ]),
+        ("POST", "/sse") => Answer::text(405, "Method Not Allowed"),
+        ("POST", "/messages?id=7") => {
+            let result = match &*request.rpc() {
+                "initialize" => initialized("2024-11-05"),
+                "tools/list" => tool_list(&[tool("echo", json!({"type": "object"}))]),
+                "tools/call" => said("by stream"),
+                _ => return Answer::text(202, "Accepted"),
+            };
+            waiting.lock().unwrap().push(request.response(result));
+            Answer::text(202, "Accepted")
+        }
+        _ => Answer::empty(404),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn backward_compatibility_a_server_of_2024_11_05_is_spoken_to_by_its_pair_of_endpoints() {
+    for endpoint in ["/messages?id=7", "messages?id=7"] {
+        let mock = sse_server(endpoint).await;
+        let target = Target::url(&format!("http://127.0.0.1:{}/sse", mock.port)).unwrap();
+        let client = Client::connect(target).await.unwrap();
+        assert_eq!(client.server().revision, Revision::V2024_11_05);
+        assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "by stream");
+        assert_eq!(client.list_tools().await.unwrap().len(), 1);
+        client.close().await;
+        eventually(|| mock.dropped() == 1).await;
+        let posts: Vec<_> =
+            mock.seen().into_iter().filter(|it| it.method == "POST").map(|it| it.path).collect();
+        assert_eq!(posts[..2], ["/sse", "/sse"]);
+        assert!(posts[2..].iter().all(|it| it == "/messages?id=7"), "{posts:?}");
+        assert!(mock.of("DELETE").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_of_another_origin_is_not_used() {
+    let thief = Mock::start(legacy).await;
+    let endpoint = format!("http://localhost:{}/messages", thief.port);
+    let mock = Mock::start(move |request| match &*request.method {
+        "GET" => Answer::events(vec![
+            Step::Bytes(format!("event: endpoint\ndata: {endpoint}\n\n")),
+            Step::Hold,
+        ]),
+        _ => Answer::empty(405),
+    })
+    .await;
+    let error = connect(&mock).await.unwrap_err();
+    assert_eq!(error.http_status, Some(405));
+    assert!(thief.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_pair_whose_stream_ends_is_a_lost_connection() {
+    let mock = Mock::start(move |request| match (&*request.method, &*request.rpc()) {
+        ("GET", _) => {
+            let result = json!({"jsonrpc": "2.0", "id": 2, "result": initialized("2024-11-05")});
+            Answer::events(vec![
+                Step::Bytes("event: endpoint\ndata: /messages\n\n".into()),
+                Step::Wait(100),
+                event(&result),
+                Step::Wait(300),
+                Step::Break,
+            ])
+        }
+        ("POST", _) if request.path == "/messages" => Answer::empty(202),
+        _ => Answer::empty(405),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    let error = client.list_tools().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+    assert!(error.to_string().contains("stream of events"), "{error}");
+}
+
+#[tokio::test]
+async fn a_modern_server_is_not_spoken_to_in_an_old_way() {
+    let mock = Mock::start(|request| match &*request.rpc() {
+        "server/discover" => request.result(discovery()),
+        _ => legacy(request),
+    })
+    .await;
+    let client = connect(&mock).await.unwrap();
+    client.close().await;
+    assert_eq!(mock.methods(), ["server/discover"]);
+}
+
+async fn eventually(condition: impl Fn() -> bool) {
+    for _ in 0..150 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("it did not happen within 3 s");
+}

@@ -1,0 +1,42 @@
+//! A client and a server in one process, in every revision.
+
+use gudgeon::{Client, Revision, Server, error::ErrorKind};
+
+fn shelf() -> Server {
+    Server::new("shelf")
+        .tool("books", || async { vec!["a".to_owned(), "b".to_owned()] })
+        .tool("broken", || async { Err::<String, _>(gudgeon::ToolError::new("out of paper")) })
+}
+
+#[tokio::test]
+async fn a_server_in_memory_is_called_in_every_revision() {
+    for revision in Revision::ALL {
+        let builder = Client::builder(shelf()).revision(revision);
+        let client = builder.connect().await.expect("connects");
+        assert_eq!(client.server().info.name, "shelf");
+        let books = client.call_tool("books", ()).await.expect("answers");
+        // Before 2025-06-18 there is text only.
+        match books.raw_data() {
+            Some(_) => assert_eq!(books.data::<Vec<String>>().expect("a list"), ["a", "b"]),
+            None => assert_eq!(books.text(), r#"["a","b"]"#),
+        }
+        let failure = client.call_tool("broken", ()).await.expect_err("broken");
+        assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Tool, "out of paper"));
+        assert_eq!(client.list_tools().await.expect("lists").len(), 2);
+        client.ping().await.expect("answers");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn clones_share_a_connection_and_calls_overlap() {
+    let client = Client::connect(&shelf()).await.expect("connects");
+    let calls = (0..100).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move { client.call_tool("books", ()).await })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let result = call.await.expect("no panic").expect("answers");
+        assert_eq!(result.data::<Vec<String>>().expect("a list").len(), 2);
+    }
+}

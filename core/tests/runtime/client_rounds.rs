@@ -1,0 +1,145 @@
+//! How a client works through a round of questions: at once, each by itself, or by hand.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use gudgeon::{
+    Client,
+    client::{BoxFuture, Question, ToolRound},
+    error::{Error, ErrorKind},
+    protocol::{ElicitRequestParams, Raw, json as raw_json},
+};
+use serde_json::{Value, json};
+use tokio::sync::{Barrier, mpsc};
+
+use crate::support::asking_server::{ERAS, PATIENCE, accept, answers, asking, form};
+
+#[tokio::test]
+async fn questions_of_one_round_are_answered_at_once() {
+    let ask = |key| (key, "elicitation/create", form(&json!({}), &json!([])));
+    for era in ERAS {
+        let both = Arc::new(Barrier::new(2));
+        let builder = Client::builder(asking(era, vec![ask("a"), ask("b")])).on_elicit(move |_| {
+            let both = Arc::clone(&both);
+            async move {
+                both.wait().await;
+                Ok(accept(None))
+            }
+        });
+        let client = builder.connect().await.expect("connects");
+        let accepted = json!({"action": "accept", "content": {}});
+        assert_eq!(answers(&client).await, json!({"a": accepted, "b": accepted}), "{era}");
+    }
+}
+
+#[tokio::test]
+async fn more_questions_than_are_asked_at_once_are_all_answered_under_their_keys() {
+    let keys: Vec<&'static str> =
+        (0..200).map(|it| Box::leak(format!("k{it}").into_boxed_str()) as &str).collect();
+    let ask = |key: &&'static str| {
+        let schema = json!({"type": "object", "properties": {"key": {"type": "string"}}});
+        (*key, "elicitation/create", json!({"message": key, "requestedSchema": schema}))
+    };
+    let most = Arc::new(AtomicUsize::new(0));
+    let (open, highest) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&most));
+    let builder = Client::builder(asking("2026-07-28", keys.iter().map(ask).collect())).on_elicit(
+        move |it| {
+            let (open, highest) = (Arc::clone(&open), Arc::clone(&highest));
+            async move {
+                let ElicitRequestParams::Form(form) = it else { panic!("a form") };
+                highest.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                open.fetch_sub(1, Ordering::SeqCst);
+                Ok(accept(Some(json!({"key": form.message}))))
+            }
+        },
+    );
+    let client = builder.connect().await.expect("connects");
+    let given = answers(&client).await;
+    for key in &keys {
+        assert_eq!(given[key]["content"]["key"], **key);
+    }
+    assert!((2..=64).contains(&most.load(Ordering::SeqCst)), "{most:?}");
+}
+
+#[tokio::test]
+async fn the_first_answer_that_fails_withdraws_the_other_questions() {
+    struct Withdrawn(mpsc::UnboundedSender<()>);
+    impl Drop for Withdrawn {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+    let ask = |key| {
+        (key, "elicitation/create", json!({"message": key, "requestedSchema": {"type": "object"}}))
+    };
+    let (told, mut withdrawn) = mpsc::unbounded_channel();
+    let asked = Arc::new(Barrier::new(2));
+    let builder = Client::builder(asking("2026-07-28", vec![ask("waits"), ask("fails")]))
+        .on_elicit(move |it| {
+            let (guard, asked) = (Withdrawn(told.clone()), Arc::clone(&asked));
+            async move {
+                let ElicitRequestParams::Form(form) = it else { panic!("a form") };
+                asked.wait().await;
+                if form.message == "fails" {
+                    std::mem::forget(guard);
+                    return Err(Error::new(ErrorKind::Misuse, "out of ink"));
+                }
+                let _until_withdrawn = guard;
+                std::future::pending().await
+            }
+        });
+    let client = builder.connect().await.expect("connects");
+    let failure = client.call_tool("t", ()).await.expect_err("one failed");
+    assert_eq!(failure.message, "out of ink");
+    tokio::time::timeout(PATIENCE, withdrawn.recv()).await.expect("withdrawn").expect("told");
+}
+
+#[tokio::test]
+async fn a_callback_that_panics_in_a_round_fails_the_call() {
+    let asked = form(&json!({}), &json!([]));
+    let target = asking("2026-07-28", vec![("q", "elicitation/create", asked)]);
+    let builder = Client::builder(target).on_elicit(|_| async { panic!("a bug of the user's") });
+    let client = builder.connect().await.expect("connects");
+    let failure = client.call_tool("t", ()).await.expect_err("nobody answers");
+    assert_eq!(failure.kind, ErrorKind::Cancelled);
+}
+
+#[tokio::test]
+async fn a_question_carries_its_key_where_the_server_says_it() {
+    let named = json!({"message": "?", "requestedSchema": {"type": "object"}, "_meta": {"gudgeon/key": "name"}});
+    for (era, params) in [
+        ("2026-07-28", json!({"message": "?", "requestedSchema": {"type": "object"}})),
+        ("2025-11-25", named),
+    ] {
+        let keys = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&keys);
+        let answer = move |question: Question| -> BoxFuture<Result<Raw, Error>> {
+            seen.lock().expect("no panic").push(question.key);
+            Box::pin(async { Ok(raw_json::raw(r#"{"action":"cancel"}"#.into())) })
+        };
+        let target = asking(era, vec![("name", "elicitation/create", params)]);
+        let builder = Client::builder(target).on_elicit_raw(Arc::new(answer));
+        let client = builder.connect().await.expect("connects");
+        assert_eq!(answers(&client).await["name"]["action"], "cancel");
+        assert_eq!(*keys.lock().expect("no panic"), [Some("name".to_owned())], "{era}");
+    }
+}
+
+#[tokio::test]
+async fn a_round_by_hand_gives_questions_or_the_result() {
+    let asked = form(&json!({"name": {"type": "string"}}), &json!(["name"]));
+    let target = asking("2026-07-28", vec![("who", "elicitation/create", asked)]);
+    let client = Client::connect(target).await.expect("connects");
+    let first = client.call_tool_round("t", json!({"a": 1}), (), None).await.expect("a round");
+    let ToolRound::InputRequired(round) = first else { panic!("{first:?}") };
+    let questions = round.input_requests.expect("questions");
+    assert!(questions.get("who").is_some());
+    let answers = json!({"who": {"action": "accept", "content": {"name": "Eve"}}});
+    let state = round.request_state.as_deref();
+    let last = client.call_tool_round("t", json!({"a": 1}), &answers, state).await;
+    let ToolRound::Done(result) = last.expect("a result") else { panic!("it is done") };
+    assert_eq!(serde_json::from_str::<Value>(&result.text()).expect("JSON"), answers);
+}

@@ -1,0 +1,106 @@
+//! Clients over https and wss. What a process trusts is read once, so each test runs in a process of its own.
+
+use std::{env, fs, path::Path, process::Command};
+
+use gudgeon::{Client, HttpOptions, Revision, Server, client::Target, error::ErrorKind};
+
+const CHILD: &str = "GUDGEON_TLS_FOLDER";
+
+/// Runs the test in a child that trusts this certificate; false in that child.
+fn ran_in_a_child(test: &str, trusts: &str) -> bool {
+    if env::var_os(CHILD).is_some() {
+        return false;
+    }
+    let folder = env::temp_dir().join(format!("gudgeon-{test}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["server", "other", "authority"] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut about = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        if name == "authority" {
+            about.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        }
+        fs::write(folder.join(format!("{name}.pem")), about.self_signed(&key).unwrap().pem())
+            .unwrap();
+        fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", &format!("client_tls::{test}"), "--nocapture"])
+        .env(CHILD, &folder)
+        .env("SSL_CERT_FILE", folder.join(trusts))
+        .env_remove("SSL_CERT_DIR")
+        .output()
+        .unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&child.stdout),
+        String::from_utf8_lossy(&child.stderr)
+    );
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    true
+}
+
+fn server() -> Server {
+    serving("server")
+}
+
+fn serving(name: &str) -> Server {
+    let folder = env::var_os(CHILD).unwrap();
+    let file = |ending: &str| Path::new(&folder).join(format!("{name}.{ending}"));
+    let tls = Some((file("pem"), file("key")));
+    Server::new("safe")
+        .tool("one", || async { 1 })
+        .http(HttpOptions { tls, ..HttpOptions::default() })
+}
+
+#[test]
+fn https_and_wss_in_both_eras() {
+    if ran_in_a_child("https_and_wss_in_both_eras", "server.pem") {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listening = server().listen("https://localhost:0/mcp").await.unwrap();
+        for scheme in ["https", "wss"] {
+            let url = listening.url().replacen("https", scheme, 1);
+            for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+                let target = Target::url(&url).unwrap();
+                let client = Client::builder(target).revision(revision).connect().await.unwrap();
+                assert_eq!(client.server().revision, revision);
+                assert_eq!(client.list_tools().await.unwrap().len(), 1);
+                client.close().await;
+            }
+        }
+        listening.shut_down().await;
+    });
+}
+
+#[test]
+fn an_authoritys_certificate_is_refused_with_the_mend() {
+    if ran_in_a_child("an_authoritys_certificate_is_refused_with_the_mend", "authority.pem") {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listening = serving("authority").listen("https://localhost:0/mcp").await.unwrap();
+        let error = Client::connect(Target::url(listening.url()).unwrap()).await.unwrap_err();
+        assert!(format!("{error:?}").contains("basicConstraints=CA:FALSE"), "{error:?}");
+        listening.shut_down().await;
+    });
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    if ran_in_a_child("a_certificate_that_nobody_vouches_for_is_refused", "other.pem") {
+        return;
+    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let listening = server().listen("https://localhost:0/mcp").await.unwrap();
+        for scheme in ["https", "wss"] {
+            let url = listening.url().replacen("https", scheme, 1);
+            let error = Client::connect(Target::url(&url).unwrap()).await.unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Connect);
+            let said = format!("{error:?}");
+            assert!(said.contains("no TLS connection") && said.contains("trusts"), "{said}");
+        }
+        listening.shut_down().await;
+    });
+}

@@ -1,0 +1,285 @@
+//! Every `tests/client_transcripts/*.txt`, against a server that says what stands there: frames, results and what hooks
+//! are told.
+
+use std::{collections::VecDeque, fs, io, path::Path, sync::Arc, time::Duration};
+
+use gudgeon::{
+    Client,
+    client::{CallOptions, Change, Target},
+    error::Error,
+    protocol::{
+        CreateMessageResult, Dialect, Implementation, ResourceContents, Root, SamplingMessage,
+        SubscriptionFilter,
+    },
+    transport::Transport,
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Mutex, mpsc},
+    task::JoinHandle,
+    time::timeout,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn every_transcript_holds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/client_transcripts");
+    let mut held = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "txt") {
+            replay(&path).await;
+            held += 1;
+        }
+    }
+    assert!(held >= 5, "only {held} transcripts found");
+}
+
+async fn replay(path: &Path) {
+    let transcript = fs::read_to_string(path).unwrap();
+    let revision = transcript.lines().find_map(|it| it.strip_prefix("revision: ")).unwrap();
+    let mut player = Player::new(revision.parse().unwrap());
+    for (index, line) in transcript.lines().enumerate() {
+        let place = format!("{} line {}", path.display(), index + 1);
+        let Some((mark, rest)) = line.split_once(' ') else { continue };
+        let (name, value) = rest.split_once(' ').unwrap_or((rest, "null"));
+        let expected = match mark {
+            "!" if name == "cancel" => {
+                player.acts.pop_front().unwrap().abort();
+                continue;
+            }
+            "!" => {
+                player.begin(name, serde_json::from_str(value).unwrap()).await;
+                continue;
+            }
+            "<" => {
+                player.hears.as_ref().unwrap().send(rest.as_bytes().to_vec()).unwrap();
+                continue;
+            }
+            ">" | "=" => serde_json::from_str(rest).unwrap(),
+            "*" => json!([name, serde_json::from_str::<Value>(value).unwrap()]),
+            _ => continue,
+        };
+        let actual = timeout(PATIENCE, player.take(mark)).await.expect(&place);
+        assert!(equal(&expected, &actual), "{place}, expected\n{rest}\ngot\n{actual}");
+    }
+    player.end().await;
+}
+
+/// The client's end of a connection whose other end is a transcript.
+struct Wire {
+    says: mpsc::UnboundedSender<Vec<u8>>,
+    arriving: Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
+}
+
+impl Transport for Wire {
+    async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.arriving.lock().await.recv().await)
+    }
+
+    async fn send(&self, message: Vec<u8>) -> io::Result<()> {
+        // After the end of the transcript nobody listens.
+        let _ = self.says.send(message);
+        Ok(())
+    }
+
+    async fn close(&self) {}
+}
+
+struct Player {
+    dialect: Dialect,
+    client: Arc<Mutex<Option<Client>>>,
+    hears: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    said: Option<mpsc::UnboundedReceiver<Vec<u8>>>,
+    told: (mpsc::UnboundedSender<Value>, mpsc::UnboundedReceiver<Value>),
+    /// What the user of the client began, the oldest first.
+    acts: VecDeque<JoinHandle<Value>>,
+}
+
+impl Player {
+    fn new(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            client: Arc::default(),
+            hears: None,
+            said: None,
+            told: mpsc::unbounded_channel(),
+            acts: VecDeque::new(),
+        }
+    }
+
+    async fn begin(&mut self, name: &str, given: Value) {
+        let told = self.told.0.clone();
+        if name == "connect" {
+            let ((says, said), (hears, arriving)) =
+                (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+            (self.said, self.hears) = (Some(said), Some(hears));
+            let wire = Wire { says, arriving: Mutex::new(arriving) };
+            let (dialect, kept) = (self.dialect, Arc::clone(&self.client));
+            self.acts.push_back(tokio::spawn(async move {
+                match connect(wire, dialect, told).await {
+                    Ok(client) => {
+                        let spoken = json!(client.server().spoken().name());
+                        *kept.lock().await = Some(client);
+                        spoken
+                    }
+                    Err(error) => failed(&error),
+                }
+            }));
+            return;
+        }
+        let client = self.client.lock().await.clone().expect("connect comes first");
+        let name = name.to_owned();
+        self.acts.push_back(tokio::spawn(async move {
+            act(&client, &name, &given, told).await.unwrap_or_else(|it| failed(&it))
+        }));
+        // Those that follow are said after it.
+        tokio::task::yield_now().await;
+    }
+
+    async fn take(&mut self, mark: &str) -> Value {
+        match mark {
+            ">" => {
+                let message = self.said.as_mut().unwrap().recv().await.unwrap();
+                serde_json::from_slice(&message).unwrap()
+            }
+            "=" => self.acts.pop_front().unwrap().await.unwrap(),
+            _ => self.told.1.recv().await.unwrap(),
+        }
+    }
+
+    /// The client says nothing more, and nobody waits.
+    async fn end(mut self) {
+        assert!(self.acts.is_empty());
+        let client = self.client.lock().await.take().unwrap();
+        client.close().await;
+        assert!(self.told.1.try_recv().is_err());
+        let more = self.said.unwrap().try_recv();
+        assert!(more.is_err(), "{more:?}");
+    }
+}
+
+async fn connect(
+    wire: Wire,
+    dialect: Dialect,
+    told: mpsc::UnboundedSender<Value>,
+) -> Result<Client, Error> {
+    let changes = told.clone();
+    Client::builder(Target::transport(wire))
+        .dialect(dialect)
+        .client_info(Implementation::new("c", "1"))
+        .roots([Root::new("file:///a")])
+        .on_sample(|_| async {
+            let said = SamplingMessage::assistant("Sheep.");
+            Ok(CreateMessageResult {
+                role: said.role,
+                content: said.content,
+                model: "m".into(),
+                stop_reason: Some("endTurn".into()),
+                result_type: None,
+                meta: None,
+            })
+        })
+        .on_log(move |it| {
+            let _ = told.send(json!(["log", [it.level, it.logger, it.data]]));
+        })
+        .on_list_changed(move |kind| {
+            let _ = changes.send(json!(["list_changed", format!("{kind:?}").to_lowercase()]));
+        })
+        .connect()
+        .await
+}
+
+/// What the user of a client does.
+async fn act(
+    client: &Client,
+    name: &str,
+    given: &Value,
+    told: mpsc::UnboundedSender<Value>,
+) -> Result<Value, Error> {
+    Ok(match name {
+        "list_tools" => pairs(client.list_tools().await?, |it| json!([it.name, it.input_schema])),
+        "list_resources" => pairs(client.list_resources().await?, |it| json!([it.uri, it.name])),
+        "list_resource_templates" => {
+            pairs(client.list_resource_templates().await?, |it| json!([it.uri_template, it.name]))
+        }
+        "list_prompts" => pairs(client.list_prompts().await?, |it| {
+            let arguments = it.arguments.unwrap_or_default();
+            json!([it.name, pairs(arguments, |it| json!([it.name, it.required]))])
+        }),
+        "call_tool" => {
+            let options = CallOptions {
+                raise_on_error: false,
+                on_progress: Some(Arc::new(move |step| {
+                    let numbers = [Some(step.progress), step.total].map(|it| it.map(whole));
+                    let _ = told.send(json!(["progress", numbers]));
+                })),
+                ..client.options()
+            };
+            let tool = given["name"].as_str().unwrap();
+            let called = client.call_tool_with(tool, &given["arguments"], options).await?;
+            let data = called.raw_data().map_or_else(|| json!(called.text()), |it| json!(it));
+            json!([data, called.is_error.unwrap_or_default()])
+        }
+        "read_resource" => {
+            let read = client.read_resource(given.as_str().unwrap()).await?;
+            pairs(read.contents, |it| match it {
+                ResourceContents::Text(it) => json!(it.text),
+                ResourceContents::Blob(_) => Value::Null,
+            })
+        }
+        "get_prompt" => {
+            let prompt =
+                client.get_prompt(given["name"].as_str().unwrap(), &given["arguments"]).await?;
+            pairs(prompt.messages, |it| json!([it.role, it.content.as_text()]))
+        }
+        "ping" => json!(client.ping().await? >= Duration::ZERO),
+        "set_roots" => {
+            let uris = given.as_array().unwrap().iter();
+            client.set_roots(uris.map(|it| Root::new(it.as_str().unwrap())))?;
+            Value::Null
+        }
+        "subscribe" => {
+            let filter = SubscriptionFilter::default().uri(given.as_str().unwrap());
+            let mut changes = client.subscribe(filter).await?;
+            tokio::spawn(async move {
+                while let Some(Ok(Change::Updated(uri))) = changes.next().await {
+                    let _ = told.send(json!(["updated", uri]));
+                }
+            });
+            Value::Null
+        }
+        _ => panic!("what is {name}?"),
+    })
+}
+
+fn pairs<T>(list: Vec<T>, of: impl Fn(T) -> Value) -> Value {
+    list.into_iter().map(of).collect()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a handful of steps")]
+fn whole(number: f64) -> i64 {
+    number as i64
+}
+
+/// The message of an error says whom it is about first.
+fn failed(error: &Error) -> Value {
+    let about = error.target.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
+    json!({"code": error.code, "message": error.message.replace(&about, "")})
+}
+
+/// Equal as JSON; `"<any>"` stands for any string.
+fn equal(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::String(any), Value::String(_)) if any == "<any>" => true,
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(it, other)| equal(it, other))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, it)| right.get(key).is_some_and(|other| equal(it, other)))
+        }
+        _ => expected == actual,
+    }
+}

@@ -1,0 +1,369 @@
+//! The client over WebSocket, TCP, Unix sockets and a wire of the user's own.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{SinkExt, StreamExt};
+use gudgeon::{
+    Client, Revision, Server,
+    client::Target,
+    error::{Error, ErrorKind},
+    transport::Transport,
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::{Mutex, mpsc},
+};
+use tokio_tungstenite::{
+    accept_hdr_async,
+    tungstenite::{
+        Message,
+        handshake::server::{ErrorResponse, Request, Response},
+    },
+};
+
+fn server() -> Server {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Args {
+        a: i64,
+        b: i64,
+    }
+    Server::new("shelf").tool("add", |Args { a, b }: Args| async move { Ok(a + b) })
+}
+
+async fn add(client: &Client) -> i64 {
+    client.call_tool("add", json!({"a": 1, "b": 2})).await.unwrap().data().unwrap()
+}
+
+#[tokio::test]
+async fn tcp_carries_one_message_a_line() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("tcp://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let (input, output) = stream.into_split();
+        server().serve(input, output).await;
+    });
+    let client = Client::connect(Target::url(&url).unwrap()).await.unwrap();
+    assert_eq!(client.server().revision, Revision::V2026_07_28);
+    assert_eq!(add(&client).await, 3);
+    client.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_unix_socket_carries_one_message_a_line() {
+    let path = std::env::temp_dir().join(format!("gudgeon-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let (input, output) = stream.into_split();
+        server().serve(input, output).await;
+    });
+    let url = format!("unix:{}", path.display());
+    let client = Client::connect(url.parse::<Target>().unwrap()).await.unwrap();
+    assert_eq!(add(&client).await, 3);
+    client.close().await;
+    std::fs::remove_file(&path).unwrap();
+    let error = Client::connect(Target::url(&url).unwrap()).await.unwrap_err();
+    assert_eq!((error.kind, error.phase), (ErrorKind::Connect, Some("connect")));
+    assert!(error.to_string().contains("no such socket"), "{error}");
+}
+
+#[tokio::test]
+async fn a_stream_that_dies_of_the_probe_is_opened_afresh_for_initialize() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("tcp://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut bytes = vec![0; 4096];
+        let read = stream.read(&mut bytes).await.unwrap();
+        assert!(String::from_utf8_lossy(&bytes[..read]).contains("server/discover"));
+        drop(stream);
+        let (stream, _) = listener.accept().await.unwrap();
+        let (input, output) = stream.into_split();
+        server().serve(input, output).await;
+    });
+    let client = Client::connect(Target::url(&url).unwrap()).await.unwrap();
+    assert_eq!(client.server().revision, Revision::V2025_11_25);
+    assert_eq!(add(&client).await, 3);
+}
+
+/// Serves one WebSocket from a server that speaks lines.
+async fn websocket(stream: TcpStream, confirms: bool) {
+    let check = move |request: &Request, mut response: Response| {
+        assert_eq!(request.uri().path(), "/mcp");
+        let asked = request.headers().get("sec-websocket-protocol").cloned();
+        if let Some(asked) = asked.filter(|_| confirms) {
+            assert_eq!(asked, "mcp");
+            assert_eq!(request.headers()["authorization"], "Bearer secret");
+            response.headers_mut().insert("sec-websocket-protocol", asked);
+        }
+        Ok::<_, ErrorResponse>(response)
+    };
+    let Ok(socket) = accept_hdr_async(stream, check).await else { return };
+    let (mut output, mut input) = socket.split();
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (read, write) = tokio::io::split(theirs);
+    tokio::spawn(server().serve(read, write));
+    let (mut lines_in, mut lines_out) = tokio::io::split(ours);
+    tokio::spawn(async move {
+        let mut held = String::new();
+        let mut bytes = vec![0; 64 * 1024];
+        while let Ok(read @ 1..) = lines_in.read(&mut bytes).await {
+            held.push_str(&String::from_utf8_lossy(&bytes[..read]));
+            while let Some(end) = held.find('\n') {
+                let line: String = held.drain(..=end).collect();
+                if output.send(Message::text(line.trim_end())).await.is_err() {
+                    return;
+                }
+            }
+        }
+        let _ = output.close().await;
+    });
+    while let Some(Ok(message)) = input.next().await {
+        if let Message::Text(text) = message {
+            assert!(!text.contains('\n'));
+            lines_out.write_all(format!("{text}\n").as_bytes()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_carries_one_message_a_frame() {
+    for confirms in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(websocket(stream, confirms));
+            }
+        });
+        let client = Client::builder(Target::url(&url).unwrap())
+            .headers([("Authorization", "Bearer secret")])
+            .connect()
+            .await
+            .unwrap();
+        assert_eq!(client.server().revision, Revision::V2026_07_28);
+        let calls: Vec<_> = (0..50)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move { add(&client).await })
+            })
+            .collect();
+        for call in calls {
+            assert_eq!(call.await.unwrap(), 3);
+        }
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_that_is_refused_says_how() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        for status in ["404 Not Found", "401 Unauthorized"] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut bytes = vec![0; 4096];
+            let _ = stream.read(&mut bytes).await.unwrap();
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: 4\r\n\r\ngone");
+            stream.write_all(head.as_bytes()).await.unwrap();
+        }
+    });
+    let error = Client::connect(Target::url(&url).unwrap()).await.unwrap_err();
+    assert_eq!((error.kind, error.http_status), (ErrorKind::Connect, Some(404)));
+    assert!(error.to_string().starts_with(&format!("{url}: HTTP 404 Not Found")), "{error}");
+    let error = Client::connect(Target::url(&url).unwrap()).await.unwrap_err();
+    assert_eq!((error.kind, error.http_status), (ErrorKind::Auth, Some(401)));
+}
+
+#[tokio::test]
+async fn a_websocket_message_over_the_limit_ends_the_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("ws://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        // A socket that does not confirm the subprotocol is asked for once more, without.
+        let (first, _) = listener.accept().await.unwrap();
+        drop(tokio_tungstenite::accept_async(first).await);
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut socket = tokio_tungstenite::accept_async(stream).await.unwrap();
+        let _ = socket.next().await;
+        let discovery = json!({"jsonrpc": "2.0", "id": 1, "result": {
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}});
+        socket.send(Message::text(discovery.to_string())).await.unwrap();
+        let _ = socket.next().await;
+        let _ = socket.send(Message::text("x".repeat(50_000))).await;
+        let _ = socket.next().await;
+    });
+    let target = Target::url(&url).unwrap();
+    let client = Client::builder(target).max_message(10_000).connect().await.unwrap();
+    let error = client.list_tools().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+    assert!(error.to_string().contains("10000 bytes (max_message)"), "{error}");
+}
+
+/// A wire that answers by itself.
+struct Own {
+    sent: mpsc::UnboundedSender<Vec<u8>>,
+    answers: Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Transport for Own {
+    async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.answers.lock().await.recv().await)
+    }
+
+    async fn send(&self, message: Vec<u8>) -> io::Result<()> {
+        self.sent.send(message).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    async fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+    }
+}
+
+fn own() -> (Own, mpsc::UnboundedReceiver<Vec<u8>>, mpsc::UnboundedSender<Vec<u8>>) {
+    let (sent, requests) = mpsc::unbounded_channel();
+    let (answer, answers) = mpsc::unbounded_channel();
+    let is_closed = Arc::new(AtomicBool::new(false));
+    (Own { sent, answers: Mutex::new(answers), is_closed }, requests, answer)
+}
+
+#[tokio::test]
+async fn a_wire_of_ones_own_carries_whole_messages_and_is_closed() {
+    let (wire, mut requests, answer) = own();
+    let is_closed = Arc::clone(&wire.is_closed);
+    tokio::spawn(async move {
+        while let Some(request) = requests.recv().await {
+            let request: Value = serde_json::from_slice(&request).unwrap();
+            let result = match request["method"].as_str().unwrap() {
+                "server/discover" => {
+                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                    "capabilities": {"tools": {}}})
+                }
+                _ => json!({"resultType": "complete", "tools": [{"name": "a", "inputSchema": {}}]}),
+            };
+            let reply = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+            answer.send(reply.to_string().into_bytes()).unwrap();
+        }
+    });
+    let client = Client::connect(Target::transport(wire)).await.unwrap();
+    assert_eq!(client.list_tools().await.unwrap()[0].name, "a");
+    client.close().await;
+    assert!(is_closed.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn a_wire_of_ones_own_carries_a_server_in_both_eras_and_is_closed() {
+    for revision in [Revision::LATEST_LEGACY, Revision::LATEST] {
+        let (wire, requests, answer) = own();
+        let (other, answers, request) = own();
+        let closed = Arc::clone(&wire.is_closed);
+        carry(requests, request);
+        carry(answers, answer);
+        let serving = tokio::spawn(server().serve_transport(wire));
+        let target = Target::transport(other);
+        let client = Client::builder(target).revision(revision).connect().await.unwrap();
+        assert_eq!(add(&client).await, 3);
+        client.close().await;
+        serving.await.unwrap().unwrap();
+        assert!(closed.load(Ordering::SeqCst));
+    }
+}
+
+/// What one end sends is what the other receives, until its end is dropped.
+fn carry(mut from: mpsc::UnboundedReceiver<Vec<u8>>, to: mpsc::UnboundedSender<Vec<u8>>) {
+    tokio::spawn(async move {
+        while let Some(message) = from.recv().await {
+            let _ = to.send(message);
+        }
+    });
+}
+
+#[tokio::test]
+async fn a_server_answers_what_is_in_flight_when_its_wire_ends_and_stops_when_it_breaks() {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow", "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
+    for breaks in [false, true] {
+        let finished = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&finished);
+        let server = Server::new("slow").tool("slow", move || {
+            let seen = Arc::clone(&seen);
+            async move {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                seen.store(true, Ordering::SeqCst);
+                "done"
+            }
+        });
+        let (wire, mut answers, request) = own();
+        let closed = Arc::clone(&wire.is_closed);
+        let serving = tokio::spawn(server.serve_transport(wire));
+        request.send(call.to_string().into_bytes()).unwrap();
+        if breaks {
+            // Whoever sends to it learns that nobody is there any more.
+            answers.close();
+            request.send(b"{}".to_vec()).unwrap();
+        } else {
+            drop(request);
+            let answer: Value = serde_json::from_slice(&answers.recv().await.unwrap()).unwrap();
+            assert_eq!(answer["result"]["structuredContent"], "done");
+        }
+        let outcome = serving.await.unwrap();
+        assert!(closed.load(Ordering::SeqCst));
+        assert_eq!(outcome.is_err(), breaks, "{outcome:?}");
+        assert_eq!(finished.load(Ordering::SeqCst), !breaks);
+    }
+}
+
+#[tokio::test]
+async fn what_a_wire_fails_of_is_the_error_of_serving_it() {
+    struct Broken(Arc<AtomicBool>);
+
+    impl Transport for Broken {
+        async fn receive(&self) -> io::Result<Option<Vec<u8>>> {
+            Err(io::Error::other("the cable is cut"))
+        }
+
+        async fn send(&self, _: Vec<u8>) -> io::Result<()> {
+            Ok(())
+        }
+
+        async fn close(&self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let error = server().serve_transport(Broken(Arc::clone(&is_closed))).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+    assert!(error.to_string().contains("the transport failed: the cable is cut"), "{error}");
+    assert!(is_closed.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn a_wire_of_ones_own_that_ends_is_a_lost_connection() {
+    let (wire, mut requests, answer) = own();
+    tokio::spawn(async move {
+        let _ = requests.recv().await;
+        let reply = json!({"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete",
+            "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}});
+        answer.send(reply.to_string().into_bytes()).unwrap();
+        let _ = requests.recv().await;
+        drop(answer);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    });
+    let client = Client::connect(Target::transport(wire)).await.unwrap();
+    let error: Error = client.list_tools().await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Lost);
+}

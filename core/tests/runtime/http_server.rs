@@ -1,0 +1,252 @@
+//! A listening server over real sockets: what is about its connections, and its end.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use gudgeon::{Context, HttpOptions, Listening, Server, error::ErrorKind};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    sync::{Notify, mpsc},
+};
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+fn message(method: &str, params: &str, id: u32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{META}}}}}"#)
+}
+
+fn post(method: &str, name: &str, body: &str) -> String {
+    let name = if name.is_empty() { String::new() } else { format!("Mcp-Name: {name}\r\n") };
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: {method}\r\n{name}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn calling(tool: &str, id: u32) -> String {
+    message("tools/call", &format!(r#""name":"{tool}","arguments":{{}},"#), id)
+}
+
+fn call(tool: &str, id: u32) -> String {
+    post("tools/call", tool, &calling(tool, id))
+}
+
+async fn connect(listening: &Listening) -> TcpStream {
+    let address = listening.url().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    TcpStream::connect(address).await.unwrap()
+}
+
+async fn listen(server: Server) -> Listening {
+    server.listen("http://127.0.0.1:0/mcp").await.unwrap()
+}
+
+/// What comes with one read.
+async fn read(stream: &mut TcpStream) -> String {
+    let mut buffer = vec![0; 64 * 1024];
+    let count = stream.read(&mut buffer).await.unwrap();
+    String::from_utf8(buffer[..count].to_vec()).unwrap()
+}
+
+/// Everything until the server closes.
+async fn read_all(stream: &mut TcpStream) -> String {
+    let mut all = Vec::new();
+    // A reset is an end as well.
+    let _ = stream.read_to_end(&mut all).await;
+    String::from_utf8(all).unwrap()
+}
+
+fn impatient() -> HttpOptions {
+    let short = Duration::from_millis(60);
+    HttpOptions { header_timeout: short, idle_timeout: short, ..HttpOptions::default() }
+}
+
+#[tokio::test]
+async fn requests_in_one_segment_are_answered_in_order() {
+    let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
+    let mut stream = connect(&listening).await;
+    let both = call("one", 7) + &call("one", 8);
+    stream.write_all(both.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    while answers.matches("HTTP/1.1 200 OK").count() < 2 || !answers.ends_with('}') {
+        answers += &read(&mut stream).await;
+    }
+    let (first, second) = (answers.find(r#""id":7"#), answers.find(r#""id":8"#));
+    assert!(first.unwrap() < second.unwrap(), "{answers}");
+    assert!(answers.contains("content-length: "), "{answers}");
+}
+
+#[tokio::test]
+async fn handlers_see_the_headers() {
+    let server = Server::new("s").tool("header", |ctx: Context| async move {
+        ctx.headers().unwrap()["mcp-method"].to_str().unwrap().to_owned()
+    });
+    let listening = listen(server).await;
+    let mut stream = connect(&listening).await;
+    stream.write_all(call("header", 1).as_bytes()).await.unwrap();
+    let answer = read(&mut stream).await;
+    assert!(answer.contains(r#""text":"tools/call""#), "{answer}");
+}
+
+#[tokio::test]
+async fn the_head_and_the_first_event_are_one_segment() {
+    let listening = listen(Server::new("s").tool("one", || async { 1 })).await;
+    let mut stream = connect(&listening).await;
+    let filter = r#""notifications":{"toolsListChanged":true},"#;
+    let listens = message("subscriptions/listen", filter, 1);
+    let listens = post("subscriptions/listen", "", &listens);
+    stream.write_all(listens.as_bytes()).await.unwrap();
+    let first = read(&mut stream).await;
+    assert!(first.starts_with("HTTP/1.1 200 OK") && first.contains("acknowledged"), "{first}");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_cancels_its_call() {
+    let (told, mut tells) = mpsc::unbounded_channel();
+    let server = Server::new("s").tool("endless", move |ctx: Context| {
+        let told = told.clone();
+        async move {
+            let hears = told.clone();
+            tokio::spawn(async move {
+                ctx.cancelled().await;
+                let _ = hears.send("cancelled");
+            });
+            let _ = told.send("begun");
+            std::future::pending::<()>().await;
+        }
+    });
+    let listening = listen(server).await;
+    let mut stream = connect(&listening).await;
+    stream.write_all(call("endless", 1).as_bytes()).await.unwrap();
+    assert_eq!(tells.recv().await, Some("begun"));
+    drop(stream);
+    assert_eq!(tells.recv().await, Some("cancelled"));
+}
+
+#[tokio::test]
+async fn slow_heads_slow_bodies_and_idle_connections_are_cut_off() {
+    let listening = listen(Server::new("s").http(impatient())).await;
+    let request = post("server/discover", "", &message("server/discover", "", 1));
+    for sent in [0, 10, request.len() - 5] {
+        let mut stream = connect(&listening).await;
+        stream.write_all(&request.as_bytes()[..sent]).await.unwrap();
+        let answer = read_all(&mut stream).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_waits_for_its_answer_is_not_idle() {
+    let server = Server::new("s").http(impatient()).tool("slow", || async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        "done"
+    });
+    let listening = listen(server).await;
+    let mut stream = connect(&listening).await;
+    stream.write_all(call("slow", 1).as_bytes()).await.unwrap();
+    assert!(read(&mut stream).await.contains("done"));
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_is_given_up() {
+    let (told, mut tells) = mpsc::unbounded_channel();
+    let text = "x".repeat(64 * 1024);
+    let server = Server::new("s").tool("flood", move |ctx: Context| {
+        let (told, text) = (told.clone(), text.clone());
+        async move {
+            let hears = ctx.clone();
+            tokio::spawn(async move {
+                hears.cancelled().await;
+                let _ = told.send(());
+            });
+            for step in 1.. {
+                ctx.progress(f64::from(step), None, &*text);
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    let listening = listen(server).await;
+    let mut stream = connect(&listening).await;
+    let asked = r#""_meta":{"progressToken":1,"#;
+    let flood = calling("flood", 1).replace(r#""_meta":{"#, asked);
+    let flood = post("tools/call", "flood", &flood);
+    stream.write_all(flood.as_bytes()).await.unwrap();
+    tells.recv().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_in_flight_are_answered_before_the_end() {
+    let (begun, go_on) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+    let server = Server::new("s").tool("wait", {
+        let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+        move || {
+            let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+            async move {
+                let waiting = go_on.notified();
+                begun.fetch_add(1, Ordering::AcqRel);
+                waiting.await;
+                "answered"
+            }
+        }
+    });
+    let listening = Arc::new(listen(server).await);
+    let mut streams = Vec::new();
+    for id in 0..10 {
+        let mut stream = connect(&listening).await;
+        stream.write_all(call("wait", id).as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    let mut idle = connect(&listening).await;
+    while begun.load(Ordering::Acquire) < streams.len() {
+        tokio::task::yield_now().await;
+    }
+    let ending = Arc::clone(&listening);
+    let ended = tokio::spawn(async move { ending.shut_down().await });
+    assert_eq!(read_all(&mut idle).await, "");
+    go_on.notify_waiters();
+    for stream in &mut streams {
+        let answer = read_all(stream).await;
+        assert!(answer.contains("answered"), "{answer}");
+    }
+    ended.await.unwrap();
+}
+
+#[tokio::test]
+async fn calls_that_outlast_the_grace_are_cut_off() {
+    let options = HttpOptions { shutdown_grace: Duration::ZERO, ..HttpOptions::default() };
+    let told = Arc::new(Notify::new());
+    let tells = Arc::clone(&told);
+    let server = Server::new("s").http(options).tool("endless", move || {
+        tells.notify_one();
+        std::future::pending::<()>()
+    });
+    let listening = listen(server).await;
+    let mut stream = connect(&listening).await;
+    stream.write_all(call("endless", 1).as_bytes()).await.unwrap();
+    told.notified().await;
+    tokio::time::timeout(Duration::from_secs(5), listening.shut_down()).await.expect("no grace");
+    let answer = read_all(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+}
+
+#[tokio::test]
+async fn an_address_in_use_is_told_with_the_mend() {
+    let listening = listen(Server::new("s")).await;
+    let error = Server::new("s").listen(listening.url()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Connect);
+    assert!(error.to_string().contains("something listens there already"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_others_reach_warns() {
+    let listening = Server::new("s").listen("http://0.0.0.0:0/mcp").await.unwrap();
+    assert!(listening.warning().unwrap().contains("127.0.0.1"), "{:?}", listening.warning());
+    assert!(listen(Server::new("s")).await.warning().is_none());
+}

@@ -1,0 +1,40 @@
+//! Servers and clients that really run: over memory, sockets and child processes.
+
+#![cfg(feature = "runtime")]
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+mod support;
+
+mod client_answers;
+mod client_calls;
+#[cfg(unix)]
+mod client_child;
+mod client_declares;
+mod client_http;
+mod client_http_legacy;
+mod client_listen;
+mod client_memory;
+mod client_rounds;
+mod client_subscribe;
+mod client_tls;
+mod client_transcripts;
+mod client_wires;
+mod dialect_listen;
+mod forms;
+mod http_server;
+mod rehearsal;
+mod server_asking;
+mod server_asking_again;
+mod server_handlers;
+mod server_middleware;
+mod server_mounts;
+mod server_registration;
+mod server_results;
+mod server_running;
+#[cfg(unix)]
+mod server_signals;
+mod server_told;
+mod server_waiting;
+#[cfg(unix)]
+mod unread;
+mod wires_server;

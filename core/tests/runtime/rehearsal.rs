@@ -1,0 +1,122 @@
+//! The aid for tests that users write: answers from a list, in every era, and handlers that are replayed between rounds.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use gudgeon::{
+    Client, Context, Revision, Server, ToolError, ask,
+    client::Rehearsal,
+    error::ErrorKind,
+    protocol::{CreateMessageRequestParams, SamplingMessage},
+};
+use serde_json::json;
+
+const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
+
+/// Counts how often its handler begins; asks thrice.
+fn counting() -> (Server, Arc<AtomicUsize>) {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let server = Server::new("shelf").tool("remove", move |ctx: Context| {
+        let counted = Arc::clone(&counted);
+        async move {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let (sure, why) = ctx
+                .ask((ask::elicit::<bool>("Sure?"), ask::elicit::<String>("Why?").key("why")))
+                .await?;
+            let again = ctx.elicit::<bool>("Really?").await?;
+            let request = CreateMessageRequestParams {
+                messages: vec![SamplingMessage::user("Say it nicely.")],
+                max_tokens: 10,
+                ..CreateMessageRequestParams::default()
+            };
+            let said = ctx.sample(request).await?;
+            let roots = ctx.roots().await?;
+            Ok::<_, ToolError>(format!("{sure} {why} {again} {} {}", said.model, roots[0].uri))
+        }
+    });
+    (server, runs)
+}
+
+fn rehearsal(server: &Server) -> Rehearsal<'_> {
+    Rehearsal::of(server)
+        .answer("elicit-1", true)
+        .answer("why", json!({"value": "tidy"}))
+        .answer("Really?", false)
+        .answer("Say it nicely.", "Please.")
+        .answer("roots", ["file:///a"])
+}
+
+#[tokio::test]
+async fn questions_are_answered_by_key_or_message_in_every_era() {
+    for era in ASKING {
+        let (server, runs) = counting();
+        let client = rehearsal(&server).era(era).connect().await.expect("connects");
+        let said = client.call_tool("remove", ()).await.expect("answers").text();
+        assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
+        assert_eq!(runs.load(Ordering::SeqCst), 1, "{era:?}");
+    }
+}
+
+#[tokio::test]
+async fn replay_runs_the_handler_anew_for_every_round() {
+    for (era, expected) in ASKING.into_iter().zip([1, 1, 5]) {
+        let (server, runs) = counting();
+        let client = rehearsal(&server).era(era).replay().connect().await.expect("connects");
+        let said = client.call_tool("remove", ()).await.expect("answers").text();
+        assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
+        assert_eq!(runs.load(Ordering::SeqCst), expected, "{era:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_newest_revision_that_the_server_speaks_is_spoken() {
+    let (server, _) = counting();
+    let client = Rehearsal::of(&server).connect().await.expect("connects");
+    assert_eq!(client.server().revision, Revision::V2026_07_28);
+    let server = Server::new("old").revisions([Revision::V2025_06_18, Revision::V2025_03_26]);
+    let client = Rehearsal::of(&server).connect().await.expect("connects");
+    assert_eq!(client.server().revision, Revision::V2025_06_18);
+}
+
+#[tokio::test]
+async fn a_question_without_an_answer_says_which() {
+    let (server, _) = counting();
+    let client = Rehearsal::of(&server).answer("Sure?", true).connect().await.expect("connects");
+    let failure = client.call_tool("remove", ()).await.expect_err("one is missing");
+    assert_eq!(failure.kind, ErrorKind::Misuse);
+    for part in ["\"Why?\"", "key \"why\"", "\"Sure?\""] {
+        assert!(failure.message.contains(part), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn declining_is_an_answer() {
+    let (server, _) = counting();
+    for era in ASKING {
+        let rehearsal = rehearsal(&server).decline("elicit-1").era(era);
+        let client = rehearsal.connect().await.expect("connects");
+        let failure = client.call_tool("remove", ()).await.expect_err("declined");
+        assert_eq!(failure.kind, ErrorKind::Tool);
+        assert!(failure.message.contains("Sure?"), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn users_never_see_the_keys_of_requests() {
+    let (server, _) = counting();
+    let builder = Client::builder(&server).revision(Revision::V2025_11_25).on_elicit_raw(Arc::new(
+        |question| {
+            Box::pin(async move {
+                assert_eq!(question.key, None);
+                assert!(!question.params.get().contains("gudgeon"));
+                Err(gudgeon::error::Error::new(ErrorKind::Declined, "no"))
+            })
+        },
+    ));
+    let client = builder.connect().await.expect("connects");
+    let failure = client.call_tool("remove", ()).await.expect_err("declined");
+    assert!(failure.message.contains("declined"), "{failure}");
+}

@@ -1,0 +1,316 @@
+//! Middleware, mounted servers and hooks, as those who write servers in Rust use them.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use gudgeon::{
+    Context, Prompt, Resource, Server, Tool, ToolError,
+    server::{ask, middleware},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::duplex::Peer;
+
+#[derive(Deserialize, JsonSchema)]
+struct Book {
+    title: String,
+}
+
+fn shelf() -> Server {
+    Server::new("shelf").tool("open", |it: Book| async move { format!("open {}", it.title) })
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn middleware_sees_calls_and_changes_what_goes_in_and_out() {
+    let server = shelf().middleware(["tools/call"], |mut request, next| async move {
+        assert_eq!(request.subject(), Some("open"));
+        let title = request.argument("title").unwrap().as_str().unwrap().to_uppercase();
+        request.params["arguments"] = json!({ "title": title });
+        let mut result = next.run(request).await?;
+        result["_meta"] = json!({"seen": true});
+        Ok(result)
+    });
+    let mut peer = Peer::legacy(&server).await;
+    let result = peer.call("open", json!({"title": "dune"})).await;
+    assert_eq!(text(&result), "open DUNE");
+    assert_eq!(result["_meta"]["seen"], true);
+}
+
+#[tokio::test]
+async fn the_first_given_is_the_outermost_and_each_hears_only_its_methods() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let heard = Arc::clone(&heard);
+        move |request: middleware::Request, next: middleware::Next| {
+            heard.lock().unwrap().push(format!("{name} {}", request.method));
+            next.run(request)
+        }
+    };
+    let server = shelf()
+        .middleware(["*"], note("outer"))
+        .middleware(["tools/list"], note("inner"))
+        .middleware(["tools/call"], note("calls"));
+    let mut peer = Peer::legacy(&server).await;
+    peer.listed("open").await;
+    peer.call("open", json!({"title": "dune"})).await;
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [
+            "outer initialize",
+            "outer tools/list",
+            "inner tools/list",
+            "outer tools/call",
+            "calls tools/call"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn middleware_changes_lists_and_refuses() {
+    let server = shelf()
+        .middleware(["tools/list"], |request, next| async move {
+            let mut result = next.run(request).await?;
+            result["tools"][0]["description"] = json!("Changed.");
+            Ok(result)
+        })
+        .middleware(["tools/call", "ping"], |request, _| async move {
+            Err(ToolError::new(format!("{} is locked", request.method)))
+        });
+    let mut peer = Peer::legacy(&server).await;
+    assert_eq!(peer.listed("open").await["description"], "Changed.");
+    let refused = peer.call("open", json!({"title": "x"})).await;
+    assert_eq!((text(&refused), &refused["isError"]), ("tools/call is locked", &json!(true)));
+    let refused = peer.request("ping", json!({})).await;
+    assert_eq!(refused["error"]["message"], "ping is locked");
+}
+
+#[tokio::test]
+async fn params_of_what_the_core_answers_stay() {
+    let server = shelf().middleware(["tools/list"], |mut request, next| async move {
+        request.params["cursor"] = json!("x");
+        next.run(request).await
+    });
+    let mut peer = Peer::legacy(&server).await;
+    let refused = peer.request("tools/list", json!({})).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not the params"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_no_handler_answers_passes_with_its_error() {
+    let server = shelf().middleware(["*"], |request, next| async move { next.run(request).await });
+    let mut peer = Peer::legacy(&server).await;
+    let reply = peer.request("tools/call", json!({"name": "shut"})).await;
+    assert_eq!(reply["error"], json!({"code": -32602, "message": "Unknown tool: shut"}));
+    let reply = peer.request("resources/read", json!({"uri": "a://b"})).await;
+    assert_eq!(reply["error"]["code"], -32002, "{reply}");
+}
+
+#[tokio::test]
+async fn questions_pass_middleware() {
+    let server = Server::new("t")
+        .tool("ask", |ctx: Context| async move {
+            let roots = ask::roots();
+            match ctx.answer(&roots)? {
+                None => Err(roots.into()),
+                Some(roots) => Ok(format!("{} roots", roots.len())),
+            }
+        })
+        .middleware(["*"], middleware::response_limit(100));
+    let mut peer = Peer::legacy(&server).await;
+    peer.ask("tools/call", json!({"name": "ask"})).await;
+    let question = peer.receive().await;
+    assert_eq!(question["method"], "roots/list", "{question}");
+    peer.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}})).await;
+    assert_eq!(text(&peer.receive().await["result"]), "0 roots");
+}
+
+#[tokio::test]
+async fn rates_are_limited_and_the_handshake_is_not_counted() {
+    let server = shelf().middleware(["*"], middleware::rate_limit(0.01, 2));
+    let mut peer = Peer::legacy(&server).await;
+    for _ in 0..3 {
+        assert_eq!(peer.request("ping", json!({})).await["result"], json!({}));
+    }
+    assert_eq!(text(&peer.call("open", json!({"title": "a"})).await), "open a");
+    assert_eq!(peer.listed("open").await["name"], "open");
+    let refused = peer.call("open", json!({"title": "a"})).await;
+    assert_eq!(text(&refused), "too many requests: at most 0.01 a second, try again in 100.0 s");
+    let refused = peer.request("tools/list", json!({})).await;
+    assert_eq!(refused["error"]["code"], 429);
+}
+
+#[tokio::test]
+async fn responses_are_limited() {
+    let server = shelf().middleware(["*"], middleware::response_limit(100));
+    let mut peer = Peer::legacy(&server).await;
+    assert_eq!(text(&peer.call("open", json!({"title": "a"})).await), "open a");
+    let refused = peer.call("open", json!({"title": "a".repeat(99)})).await;
+    let told = "the result of tools/call open has 270 bytes, more than 100: ask for less";
+    assert_eq!(text(&refused), told);
+    let refused = peer.request("tools/list", json!({})).await;
+    assert_eq!(refused["error"]["code"], 413, "{refused}");
+}
+
+#[tokio::test]
+async fn a_mounted_server_offers_its_things_under_its_prefix_behind_its_own_middleware() {
+    let named = |level: &'static str| {
+        move |request: middleware::Request, next: middleware::Next| async move {
+            let name = request.subject().unwrap_or_default().to_owned();
+            let mut result = next.run(request).await?;
+            let inside = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+            result["content"] =
+                json!([{"type": "text", "text": format!("{level}[{name}]({inside})")}]);
+            Ok(result)
+        }
+    };
+    let book = shelf()
+        .add(Prompt::new("review", |it: Book| async move { format!("Review {}.", it.title) }))
+        .complete("review", "title", |_: String| async { vec!["Dune"] })
+        .add(Resource::new("shelf://about", || async { "about" }))
+        .method("acme/count", |_: Value| async { json!({"books": 1}) })
+        .middleware(["tools/call"], named("shelf"));
+    let room = Server::new("room").mount("shelf", book).middleware(["tools/call"], named("room"));
+    let house = Server::new("house").mount("room", room).middleware(["tools/call"], named("house"));
+    let mut peer = Peer::legacy(&house).await;
+    let result = peer.call("room_shelf_open", json!({"title": "dune"})).await;
+    assert_eq!(text(&result), "house[room_shelf_open](room[shelf_open](shelf[open](open dune)))");
+    let prompt = peer
+        .request("prompts/get", json!({"name": "room_shelf_review", "arguments": {"title": "x"}}))
+        .await;
+    assert_eq!(prompt["result"]["messages"][0]["content"]["text"], "Review x.");
+    let about = peer.request("resources/read", json!({"uri": "shelf://about"})).await;
+    assert_eq!(about["result"]["contents"][0]["text"], "about");
+    let reference = json!({"type": "ref/prompt", "name": "room_shelf_review"});
+    let completed = peer
+        .request(
+            "completion/complete",
+            json!({"ref": reference, "argument": {"name": "title", "value": ""}}),
+        )
+        .await;
+    assert_eq!(completed["result"]["completion"]["values"], json!(["Dune"]));
+    assert_eq!(peer.request("acme/count", json!({})).await["result"], json!({"books": 1}));
+}
+
+#[test]
+fn middleware_that_would_never_run_is_refused() {
+    let pass = |request: middleware::Request, next: middleware::Next| next.run(request);
+    for (on, mend) in [
+        ("tools/cal", "did you mean \"tools/call\"?"),
+        ("tool/call", "did you mean \"tools/call\"?"),
+        ("prompts/gets", "did you mean \"prompts/get\"?"),
+        ("tools/everything", "name one that they send, such as \"tools/call\""),
+        ("call_tool", "name one that they send"),
+        ("", "name one that they send"),
+        ("sampling/createMessage", "name one that they send"),
+        ("notifications/initialized", "name one that they send"),
+        ("acme/a b", "is no method name"),
+    ] {
+        let refused = std::panic::catch_unwind(|| drop(shelf().middleware([on], pass)));
+        let said = *refused.expect_err(on).downcast::<String>().unwrap();
+        assert!(said.contains(on) && said.contains(mend), "{on}: {said}");
+    }
+    let nothing: [&str; 0] = [];
+    assert!(std::panic::catch_unwind(|| drop(shelf().middleware(nothing, pass))).is_err());
+    let known = ["*", "ping", "server/discover", "notifications/roots/list_changed", "acme/later"];
+    let server = shelf().method("reindex", || async { json!({}) });
+    drop(server.middleware(known, pass).middleware(["reindex"], pass));
+}
+
+#[tokio::test]
+async fn params_that_do_not_fit_are_refused_before_the_handler() {
+    let server =
+        Server::new("s").method("acme/open", |it: Book| async move { json!({"book": it.title}) });
+    let mut peer = Peer::legacy(&server).await;
+    let opened = peer.request("acme/open", json!({"title": "dune"})).await;
+    assert_eq!(opened["result"]["book"], "dune");
+    for (params, said) in [
+        (json!({}), "Invalid params: `/`: the required property \"title\" is missing"),
+        (json!({"title": 5}), "Invalid params: `/title`: 5 is not of type \"string\""),
+    ] {
+        let refused = peer.request("acme/open", params).await;
+        assert_eq!(refused["error"], json!({"code": -32602, "message": said}));
+    }
+}
+
+#[test]
+#[should_panic(expected = "a prefix is one or more letters")]
+fn a_prefix_that_fits_no_name_is_refused() {
+    drop(Server::new("house").mount("a b", shelf()));
+}
+
+#[test]
+#[should_panic(expected = "already registered")]
+fn a_name_that_is_taken_is_refused() {
+    drop(Server::new("house").tool("shelf_open", || async { "" }).mount("shelf", shelf()));
+}
+
+#[tokio::test]
+async fn a_handler_takes_the_place_of_what_is_built_in() {
+    let server = Server::new("gateway").method("tools/list", |params: Value| async move {
+        let name = params["cursor"].as_str().unwrap_or("first").to_owned();
+        json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]})
+    });
+    let mut peer = Peer::legacy(&server).await;
+    let list = peer.request("tools/list", json!({"cursor": "second"})).await;
+    assert_eq!(list["result"]["tools"][0]["name"], "second");
+}
+
+#[tokio::test]
+async fn hooks_run_in_order_and_a_failed_start_serves_nothing() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let note = |name: &'static str| {
+        let told = Arc::clone(&told);
+        move || {
+            told.lock().unwrap().push(name);
+            std::future::ready(())
+        }
+    };
+    let start = |name: &'static str| {
+        let note = note(name);
+        move || async move {
+            note().await;
+            Ok(())
+        }
+    };
+    let inner = Server::new("inner").on_start(start("inner")).on_shutdown(note("inner over"));
+    let server = Server::new("outer")
+        .on_start(start("outer"))
+        .mount("in", inner)
+        .on_start(|| async { Err(ToolError::new("no database")) })
+        .on_start(start("never"))
+        .on_shutdown(note("outer over"));
+    let failed = server.run("http://127.0.0.1:0/mcp").await.unwrap_err();
+    assert!(failed.message.contains("no database"), "{failed}");
+    assert_eq!(*told.lock().unwrap(), ["outer", "inner", "inner over", "outer over"]);
+}
+
+#[tokio::test]
+async fn prompts_and_resources_run_out_of_time() {
+    async fn slow() -> &'static str {
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        "late"
+    }
+    let server = Server::new("t")
+        .add(Tool::new("t", slow).timeout(Duration::from_millis(20)))
+        .add(Prompt::new("p", slow).timeout(Duration::from_millis(20)))
+        .add(Resource::new("t://r", slow).timeout(Duration::from_millis(20)));
+    let mut peer = Peer::legacy(&server).await;
+    let tool = peer.call("t", json!({})).await;
+    assert_eq!(
+        (text(&tool), &tool["isError"]),
+        ("tool \"t\" took longer than its 0.02 s", &json!(true))
+    );
+    let prompt = peer.request("prompts/get", json!({"name": "p"})).await;
+    let told = json!({"code": -32603, "message": "prompt \"p\" took longer than its 0.02 s"});
+    assert_eq!(prompt["error"], told);
+    let resource = peer.request("resources/read", json!({"uri": "t://r"})).await;
+    assert_eq!(resource["error"]["message"], "resource \"t://r\" took longer than its 0.02 s");
+}

@@ -1,0 +1,126 @@
+//! What a Rust server tells whoever runs it, by `tracing`.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use gudgeon::{Server, ToolError, server::middleware};
+use serde_json::json;
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use crate::support::duplex::Peer;
+
+/// Keeps the messages of events, with their levels.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+impl Subscriber for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        if event.metadata().target().starts_with("gudgeon") {
+            let mut message = Message(String::new());
+            event.record(&mut message);
+            self.0.lock().unwrap().push((*event.metadata().level(), message.0));
+        }
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+impl Lines {
+    fn of(&self, level: Level) -> Vec<String> {
+        let lines = self.0.lock().unwrap();
+        lines.iter().filter(|it| it.0 == level).map(|it| it.1.clone()).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Crash;
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a secret")
+    }
+}
+
+impl std::error::Error for Crash {}
+
+#[tokio::test]
+async fn timing_and_logging_tell_of_each_request_and_how_it_ended() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let server = Server::new("shelf")
+        .tool("open", || async { "open" })
+        .tool("fail", || async { Err::<String, _>(ToolError::new("it is locked")) })
+        .middleware(["tools/call"], middleware::timing())
+        .middleware(["tools/call"], middleware::logging(true));
+    let mut peer = Peer::legacy(&server).await;
+    peer.call("open", json!({})).await;
+    peer.call("fail", json!({})).await;
+    let told = lines.of(Level::INFO);
+    assert_eq!(told[0], r#"tools/call open {"name":"open","arguments":{}}"#);
+    assert_eq!(told[1], "tools/call open is done");
+    assert!(
+        told[2].starts_with("tools/call open took ") && told[2].ends_with(" ms"),
+        "{}",
+        told[2]
+    );
+    assert_eq!(told[4], "tools/call fail failed: it is locked");
+    assert_eq!(told.len(), 6, "{told:?}");
+}
+
+#[tokio::test]
+async fn what_a_handler_died_of_is_told_under_the_reference_that_its_caller_got() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let crash = || async { Err::<String, ToolError>(Crash.into()) };
+    let mut peer = Peer::legacy(&Server::new("shelf").tool("crash", crash)).await;
+    let result = peer.call("crash", json!({})).await;
+    let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(!text.contains("a secret"), "{text}");
+    let (_, reference) = text.split_once("(reference ").unwrap();
+    let told = lines.of(Level::ERROR).join("\n");
+    assert!(told.contains(reference.trim_end_matches(')')) && told.contains("a secret"), "{told}");
+    let mut peer = Peer::legacy(&Server::new("shelf").debug(true).tool("crash", crash)).await;
+    let result = peer.call("crash", json!({})).await;
+    assert!(result["content"][0]["text"].as_str().unwrap().contains("a secret"), "{result}");
+}
+
+#[test]
+fn what_known_hosts_refuse_is_a_warning() {
+    let lines = Lines::default();
+    let _guard = tracing::subscriber::set_default(lines.clone());
+    let long = "x".repeat(100);
+    let shelf = Server::new("shelf").tool(&*long, || async { "ok" });
+    assert!(lines.of(Level::WARN).concat().contains(&long));
+    drop(Server::new("house").mount("shelf", shelf));
+    assert!(lines.of(Level::WARN)[1].contains(&format!("shelf_{long}")));
+}

@@ -1,0 +1,324 @@
+//! An HTTP server written by hand, so that it can misbehave as real ones do.
+#![allow(clippy::needless_pass_by_value, reason = "what is said reads better without ampersands")]
+
+use std::{
+    collections::HashMap,
+    fmt::Write,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: Value,
+    /// Which connection it came on, from 0.
+    pub(crate) connection: usize,
+    pub(crate) at: Instant,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    /// The JSON-RPC method; `GET`, `DELETE` where there is no body.
+    pub(crate) fn rpc(&self) -> String {
+        self.body["method"].as_str().unwrap_or(&self.method).to_owned()
+    }
+
+    /// A reply whose body is the result of this request.
+    pub(crate) fn result(&self, result: Value) -> Answer {
+        Answer::json(200, self.response(result))
+    }
+
+    pub(crate) fn response(&self, result: Value) -> Value {
+        serde_json::json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result})
+    }
+
+    pub(crate) fn error(&self, status: u16, code: i64, data: Value) -> Answer {
+        let error = serde_json::json!({"code": code, "message": "refused", "data": data});
+        let body = serde_json::json!({"jsonrpc": "2.0", "id": self.body["id"], "error": error});
+        Answer::json(status, body)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// What a streamed body does.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Bytes(String),
+    Wait(u64),
+    /// Stays open until the client goes.
+    Hold,
+    /// Closes the connection in the middle of the body.
+    Break,
+    /// Sends as events what others put there, until the client goes.
+    Feed(Arc<Mutex<Vec<Value>>>),
+}
+
+impl Answer {
+    pub(crate) fn text(status: u16, text: &str) -> Self {
+        Self { status, headers: Vec::new(), steps: vec![Step::Bytes(text.into())] }
+            .with("Content-Type", "text/plain")
+    }
+
+    pub(crate) fn empty(status: u16) -> Self {
+        Self { status, headers: Vec::new(), steps: Vec::new() }
+    }
+
+    pub(crate) fn json(status: u16, body: Value) -> Self {
+        Self { status, headers: Vec::new(), steps: vec![Step::Bytes(body.to_string())] }
+            .with("Content-Type", "application/json")
+    }
+
+    pub(crate) fn events(steps: Vec<Step>) -> Self {
+        Self { status: 200, headers: Vec::new(), steps }.with("Content-Type", "text/event-stream")
+    }
+
+    /// Never gets done.
+    pub(crate) fn hold(mut self) -> Self {
+        self.steps.push(Step::Hold);
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+}
+
+pub(crate) fn event(message: &Value) -> Step {
+    Step::Bytes(format!("event: message\ndata: {message}\n\n"))
+}
+
+pub(crate) fn event_with_id(id: &str, message: &Value) -> Step {
+    Step::Bytes(format!("id: {id}\ndata: {message}\n\n"))
+}
+
+/// A server on a port of its own.
+pub(crate) struct Mock {
+    pub(crate) url: String,
+    pub(crate) port: u16,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    connections: Arc<AtomicUsize>,
+    /// Replies whose connection the client closed before their end.
+    dropped: Arc<AtomicUsize>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Mock {
+    pub(crate) async fn start(answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let answer = Arc::new(answer);
+        let (log, count, drops) =
+            (Arc::clone(&seen), Arc::clone(&connections), Arc::clone(&dropped));
+        let task = tokio::spawn(async move {
+            let mut served = tokio::task::JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let number = count.fetch_add(1, Ordering::Relaxed);
+                served.spawn(serve(
+                    stream,
+                    number,
+                    Arc::clone(&answer),
+                    Arc::clone(&log),
+                    Arc::clone(&drops),
+                ));
+            }
+        });
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        Self { url, port, seen, connections, dropped, task }
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().expect("no panic").clone()
+    }
+
+    /// JSON-RPC methods in the order they came; `GET` and `DELETE` for these.
+    pub(crate) fn methods(&self) -> Vec<String> {
+        self.seen().iter().map(Seen::rpc).collect()
+    }
+
+    pub(crate) fn of(&self, rpc: &str) -> Vec<Seen> {
+        self.seen().into_iter().filter(|it| it.rpc() == rpc).collect()
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn dropped(&self) -> usize {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    connection: usize,
+    answer: Arc<impl Fn(&Seen) -> Answer>,
+    log: Arc<Mutex<Vec<Seen>>>,
+    dropped: Arc<AtomicUsize>,
+) {
+    let _ = stream.set_nodelay(true);
+    let mut stream = BufReader::new(stream);
+    while let Some(mut seen) = read(&mut stream).await {
+        seen.connection = connection;
+        log.lock().expect("no panic").push(seen.clone());
+        let reply = answer(&seen);
+        let closes = reply.headers.iter().any(|(_, value)| value == "close");
+        if !write(&mut stream, reply, &dropped).await || closes {
+            break;
+        }
+    }
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    let mut words = line.split_whitespace();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        let before = headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+        assert!(before.is_none(), "{name} is there twice");
+    }
+    let length = headers.get("content-length").map_or(0, |it| it.parse().expect("a length"));
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    Some(Seen { method, path, headers, body, connection: 0, at: Instant::now() })
+}
+
+/// Until the client goes on, or away.
+async fn hold(stream: &mut BufReader<TcpStream>, dropped: &AtomicUsize) {
+    let mut byte = [0];
+    if !matches!(stream.read(&mut byte).await, Ok(1)) {
+        dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether the connection goes on.
+async fn write(stream: &mut BufReader<TcpStream>, reply: Answer, dropped: &AtomicUsize) -> bool {
+    let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        let _ = write!(head, "{name}: {value}\r\n");
+    }
+    let is_stream = reply.headers.iter().any(|(_, it)| it == "text/event-stream");
+    if is_stream {
+        head.push_str("Transfer-Encoding: chunked\r\n\r\n");
+        if stream.write_all(head.as_bytes()).await.is_err() {
+            return false;
+        }
+    } else {
+        let body: String = reply
+            .steps
+            .iter()
+            .map(|it| if let Step::Bytes(text) = it { text.as_str() } else { "" })
+            .collect();
+        for step in &reply.steps {
+            match step {
+                Step::Wait(wait) => tokio::time::sleep(Duration::from_millis(*wait)).await,
+                Step::Hold => {
+                    hold(stream, dropped).await;
+                    return false;
+                }
+                Step::Break => return false,
+                Step::Bytes(_) | Step::Feed(_) => (),
+            }
+        }
+        let _ = write!(head, "Content-Length: {}\r\n\r\n{body}", body.len());
+        return stream.write_all(head.as_bytes()).await.is_ok();
+    }
+    for step in reply.steps {
+        match step {
+            Step::Bytes(text) => {
+                let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+                if stream.write_all(chunk.as_bytes()).await.is_err() {
+                    dropped.fetch_add(1, Ordering::Relaxed);
+                    return false;
+                }
+            }
+            Step::Wait(wait) => tokio::time::sleep(Duration::from_millis(wait)).await,
+            Step::Hold => {
+                hold(stream, dropped).await;
+                return false;
+            }
+            Step::Break => return false,
+            Step::Feed(source) => loop {
+                let waiting = std::mem::take(&mut *source.lock().expect("no panic"));
+                for message in waiting {
+                    let text = format!("event: message\ndata: {message}\n\n");
+                    let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+                    let _ = stream.write_all(chunk.as_bytes()).await;
+                }
+                let mut byte = [0];
+                let gone = tokio::time::timeout(Duration::from_millis(5), stream.read(&mut byte));
+                if gone.await.is_ok() {
+                    dropped.fetch_add(1, Ordering::Relaxed);
+                    return false;
+                }
+            },
+        }
+    }
+    stream.write_all(b"0\r\n\r\n").await.is_ok()
+}
+
+pub(crate) fn discovery() -> Value {
+    serde_json::json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+        "ttlMs": 0, "cacheScope": "private",
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "mock", "version": "1"}},
+    })
+}
+
+pub(crate) fn initialized(version: &str) -> Value {
+    serde_json::json!({
+        "protocolVersion": version,
+        "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "logging": {}},
+        "serverInfo": {"name": "mock", "version": "1"},
+    })
+}
+
+pub(crate) fn tool(name: &str, schema: Value) -> Value {
+    serde_json::json!({"name": name, "inputSchema": schema})
+}
+
+pub(crate) fn tool_list(tools: &[Value]) -> Value {
+    serde_json::json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
+}
+
+pub(crate) fn said(text: &str) -> Value {
+    serde_json::json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
+}

@@ -1,0 +1,76 @@
+//! A scripted server at the other end of a stream in memory.
+
+use gudgeon::client::Target;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    sync::mpsc,
+};
+
+/// Every message of the client's, as the server got it.
+pub(crate) type Heard = mpsc::UnboundedReceiver<Value>;
+
+/// A server that answers each message with what `script` gives back, after `initialize` and `server/discover` are
+/// dealt with as `revision` wants it.
+pub(crate) fn server(
+    revision: &'static str,
+    mut script: impl FnMut(&Value) -> Vec<Value> + Send + 'static,
+) -> (Target, Heard) {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (told, heard) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let (input, mut output) = tokio::io::split(ours);
+        let mut lines = BufReader::new(input).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).expect("a client speaks JSON");
+            let replies = opening(revision, &message).unwrap_or_else(|| script(&message));
+            let _ = told.send(message);
+            for reply in replies {
+                if reply == "hang up" {
+                    return;
+                }
+                let _ = output.write_all(format!("{reply}\n").as_bytes()).await;
+            }
+        }
+    });
+    let (input, output) = tokio::io::split(theirs);
+    (Target::stream(input, output), heard)
+}
+
+fn opening(revision: &str, message: &Value) -> Option<Vec<Value>> {
+    let capabilities =
+        json!({"tools": {}, "prompts": {}, "resources": {}, "logging": {}, "completions": {}});
+    let is_modern = revision == "2026-07-28";
+    let reply = match message["method"].as_str()? {
+        "server/discover" if is_modern => {
+            result(message, &json!({"supportedVersions": [revision], "capabilities": capabilities}))
+        }
+        "server/discover" => error(message, -32601),
+        "initialize" => result(
+            message,
+            &json!({"protocolVersion": revision, "capabilities": capabilities,
+                "serverInfo": {"name": "stream", "version": "1"}}),
+        ),
+        "notifications/initialized" => return Some(Vec::new()),
+        _ => return None,
+    };
+    Some(vec![reply])
+}
+
+pub(crate) fn result(message: &Value, result: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": message["id"], "result": result})
+}
+
+pub(crate) fn error(message: &Value, code: i64) -> Value {
+    json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": code, "message": "no"}})
+}
+
+/// The first message with this method.
+pub(crate) async fn hear(heard: &mut Heard, method: &str) -> Value {
+    loop {
+        let message = heard.recv().await.expect("the client says it");
+        if message["method"] == method {
+            return message;
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Clients that do not read: nobody waits for them, they cost little, and their subscriptions end.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex},
+};
+
+use bytes::Bytes;
+use gudgeon::{
+    driver::{Backend, EndpointServer, Outbox, StreamServer},
+    framing::LineDecoder,
+    protocol::{Implementation, Resource},
+    router::{Offers, ResourceOffer, ServerFacts},
+    service::{EndpointConfig, Part},
+};
+use serde_json::{Value, json};
+
+const MIB: usize = 1024 * 1024;
+
+fn offers() -> Arc<Offers> {
+    let mut offers = Offers::new(ServerFacts::new(Implementation::new("teller", "1")));
+    let offer = ResourceOffer::new(Resource::new("mem://a", "a"), Arc::new(())).unwrap();
+    offers.resources.add(offer, true).unwrap();
+    Arc::new(offers)
+}
+
+/// So long that a few thousand are more than anybody keeps.
+fn uri(number: usize) -> String {
+    format!("mem://{number}/{}", "x".repeat(2_000))
+}
+
+fn listen(id: u64, uris: &[String]) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
+        "notifications": {"resourceSubscriptions": uris},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    }})
+}
+
+fn served() -> (BufReader<File>, Arc<StreamServer>) {
+    let (read, write) = std::io::pipe().unwrap();
+    let (read, write): (OwnedFd, OwnedFd) = (read.into(), write.into());
+    (BufReader::new(read.into()), StreamServer::new(offers(), write.into()))
+}
+
+fn hear(server: &StreamServer, message: &Value) {
+    let line = format!("{message}\n");
+    drop(server.feed(&mut LineDecoder::new(64 * MIB), line.as_bytes()));
+    server.try_flush();
+}
+
+fn next(reader: &mut BufReader<File>) -> Value {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn over_a_pipe_changes_that_wait_are_told_once() {
+    let (mut reader, server) = served();
+    hear(&server, &listen(1, &["mem://a".into(), "mem://b".into()]));
+    for _ in 0..10_000 {
+        for uri in ["mem://a", "mem://b"] {
+            server.updated(uri);
+        }
+        server.try_flush();
+    }
+    // A pipe holds 64 KiB; what waits behind it is one message of each kind.
+    assert!(server.unwritten() < MIB, "{} bytes wait", server.unwritten());
+    hear(&server, &json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}));
+    server.updated("mem://a");
+    server.try_flush();
+    assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
+    let mut told = 0;
+    let is_last = |it: &Value| it["id"] == 2;
+    loop {
+        let message = next(&mut reader);
+        if is_last(&message) {
+            break;
+        }
+        assert_eq!(message["method"], "notifications/resources/updated");
+        told += 1;
+    }
+    assert!((2..2_000).contains(&told), "{told} messages");
+    // Whatever was read is told again when it changes again.
+    while server.unwritten() > 0 {
+        std::thread::yield_now();
+    }
+    hear(&server, &json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}));
+    while next(&mut reader)["id"] != 3 {}
+    server.updated("mem://b");
+    server.try_flush();
+    assert_eq!(next(&mut reader)["params"]["uri"], "mem://b");
+}
+
+#[test]
+fn over_a_pipe_more_than_may_wait_ends_the_subscription() {
+    let (mut reader, server) = served();
+    let uris: Vec<String> = (0..8_000).map(uri).collect();
+    hear(&server, &listen(1, &uris));
+    // The acknowledgment repeats what is listened to.
+    assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
+    for _ in 0..3 {
+        for uri in &uris {
+            server.updated(uri);
+            server.try_flush();
+            assert!(server.unwritten() < 5 * MIB, "{} bytes wait", server.unwritten());
+        }
+    }
+    assert_eq!(server.in_flight(), 0);
+    let mut told = 0;
+    let last = loop {
+        let message = next(&mut reader);
+        if message["method"] == "notifications/cancelled" {
+            break message;
+        }
+        told += 1;
+    };
+    assert!((1_900..3_000).contains(&told), "{told} messages");
+    assert_eq!(last["params"]["requestId"], 1);
+    assert!(last["params"]["reason"].as_str().unwrap().contains("leaves too much unread"));
+    while server.unwritten() > 0 {
+        std::thread::yield_now();
+    }
+    // Who listens again hears again.
+    hear(&server, &listen(1, &["mem://a".into()]));
+    assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
+    server.updated("mem://a");
+    server.try_flush();
+    assert_eq!(next(&mut reader)["params"]["uri"], "mem://a");
+}
+
+#[test]
+fn over_a_pipe_a_long_answer_ends_no_subscription() {
+    let (mut reader, server) = served();
+    let uris: Vec<String> = (0..8_000).map(uri).collect();
+    // The acknowledgment repeats what is listened to: 16 MB.
+    hear(&server, &listen(1, &uris));
+    server.updated(&uris[0]);
+    server.try_flush();
+    assert_eq!(next(&mut reader)["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(next(&mut reader)["params"]["uri"], uris[0]);
+    assert_eq!(server.in_flight(), 1);
+}
+
+/// Keeps what nobody takes.
+#[derive(Clone, Default)]
+struct Unread(Arc<Mutex<(Vec<u8>, bool)>>);
+
+impl Outbox for Unread {
+    fn deliver(&mut self, part: Part) {
+        let mut kept = self.0.lock().unwrap();
+        match part {
+            Part::Head { body, more, .. } => {
+                kept.0 = body;
+                kept.1 = !more;
+            }
+            Part::Bytes(bytes) => kept.0.extend(bytes),
+            Part::End => kept.1 = true,
+        }
+    }
+
+    fn unread(&self) -> usize {
+        self.0.lock().unwrap().0.len()
+    }
+}
+
+impl Unread {
+    fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut self.0.lock().unwrap().0)).unwrap()
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.lock().unwrap().1
+    }
+}
+
+fn post(server: &EndpointServer, body: &Value) -> Unread {
+    let request = http::Request::post("/mcp")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "subscriptions/listen")
+        .body(())
+        .unwrap();
+    let (head, ()) = request.into_parts();
+    let outbox = Unread::default();
+    drop(server.request(head, Bytes::from(body.to_string()), Box::new(outbox.clone())));
+    outbox
+}
+
+#[test]
+fn over_http_changes_that_wait_are_told_once_and_too_many_end_the_stream() {
+    let server = EndpointServer::new(offers(), EndpointConfig::default());
+    let uris: Vec<String> = (0..1_000).map(uri).collect();
+    let outbox = post(&server, &listen(7, &uris));
+    assert!(outbox.take().contains("notifications/subscriptions/acknowledged"));
+    for _ in 0..10_000 {
+        server.updated(&uris[0]);
+        server.updated(&uris[1]);
+    }
+    let told = outbox.take();
+    assert_eq!(told.matches("notifications/resources/updated").count(), 2, "each once");
+    server.updated(&uris[0]);
+    assert_eq!(outbox.take().matches("notifications/resources/updated").count(), 1);
+    for uri in uris.iter().cycle().take(20_000) {
+        server.updated(uri);
+    }
+    assert!(outbox.is_over());
+    let told = outbox.take();
+    assert!(told.len() < MIB + 8 * 1024, "{} bytes", told.len());
+    let last = told.trim_end().rsplit_once("data: ").unwrap().1;
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["method"], "notifications/cancelled");
+    assert_eq!(last["params"]["requestId"], 7);
+    assert_eq!(server.open_exchanges(), 0);
+}
+
+#[test]
+fn over_a_connection_the_subscriptions_end_and_the_connection_stays() {
+    let server = EndpointServer::new(offers(), EndpointConfig::default());
+    let uris: Vec<String> = (0..8_000).map(uri).collect();
+    let outbox = Unread::default();
+    let connection = server.connect(None, Box::new(outbox.clone()));
+    for id in [1, 2] {
+        drop(server.message(connection, listen(id, &uris).to_string().as_bytes()));
+    }
+    outbox.take();
+    for uri in uris.iter().cycle().take(20_000) {
+        server.updated(uri);
+    }
+    let told = outbox.take();
+    assert!(told.len() < 5 * MIB, "{} bytes", told.len());
+    assert_eq!(told.matches("notifications/cancelled").count(), 2);
+    assert!(!outbox.is_over());
+    drop(server.message(connection, listen(1, &["mem://a".into()]).to_string().as_bytes()));
+    server.updated("mem://a");
+    assert_eq!(outbox.take().matches("mem://a").count(), 2, "acknowledged, and told");
+}

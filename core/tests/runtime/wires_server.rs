@@ -1,0 +1,248 @@
+//! A listening server behind TLS, WebSocket, TCP and Unix sockets, and mounted as a service of tower.
+
+use std::{
+    convert::Infallible,
+    fs,
+    net::SocketAddr,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use gudgeon::{
+    Client, HttpOptions, HttpService, Server,
+    client::Target,
+    error::{Error, ErrorKind},
+};
+use hyper::{body::Incoming, rt, server::conn::http1, service::service_fn};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, ReadBuf},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring,
+        pki_types::{ServerName, pem::PemObject},
+    },
+};
+use tower_service::Service;
+
+fn server() -> Server {
+    Server::new("s").tool("one", || async { 1 })
+}
+
+/// A folder of one test's own, which is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gudgeon-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn has_one_tool(url: &str) {
+    let client = Client::connect(Target::url(url).unwrap()).await.unwrap();
+    assert_eq!(client.list_tools().await.unwrap().len(), 1);
+    client.close().await;
+}
+
+#[tokio::test]
+async fn tls() {
+    let folder = Folder::new("tls");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let chain = folder.file("chain.pem", &made.cert.pem());
+    let key = folder.file("key.pem", &made.signing_key.serialize_pem());
+    let options = HttpOptions { tls: Some((chain, key)), ..HttpOptions::default() };
+    let listening = server().http(options).listen("https://127.0.0.1:0/mcp").await.unwrap();
+    let address = listening.url().strip_prefix("https://").unwrap().strip_suffix("/mcp").unwrap();
+
+    let mut roots = RootCertStore::empty();
+    roots.add(PemObject::from_pem_slice(made.cert.pem().as_bytes()).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let tcp = TcpStream::connect(address).await.unwrap();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, tcp).await.unwrap();
+    stream.write_all(b"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut buffer = [0; 1024];
+    let count = stream.read(&mut buffer).await.unwrap();
+    assert!(buffer[..count].starts_with(b"HTTP/1.1 204 No Content\r\n"));
+}
+
+#[tokio::test]
+async fn certificates_that_cannot_be_used_are_named() {
+    let folder = Folder::new("no-tls");
+    let (empty, missing) = (folder.file("empty.pem", ""), folder.0.join("missing.pem"));
+    for (chain, named) in [(&missing, "missing.pem"), (&empty, "empty.pem")] {
+        let tls = Some((chain.clone(), empty.clone()));
+        let options = HttpOptions { tls, ..HttpOptions::default() };
+        let error = server().http(options).listen("https://127.0.0.1:0/mcp").await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Misuse);
+        assert!(error.to_string().contains(named), "{error}");
+    }
+    let error = server().listen("https://127.0.0.1:0/mcp").await.unwrap_err();
+    assert!(error.to_string().contains("needs a certificate"), "{error}");
+}
+
+#[tokio::test]
+async fn web_sockets() {
+    let listening = server().listen("http://127.0.0.1:0/mcp").await.unwrap();
+    has_one_tool(&listening.url().replace("http://", "ws://")).await;
+    listening.shut_down().await;
+}
+
+#[tokio::test]
+async fn tcp() {
+    let listening = server().listen("tcp://127.0.0.1:0").await.unwrap();
+    has_one_tool(listening.url()).await;
+    // One connection's nonsense is nobody else's.
+    let mut stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+    stream.write_all(b"nonsense\n").await.unwrap();
+    let mut answer = String::new();
+    BufReader::new(&mut stream).read_line(&mut answer).await.unwrap();
+    assert!(answer.contains("-32700"), "{answer}");
+    has_one_tool(listening.url()).await;
+    listening.shut_down().await;
+    assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn unix_sockets() {
+    let folder = Folder::new("unix");
+    let path = folder.0.join("socket");
+    // A server that was killed leaves its file behind.
+    drop(UnixListener::bind(&path).unwrap());
+    let url = format!("unix:{}", path.display());
+    let listening = server().listen(&url).await.unwrap();
+    assert_eq!(listening.url(), url);
+    has_one_tool(&url).await;
+    let error = server().listen(&url).await.unwrap_err();
+    assert!(error.to_string().contains("a server listens there already"), "{error}");
+    UnixStream::connect(&path).await.unwrap();
+    listening.shut_down().await;
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_refused_and_the_connection_goes_on() {
+    let listening = server().max_message(1000).listen("tcp://127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(&listening.url()["tcp://".len()..]).await.unwrap();
+    let mut stream = BufReader::new(stream);
+    for line in ["x".repeat(2000), "{}".to_owned()] {
+        stream.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await.unwrap();
+        assert!(answer.contains("-32600"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn addresses_that_are_none_are_told_with_the_mend() {
+    for (address, mend) in [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000/mcp"),
+        ("ws://127.0.0.1:0/mcp", "write http://"),
+        ("tcp://127.0.0.1", "tcp://host:port"),
+        ("http://127.0.0.1:70000/mcp", "65535"),
+        ("http://me@127.0.0.1/mcp", "write"),
+        ("http://127.0.0.1/mcp?x=1", "leave it out"),
+        ("unix:", "unix:/path/to/socket"),
+        ("stdio", "run()"),
+    ] {
+        let error: Error = server().listen(address).await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Misuse);
+        assert!(error.to_string().contains(mend), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn mounted_in_hyper_and_several_in_one_process() {
+    let address = mounted(server()).await;
+    let other = mounted(Server::new("other")).await;
+    // At any path.
+    has_one_tool(&format!("http://{address}/some/where")).await;
+    let target = Target::url(&format!("http://{other}/some/where/")).unwrap();
+    let client = Client::connect(target).await.unwrap();
+    assert_eq!(client.server().info.name, "other");
+    client.close().await;
+}
+
+async fn mounted(server: Server) -> SocketAddr {
+    let service = server.into_service();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = service.clone();
+            tokio::spawn(async move {
+                let answered = service_fn(move |request: http::Request<Incoming>| {
+                    let mut service: HttpService = service.clone();
+                    async move { Ok::<_, Infallible>(service.call(request).await.unwrap()) }
+                });
+                http1::Builder::new().serve_connection(Io(stream), answered).await
+            });
+        }
+    });
+    address
+}
+
+/// A stream of tokio's as hyper wants it.
+struct Io(TcpStream);
+
+impl rt::Read for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut cursor: rt::ReadBufCursor<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let mut piece = [0; 4096];
+        let room = cursor.remaining().min(piece.len());
+        let mut buffer = ReadBuf::new(&mut piece[..room]);
+        let polled = Pin::new(&mut self.0).poll_read(context, &mut buffer);
+        cursor.put_slice(buffer.filled());
+        polled
+    }
+}
+
+impl rt::Write for Io {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}

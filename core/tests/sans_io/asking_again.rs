@@ -1,0 +1,292 @@
+//! Answers that fit their form and are not what the handler wanted: they are asked for again, three times in all.
+
+use std::sync::Arc;
+
+use gudgeon::{
+    protocol::{Method, Question, json::to_raw},
+    router::{Reply, RoundLimits},
+    service::{Input, Run},
+    session::asking::AskId,
+};
+use serde_json::{Value, json};
+
+use self::{
+    asker::{Server, ask, form, legacy, modern, questions, yes},
+    rounds::{able, state, waits},
+};
+
+use crate::support::{asker, rounds};
+
+const TOO_OFTEN: &str =
+    r#"the client's answer to "Sure?" does not fit, 3 times: nobody is that sure"#;
+
+fn question(key: &str) -> Question {
+    Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) }
+}
+
+/// The handler's own check refuses what was answered under this key.
+fn again(run: &Run, number: u64, key: &str) -> Input<'static> {
+    Input::AskAgain {
+        call: run.context.call,
+        ask: AskId(number),
+        question: question(key),
+        problem: "nobody is that sure".into(),
+    }
+}
+
+fn retry(id: u64, state: &str, responses: &Value) -> Value {
+    modern(id, &able(), &json!({"requestState": state, "inputResponses": responses}))
+}
+
+/// The one answer that the handler heard since the last.
+fn heard(server: &mut Server) -> Result<Value, String> {
+    assert_eq!(server.answered.len(), 1, "{:?}", server.answered);
+    server.answered.remove(0)
+}
+
+fn finish(server: &mut Server, run: &Run) {
+    server.done(run, Ok(Reply::Text("done".into())));
+    assert_eq!(server.said()["result"]["content"][0]["text"], "done");
+    assert_eq!(server.in_flight(), 0);
+}
+
+#[test]
+fn over_a_session_it_is_a_request_once_more() {
+    let mut server = Server::new();
+    server.open("2025-11-25", &able());
+    server.hear(&legacy(1));
+    let run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    for number in 1..3 {
+        let asked = server.said();
+        assert_eq!(asked["params"]["message"], "Sure?");
+        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+        assert_eq!(heard(&mut server), Ok(yes()));
+        server.handle(again(&run, number, "sure"));
+    }
+    let asked = server.said();
+    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+    assert_eq!(heard(&mut server), Ok(yes()));
+    server.handle(again(&run, 3, "sure"));
+    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    assert!(server.sent.is_empty(), "nobody is asked a fourth time");
+    finish(&mut server, &run);
+}
+
+#[test]
+fn a_parked_handler_asks_the_one_question_again_whose_answer_was_refused() {
+    let mut server = Server::new();
+    server.hear(&modern(1, &able(), &json!({})));
+    let run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    server.handle(ask(&run, 1, "other"));
+    server.handle(waits(&run));
+    let mut round = state(&mut server, &["sure", "other"]);
+    server.hear(&retry(2, &round, &json!({"sure": yes(), "other": yes()})));
+    assert_eq!(server.answered.drain(..).count(), 2);
+    for number in 2..4 {
+        server.handle(again(&run, number, "sure"));
+        server.handle(waits(&run));
+        round = state(&mut server, &["sure"]);
+        server.hear(&retry(number + 1, &round, &json!({"sure": yes()})));
+        assert_eq!(heard(&mut server), Ok(yes()));
+    }
+    server.handle(again(&run, 4, "sure"));
+    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    finish(&mut server, &run);
+}
+
+#[test]
+fn what_was_refused_is_not_in_the_journal_and_counts_on_another_server() {
+    let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
+    let (mut first, mut second) = (Server::with(limits), Server::with(limits));
+    first.hear(&modern(1, &able(), &json!({})));
+    let run = first.running();
+    first.handle(ask(&run, 0, "sure"));
+    first.handle(ask(&run, 1, "other"));
+    first.handle(waits(&run));
+    let mut round = state(&mut first, &["sure", "other"]);
+    let mut responses = json!({"sure": yes(), "other": yes()});
+    for turn in 0..3 {
+        let server = if turn % 2 == 0 { &mut second } else { &mut first };
+        server.hear(&retry(2 + turn, &round, &responses));
+        let run = server.running();
+        server.handle(ask(&run, 0, "sure"));
+        server.handle(ask(&run, 1, "other"));
+        // The other one's answer is known in every run, and what was refused in none.
+        assert_eq!(server.answered.drain(..).count(), 2, "{turn}");
+        server.handle(again(&run, 2, "sure"));
+        if turn == 2 {
+            assert_eq!(heard(server), Err(TOO_OFTEN.into()));
+            return finish(server, &run);
+        }
+        server.handle(waits(&run));
+        round = state(server, &["sure"]);
+        responses = json!({"sure": yes()});
+    }
+}
+
+#[test]
+fn a_round_without_the_answer_asks_again_and_does_not_count() {
+    let limits = RoundLimits { park_limit: 0, ..RoundLimits::default() };
+    let mut server = Server::with(limits);
+    server.hear(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
+    let mut run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    assert_eq!(heard(&mut server), Ok(yes()));
+    server.handle(again(&run, 1, "sure"));
+    server.handle(waits(&run));
+    for id in 2..8 {
+        let round = state(&mut server, &["sure"]);
+        server.hear(&retry(id, &round, &json!({})));
+        run = server.running();
+        server.handle(ask(&run, 0, "sure"));
+        assert!(server.answered.is_empty(), "{id}");
+        server.handle(waits(&run));
+    }
+    let round = state(&mut server, &["sure"]);
+    server.hear(&retry(9, &round, &json!({"sure": yes()})));
+    run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    assert_eq!(heard(&mut server), Ok(yes()));
+    finish(&mut server, &run);
+}
+
+#[test]
+fn a_form_that_is_filled_in_wrongly_counts_with_it_in_every_way() {
+    let unfit = json!({"action": "accept", "content": {"value": "yes"}});
+    let problem = r#"its content does not fit the form: `/value`: "yes" is not of type "boolean""#;
+    let too_often = format!(r#"the client's answer to "Sure?" does not fit, 3 times: {problem}"#);
+    let mut server = Server::new();
+    server.open("2025-11-25", &able());
+    server.hear(&legacy(1));
+    let run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    for (said, is_refused) in [(&unfit, false), (&yes(), true), (&unfit, false)] {
+        let asked = server.said();
+        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+        if is_refused {
+            assert_eq!(heard(&mut server), Ok(yes()));
+            server.handle(again(&run, 1, "sure"));
+        }
+    }
+    assert_eq!(heard(&mut server), Err(too_often.clone()));
+    finish(&mut server, &run);
+    for park_limit in [0, 9] {
+        let mut server = Server::with(RoundLimits { park_limit, ..RoundLimits::default() });
+        server.hear(&modern(1, &able(), &json!({"inputResponses": {"sure": yes()}})));
+        let mut run = server.running();
+        server.handle(ask(&run, 0, "sure"));
+        assert_eq!(heard(&mut server), Ok(yes()));
+        server.handle(again(&run, 1, "sure"));
+        server.handle(waits(&run));
+        for id in 2..4 {
+            let round = state(&mut server, &["sure"]);
+            server.hear(&retry(id, &round, &json!({"sure": unfit})));
+            if park_limit == 0 {
+                run = server.running();
+                server.handle(ask(&run, 0, "sure"));
+                server.handle(waits(&run));
+            }
+        }
+        assert_eq!(heard(&mut server), Err(too_often.clone()), "{park_limit}");
+        finish(&mut server, &run);
+    }
+}
+
+#[test]
+fn returned_questions_are_asked_again_in_both_eras() {
+    for is_legacy in [true, false] {
+        let mut server = Server::new();
+        if is_legacy {
+            server.open("2025-06-18", &able());
+            server.hear(&legacy(1));
+        } else {
+            server.hear(&modern(1, &able(), &json!({})));
+        }
+        let run = server.running();
+        server.done(&run, Ok(questions(&["sure", "other"])));
+        let mut keys = vec!["sure", "other"];
+        for turn in 0..3 {
+            if is_legacy {
+                let asked: Vec<_> = keys.iter().map(|_| server.said()).collect();
+                for mut one in asked {
+                    assert_eq!(one["method"], "elicitation/create");
+                    if turn == 0 && one["id"] == 2 {
+                        let unfit = json!({"action": "perhaps"});
+                        server.hear(&json!({"jsonrpc": "2.0", "id": one["id"], "result": unfit}));
+                        one = server.said();
+                        assert_eq!(one["id"], 3);
+                    }
+                    server.hear(&json!({"jsonrpc": "2.0", "id": one["id"], "result": yes()}));
+                }
+            } else {
+                let round = state(&mut server, &keys);
+                let answers: Value = keys.iter().map(|it| ((*it).to_owned(), yes())).collect();
+                server.hear(&retry(turn + 2, &round, &answers));
+            }
+            let run = server.running();
+            let answers = &run.context.answers;
+            for key in ["sure", "other"] {
+                assert!(answers.get(key, Method::Elicit, to_raw(&form()).get()).is_some());
+            }
+            let refused = answers.refuse(&question("sure"), "nobody is that sure");
+            assert!(answers.get("sure", Method::Elicit, to_raw(&form()).get()).is_none());
+            if turn < 2 {
+                assert_eq!(refused.map_err(|it| it.message), Ok(()));
+            } else {
+                assert_eq!(refused.unwrap_err().message, TOO_OFTEN);
+            }
+            server.done(&run, Ok(questions(&["sure", "other"])));
+            keys = vec!["sure"];
+        }
+        let error = server.said()["error"].clone();
+        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!(TOO_OFTEN)));
+        assert_eq!(server.in_flight(), 0);
+    }
+}
+
+#[test]
+fn who_listens_to_notifications_asks_again_and_counts_both() {
+    let unfit = json!({"action": "accept", "content": {"value": "yes"}});
+    let mut server = Server::offering(RoundLimits::default(), |offers| {
+        offers.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
+    });
+    server.open("2025-11-25", &able());
+    server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    let run = server.running();
+    server.handle(ask(&run, 0, "sure"));
+    for said in [&unfit, &yes()] {
+        let asked = server.said();
+        assert_eq!(asked["params"]["message"], "Sure?");
+        server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+    }
+    assert_eq!(heard(&mut server), Ok(yes()));
+    server.handle(again(&run, 1, "sure"));
+    let asked = server.said();
+    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": yes()}));
+    assert_eq!(heard(&mut server), Ok(yes()));
+    server.handle(again(&run, 2, "sure"));
+    assert_eq!(heard(&mut server), Err(TOO_OFTEN.into()));
+    server.done(&run, Ok(Reply::Nothing));
+    assert!(server.sent.is_empty(), "nothing is open");
+}
+
+#[test]
+fn what_a_model_said_is_asked_once() {
+    let mut server = Server::new();
+    server.open("2025-11-25", &json!({"roots": {}}));
+    server.hear(&legacy(1));
+    let run = server.running();
+    let roots =
+        || Question { method: Method::ListRoots, params: to_raw(&json!({})), ..question("roots") };
+    server.handle(Input::Ask { call: run.context.call, ask: AskId(0), question: roots() });
+    let asked = server.said();
+    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
+    assert!(heard(&mut server).is_ok());
+    let (call, problem) = (run.context.call, "there is none".into());
+    server.handle(Input::AskAgain { call, ask: AskId(1), question: roots(), problem });
+    let error = "the client's answer to roots/list does not fit: there is none";
+    assert_eq!(heard(&mut server), Err(error.into()));
+    finish(&mut server, &run);
+}

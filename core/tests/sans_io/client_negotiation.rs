@@ -1,0 +1,336 @@
+//! How a client finds out what a server speaks: every row of "Compatibility Matrix", and servers that misbehave.
+
+use std::time::Duration;
+
+use gudgeon::{
+    error::ErrorKind,
+    protocol::Revision,
+    session::client::{Input, Output},
+};
+use serde_json::json;
+
+use crate::support::wire::{Scripted, discover_result, error, initialize_result};
+
+const MODERN: Revision = Revision::V2026_07_28;
+const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
+
+fn expect_probe(client: &mut Scripted) {
+    let probe = client.sent();
+    assert_eq!(probe["method"], "server/discover");
+    let meta = &probe["params"]["_meta"];
+    assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "probe");
+    assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"roots": {}}));
+}
+
+fn expect_initialize(client: &mut Scripted, version: &str) -> u64 {
+    let sent = client.sent();
+    assert_eq!(sent["method"], "initialize");
+    assert_eq!(sent["params"]["protocolVersion"], version);
+    assert_eq!(sent["params"]["capabilities"], json!({"roots": {"listChanged": true}}));
+    assert!(sent["params"].get("_meta").is_none());
+    sent["id"].as_u64().expect("ids count")
+}
+
+fn expect_legacy(client: &mut Scripted, version: &str) {
+    let id = expect_initialize(client, version);
+    client.hear(&initialize_result(id, version));
+    assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let server = client.ready();
+    assert_eq!((server.revision.as_str(), server.info.name.as_str()), (version, "old"));
+    assert_eq!(server.instructions.as_deref(), Some("be kind"));
+    client.silent();
+}
+
+#[test]
+fn modern_client_modern_server() {
+    let mut client = Scripted::start(&[MODERN]);
+    expect_probe(&mut client);
+    client.hear(&discover_result(1, &["2026-07-28"]));
+    let server = client.ready();
+    assert_eq!((server.revision, server.info.name.as_str()), (MODERN, "new"));
+    assert_eq!(client.session.deadline(), None);
+}
+
+#[test]
+fn modern_client_legacy_server_fails_with_the_mend() {
+    for code in [-32601, -32602, -32600, -32000, 7] {
+        let mut client = Scripted::start(&[MODERN]);
+        client.sent();
+        client.hear(&error(1, code, None));
+        let failure = client.failed();
+        assert_eq!(failure.kind, ErrorKind::Unsupported);
+        assert!(failure.message.contains("2026-07-28"), "{failure}");
+        assert!(failure.hint.expect("a mend").contains("older revision"));
+        client.silent();
+    }
+}
+
+#[test]
+fn modern_client_silent_server_times_out() {
+    let mut client = Scripted::start(&[MODERN]);
+    client.sent();
+    assert!(!client.advance(Duration::from_millis(4_999)));
+    assert!(client.advance(Duration::from_millis(1)));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Timeout);
+    assert!(failure.message.contains("5 s"), "{failure}");
+}
+
+#[test]
+fn dual_client_modern_server() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    client.hear(&discover_result(1, &["2025-11-25", "2026-07-28", "2099-01-01"]));
+    assert_eq!(client.ready().revision, MODERN);
+    client.silent();
+}
+
+#[test]
+fn dual_client_legacy_server_whatever_its_error() {
+    for code in [-32601, -32602, -32600, -32000, -32002, 0] {
+        let mut client = Scripted::start(&Revision::ALL);
+        expect_probe(&mut client);
+        client.hear(&error(1, code, None));
+        expect_legacy(&mut client, "2025-11-25");
+    }
+}
+
+#[test]
+fn dual_client_legacy_server_that_answers_without_an_id() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    client.hear(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "?"}}));
+    expect_legacy(&mut client, "2025-11-25");
+}
+
+#[test]
+fn dual_client_legacy_server_that_answers_nonsense() {
+    for nonsense in [
+        json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": 1, "result": 3}),
+        json!({"jsonrpc": "2.0", "id": 1, "error": "what?"}),
+    ] {
+        let mut client = Scripted::start(&Revision::ALL);
+        expect_probe(&mut client);
+        client.hear(&nonsense);
+        expect_legacy(&mut client, "2025-11-25");
+    }
+}
+
+#[test]
+fn dual_client_silent_legacy_server_and_the_late_reply_is_ignored() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    assert!(client.advance(Duration::from_secs(5)));
+    let id = expect_initialize(&mut client, "2025-11-25");
+    client.hear(&error(1, -32601, None));
+    client.silent();
+    client.hear(&initialize_result(id, "2025-11-25"));
+    assert_eq!(client.sent()["method"], "notifications/initialized");
+    assert_eq!(client.ready().revision, NEWEST_LEGACY);
+    client.hear(&discover_result(1, &["2026-07-28"]));
+    client.silent();
+}
+
+#[test]
+fn a_slow_modern_only_server_is_still_reached() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    assert!(client.advance(Duration::from_secs(5)));
+    let id = expect_initialize(&mut client, "2025-11-25");
+    client.hear(&discover_result(1, &["2026-07-28"]));
+    client.silent();
+    client.hear(&error(id, -32601, None));
+    assert_eq!(client.ready().revision, MODERN);
+}
+
+#[test]
+fn legacy_client_modern_server_fails_naming_both_sides() {
+    let mut client = Scripted::start(&[NEWEST_LEGACY]);
+    let id = expect_initialize(&mut client, "2025-11-25");
+    let data = json!({"supported": ["2026-07-28"], "requested": "2025-11-25"});
+    client.hear(&error(id, -32022, Some(data)));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Unsupported);
+    assert!(failure.message.contains("2026-07-28") && failure.message.contains("2025-11-25"));
+
+    let mut client = Scripted::start(&[NEWEST_LEGACY]);
+    let id = expect_initialize(&mut client, "2025-11-25");
+    client.hear(&error(id, -32601, None));
+    let failure = client.failed();
+    assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(-32601)));
+}
+
+#[test]
+fn legacy_client_pinned_to_each_revision() {
+    for revision in Revision::ALL.into_iter().filter(|it| *it != MODERN) {
+        let mut client = Scripted::start(&[revision]);
+        expect_legacy_counter_offer(&mut client, revision.as_str(), revision.as_str());
+    }
+}
+
+fn expect_legacy_counter_offer(client: &mut Scripted, asked: &str, offered: &str) {
+    let sent = client.sent();
+    assert_eq!(sent["params"]["protocolVersion"], asked);
+    client.hear(&initialize_result(sent["id"].as_u64().expect("ids count"), offered));
+    assert_eq!(client.sent()["method"], "notifications/initialized");
+    assert_eq!(client.ready().revision.as_str(), offered);
+}
+
+#[test]
+fn a_counter_offer_counts_when_we_speak_it() {
+    let mut client = Scripted::start(&[NEWEST_LEGACY, Revision::V2024_11_05]);
+    expect_legacy_counter_offer(&mut client, "2025-11-25", "2024-11-05");
+}
+
+#[test]
+fn a_counter_offer_that_we_do_not_speak_fails_naming_both_sides() {
+    for offered in ["2025-03-26", "2026-07-28", "1999-01-01", ""] {
+        let mut client = Scripted::start(&[NEWEST_LEGACY]);
+        let id = expect_initialize(&mut client, "2025-11-25");
+        client.hear(&initialize_result(id, offered));
+        let failure = client.failed();
+        assert_eq!(failure.kind, ErrorKind::Unsupported);
+        assert!(failure.message.contains(offered) && failure.message.contains("2025-11-25"));
+        assert_eq!(failure.phase, Some("negotiate"));
+    }
+}
+
+#[test]
+fn unsupported_version_leads_to_what_the_server_supports() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    let data = json!({"supported": ["2025-06-18", "2025-03-26"], "requested": "2026-07-28"});
+    client.hear(&error(1, -32022, Some(data)));
+    expect_legacy(&mut client, "2025-06-18");
+}
+
+#[test]
+fn unsupported_version_without_a_common_one_fails_and_does_not_fall_back() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    let data = json!({"supported": ["2031-01-01"], "requested": "2026-07-28"});
+    client.hear(&error(1, -32022, Some(data)));
+    let failure = client.failed();
+    assert!(failure.message.contains("2031-01-01") && failure.message.contains("2026-07-28"));
+    client.silent();
+}
+
+#[test]
+fn a_server_that_refuses_what_it_supports_is_not_asked_for_ever() {
+    let mut client = Scripted::start(&[MODERN]);
+    expect_probe(&mut client);
+    let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+    client.hear(&error(1, -32022, Some(data.clone())));
+    assert_eq!(client.sent()["method"], "server/discover", "once more, as it was told");
+    client.hear(&error(2, -32022, Some(data)));
+    client.failed();
+    client.silent();
+}
+
+#[test]
+fn other_modern_errors_are_no_reason_to_fall_back() {
+    for code in [-32020, -32021] {
+        let mut client = Scripted::start(&Revision::ALL);
+        expect_probe(&mut client);
+        client.hear(&error(1, code, Some(json!({"requiredCapabilities": {}}))));
+        let failure = client.failed();
+        assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(code)));
+    }
+}
+
+#[test]
+fn a_discovery_with_legacy_revisions_only_leads_to_initialize() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    client.hear(&discover_result(1, &["2025-03-26", "2024-11-05"]));
+    expect_legacy(&mut client, "2025-03-26");
+}
+
+#[test]
+fn a_server_that_died_of_the_probe_is_restarted_once() {
+    let mut client = Scripted::start(&Revision::ALL);
+    expect_probe(&mut client);
+    client.tell(Input::Closed("gone"));
+    assert!(matches!(client.session.poll(), Some(Output::Restart)));
+    client.silent();
+    assert_eq!(client.session.deadline(), None);
+    client.tell(Input::Start);
+    let id = expect_initialize(&mut client, "2025-11-25");
+    client.hear(&initialize_result(id, "2025-11-25"));
+    client.sent();
+    client.ready();
+
+    let mut client = Scripted::start(&Revision::ALL);
+    client.sent();
+    client.tell(Input::Closed("gone"));
+    client.drain();
+    client.tell(Input::Start);
+    client.sent();
+    client.tell(Input::Closed("gone again"));
+    let failure = client.failed();
+    assert_eq!((failure.kind, failure.message.as_str()), (ErrorKind::Connect, "gone again"));
+}
+
+#[test]
+fn a_server_that_died_of_the_probe_only_later_is_restarted_too() {
+    let mut client = Scripted::start(&Revision::ALL);
+    client.sent();
+    client.hear(&error(1, -32601, None));
+    client.sent();
+    client.tell(Input::Closed("gone"));
+    assert!(matches!(client.session.poll(), Some(Output::Restart)));
+}
+
+#[test]
+fn a_pinned_server_is_never_restarted() {
+    for revision in [MODERN, NEWEST_LEGACY] {
+        let mut client = Scripted::start(&[revision]);
+        client.sent();
+        client.tell(Input::Closed("gone"));
+        assert_eq!(client.failed().kind, ErrorKind::Connect);
+    }
+}
+
+#[test]
+fn initialize_times_out_and_is_never_cancelled() {
+    let mut client = Scripted::start(&[NEWEST_LEGACY]);
+    expect_initialize(&mut client, "2025-11-25");
+    assert!(client.advance(Duration::from_secs(60)));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Timeout);
+    assert!(failure.message.contains("initialize") && failure.message.contains("60 s"));
+    client.silent();
+}
+
+#[test]
+fn pings_and_logs_during_the_handshake_are_served() {
+    let mut client = Scripted::start(&[NEWEST_LEGACY]);
+    let id = expect_initialize(&mut client, "2025-11-25");
+    client.hear(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
+    assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
+    client.hear(&json!({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}));
+    assert_eq!(client.sent()["error"]["code"], -32600);
+    client.hear(&initialize_result(id, "2025-11-25"));
+    assert_eq!(client.sent()["method"], "notifications/initialized");
+    client.ready();
+}
+
+#[test]
+fn a_server_without_a_name_or_with_odd_members_is_accepted() {
+    let mut client = Scripted::start(&[NEWEST_LEGACY]);
+    client.sent();
+    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
+        "protocolVersion": "2025-11-25", "capabilities": null, "serverInfo": "me", "instructions": 4,
+    }}));
+    client.sent();
+    let server = client.ready();
+    assert_eq!((server.info.name.as_str(), server.capabilities.get()), ("", "{}"));
+}
+
+#[test]
+fn no_revision_at_all_is_a_misuse() {
+    let mut client = Scripted::start(&[]);
+    assert_eq!(client.failed().kind, ErrorKind::Misuse);
+}

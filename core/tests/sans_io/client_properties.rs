@@ -1,0 +1,125 @@
+//! Whatever a server says, a client session neither panics nor grows.
+
+use std::time::Duration;
+
+use gudgeon::{
+    protocol::{Method, Revision},
+    session::client::{Input, RequestOptions},
+};
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::{Value, json};
+
+use crate::support::wire::Scripted;
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+        select(vec!["2026-07-28", "2025-11-25", "complete", "input_required", "tools", "2.0"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        let key = prop_oneof![
+            select(vec![
+                "supportedVersions",
+                "protocolVersion",
+                "capabilities",
+                "_meta",
+                "resultType",
+                "code",
+                "message",
+                "data",
+                "supported",
+                "progressToken",
+                "progress",
+                "requestId",
+                "uri",
+                "level",
+            ])
+            .prop_map(ToOwned::to_owned),
+            ".{0,4}",
+        ];
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::Array),
+            vec((key, inner), 0..4).prop_map(|it| Value::Object(it.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_message() -> impl Strategy<Value = Value> {
+    let method =
+        select(Method::ALL.iter().map(|it| it.as_str()).chain(["acme/x"]).collect::<Vec<_>>());
+    let id = prop_oneof![(0u64..6).prop_map(Value::from), any_json()];
+    prop_oneof![
+        any_json(),
+        (id.clone(), any_json())
+            .prop_map(|(id, it)| json!({"jsonrpc": "2.0", "id": id, "result": it})),
+        (id.clone(), any_json())
+            .prop_map(|(id, it)| json!({"jsonrpc": "2.0", "id": id, "error": it})),
+        (id, any::<i32>(), any_json())
+            .prop_map(|(id, code, data)| json!({"jsonrpc": "2.0", "id": id,
+            "error": {"code": code, "message": "no", "data": data}})),
+        (method.clone(), any_json())
+            .prop_map(|(method, it)| json!({"jsonrpc": "2.0", "method": method, "params": it})),
+        (method, 0u64..200, any_json()).prop_map(|(method, id, it)| {
+            json!({"jsonrpc": "2.0", "id": id, "method": method, "params": it})
+        }),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Frame(Vec<u8>),
+    TooLong,
+    Request(Method),
+    Advance(u64),
+    Closed,
+    Start,
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => any_message().prop_map(|it| Step::Frame(it.to_string().into_bytes())),
+        1 => vec(any_message(), 0..4).prop_map(|it| Step::Frame(Value::Array(it).to_string().into_bytes())),
+        1 => vec(any::<u8>(), 0..64).prop_map(Step::Frame),
+        1 => Just(Step::TooLong),
+        3 => select(Method::ALL.to_vec()).prop_map(Step::Request),
+        1 => (0u64..20).prop_map(Step::Advance),
+        1 => Just(Step::Closed),
+        1 => Just(Step::Start),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn anything_goes(opening in 0u8..3, steps in vec(any_step(), 0..60)) {
+        let mut client = match opening {
+            0 => Scripted::legacy(),
+            1 => Scripted::modern(),
+            _ => Scripted::start(&Revision::ALL),
+        };
+        let mut requests = 0;
+        for (number, step) in (0u64..).zip(steps) {
+            match step {
+                Step::Frame(bytes) => client.tell(Input::Frame(&bytes)),
+                Step::TooLong => client.tell(Input::TooLong { limit: 9 }),
+                Step::Request(method) => {
+                    requests += 1;
+                    let options = RequestOptions { timeout: Some(Duration::from_secs(10)), ..RequestOptions::default() };
+                    client.request(number, method, "{}", options);
+                }
+                Step::Advance(seconds) => {
+                    client.advance(Duration::from_secs(seconds));
+                }
+                Step::Closed => client.tell(Input::Closed("gone")),
+                Step::Start => client.tell(Input::Start),
+            }
+            client.drain();
+            prop_assert!(client.session.in_flight() <= requests);
+        }
+    }
+}

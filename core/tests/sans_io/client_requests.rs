@@ -1,0 +1,387 @@
+//! Requests of a client's: what is sent, what counts as an answer, how long it may take; and what a server may ask.
+
+use std::time::Duration;
+
+use gudgeon::{
+    error::ErrorKind,
+    protocol::{ErrorObject, LoggingLevel, Method, MethodName},
+    session::client::{Input, ListKind, Output, RequestKey, RequestOptions},
+};
+use serde_json::json;
+
+use crate::support::wire::{Scripted, error, raw};
+
+const NONE: RequestOptions =
+    RequestOptions { timeout: None, max_timeout: None, wants_progress: false };
+
+fn seconds(timeout: u64, max: u64) -> RequestOptions {
+    RequestOptions {
+        timeout: Some(Duration::from_secs(timeout)),
+        max_timeout: Some(Duration::from_secs(max)),
+        wants_progress: false,
+    }
+}
+
+#[test]
+fn a_legacy_request_carries_a_token_only_where_one_is_of_use() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}));
+    client.request(2, Method::CallTool, r#"{"name":"a"}"#, seconds(1, 2));
+    assert_eq!(client.sent()["params"], json!({"name": "a", "_meta": {"progressToken": 3}}));
+}
+
+#[test]
+fn a_modern_request_carries_the_envelope() {
+    let mut client = Scripted::modern();
+    client.request(1, Method::SetLevel, r#"{"level":"warning"}"#, NONE);
+    assert_eq!(client.done().1.expect("kept").get(), "{}");
+    client.request(2, Method::CallTool, r#"{"name":"a","_meta":{"acme/x":1}}"#, seconds(1, 2));
+    let sent = client.sent();
+    assert_eq!(
+        sent["params"]["_meta"],
+        json!({
+            "acme/x": 1, "progressToken": 2,
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "probe", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+            "io.modelcontextprotocol/logLevel": "warning",
+        })
+    );
+    client.request(3, Method::Ping, "{}", NONE);
+    assert_eq!(client.sent()["method"], "server/discover");
+}
+
+#[test]
+fn log_level_in_the_legacy_era_is_a_request() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::SetLevel, r#"{"level":"warning"}"#, NONE);
+    assert_eq!(client.sent()["params"], json!({"level": "warning"}));
+}
+
+#[test]
+fn what_the_server_or_the_revision_lacks_is_not_sent() {
+    let mut client = Scripted::start(&[gudgeon::protocol::Revision::V2025_11_25]);
+    client.sent();
+    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
+        "protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"},
+    }}));
+    client.drain();
+    for (method, capability) in [
+        (Method::ListTools, "\"tools\""),
+        (Method::GetPrompt, "\"prompts\""),
+        (Method::Subscribe, "\"resources.subscribe\""),
+        (Method::Complete, "\"completions\""),
+        (Method::SetLevel, "\"logging\""),
+        (Method::Listen, "2025-11-25 has no subscriptions/listen"),
+    ] {
+        client.request(1, method, "{}", NONE);
+        let failure = client.done().1.expect_err("refused");
+        assert_eq!(failure.kind, ErrorKind::Unsupported);
+        assert!(failure.message.contains(capability), "{failure}");
+        client.silent();
+    }
+    client.request(2, Method::ListResources, "{}", NONE);
+    client.sent();
+}
+
+#[test]
+fn answers_are_matched_by_id_in_any_order_and_strays_are_ignored() {
+    let mut client = Scripted::legacy();
+    client.request(10, Method::ListTools, "{}", NONE);
+    client.request(11, Method::ListPrompts, "{}", NONE);
+    client.drain();
+    for stray in [
+        json!({"jsonrpc": "2.0", "id": 99, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": "2", "result": {}}),
+        json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "?"}}),
+        json!({"jsonrpc": "1.0", "method": "x"}),
+        json!([]),
+        json!("hello"),
+    ] {
+        client.hear(&stray);
+    }
+    client.tell(Input::Frame(b"{not json"));
+    client.tell(Input::Frame(b"\xff\xfe"));
+    client.silent();
+    client.hear(&json!([
+        {"jsonrpc": "2.0", "id": 3, "result": {"prompts": []}},
+        {"jsonrpc": "2.0", "id": 2, "result": {"tools": []}},
+    ]));
+    assert_eq!((client.done().0, client.done().0), (11, 10));
+    client.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    client.silent();
+}
+
+#[test]
+fn a_malformed_answer_ends_its_request() {
+    let mut client = Scripted::legacy();
+    for answer in [
+        json!({"jsonrpc": "2.0", "id": 2, "error": "broken"}),
+        json!({"jsonrpc": "2.0", "id": 3, "result": 1, "error": {"code": 1, "message": "x"}}),
+        json!({"jsonrpc": "2.0", "id": 4, "result": []}),
+    ] {
+        client.request(1, Method::ListTools, "{}", NONE);
+        client.sent();
+        client.hear(&answer);
+        assert_eq!(client.done().1.expect_err("malformed").kind, ErrorKind::Protocol);
+    }
+}
+
+#[test]
+fn errors_keep_code_and_data() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    client.sent();
+    client.hear(&error(2, -32603, Some(json!({"x": 1}))));
+    let failure = client.done().1.expect_err("an error");
+    assert_eq!((failure.kind, failure.code), (ErrorKind::Protocol, Some(-32603)));
+    assert_eq!(failure.data.expect("kept").get(), r#"{"x":1}"#);
+
+    client.request(1, Method::ReadResource, r#"{"uri":"a:b"}"#, NONE);
+    client.sent();
+    client.hear(&error(3, -32002, None));
+    assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
+
+    let mut client = Scripted::modern();
+    client.request(1, Method::ReadResource, r#"{"uri":"a:b"}"#, NONE);
+    client.sent();
+    client.hear(&error(2, -32602, Some(json!({"uri": "a:b"}))));
+    assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
+}
+
+#[test]
+fn modern_result_types() {
+    let mut client = Scripted::modern();
+    for (method, result_type, is_fine) in [
+        (Method::CallTool, json!("complete"), true),
+        (Method::CallTool, json!("input_required"), true),
+        (Method::ListTools, json!("input_required"), false),
+        (Method::CallTool, json!("task"), false),
+        (Method::CallTool, json!(3), false),
+    ] {
+        client.request(1, method, r#"{"name":"a"}"#, NONE);
+        let id = client.sent()["id"].clone();
+        client.hear(&json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": result_type}}));
+        let outcome = client.done().1;
+        assert_eq!(outcome.is_ok(), is_fine, "{method:?} {result_type}");
+        if let Err(failure) = outcome {
+            assert_eq!(failure.kind, ErrorKind::Protocol);
+        }
+    }
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, NONE);
+    let id = client.sent()["id"].clone();
+    client.hear(&json!({"jsonrpc": "2.0", "id": id, "result": {"content": []}}));
+    assert!(client.done().1.is_ok(), "an absent resultType means complete");
+}
+
+#[test]
+fn silence_times_out_and_tells_the_server() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(10, 25));
+    client.sent();
+    assert!(client.advance(Duration::from_secs(10)));
+    let told = client.sent();
+    assert_eq!(told["method"], "notifications/cancelled");
+    assert_eq!(told["params"]["requestId"], 2);
+    let failure = client.done().1.expect_err("too late");
+    assert_eq!(failure.kind, ErrorKind::Timeout);
+    assert!(failure.message.contains("tools/call") && failure.message.contains("10 s"));
+    client.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    client.silent();
+    assert_eq!(client.session.deadline(), None);
+}
+
+#[test]
+fn progress_extends_the_timeout_up_to_the_cap() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(10, 25));
+    client.sent();
+    for step in 1..=2 {
+        assert!(!client.advance(Duration::from_secs(9)));
+        client.hear(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": 2, "progress": step, "total": 3, "message": "on it"}}));
+        match client.session.poll() {
+            Some(Output::Progress(RequestKey(1), it)) => {
+                assert_eq!((it.progress, it.total), (f64::from(step), Some(3.0)));
+                assert_eq!(it.message.as_deref(), Some("on it"));
+            }
+            other => panic!("expected progress, got {other:?}"),
+        }
+    }
+    assert!(client.advance(Duration::from_secs(7)));
+    client.sent();
+    let failure = client.done().1.expect_err("capped");
+    assert!(failure.message.contains("25 s in all"), "{failure}");
+}
+
+#[test]
+fn progress_of_nothing_is_ignored() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, NONE);
+    client.sent();
+    for params in [
+        json!({"progressToken": 2, "progress": 1}),
+        json!({"progressToken": 9, "progress": 1}),
+        json!({"progressToken": "2", "progress": 1}),
+        json!({"progressToken": 2}),
+        json!(null),
+    ] {
+        client
+            .hear(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+    }
+    client.silent();
+}
+
+#[test]
+fn cancel_tells_the_server_and_nothing_else_comes_of_it() {
+    let mut client = Scripted::modern();
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(10, 25));
+    client.sent();
+    client.tell(Input::Cancel(RequestKey(1), Some("enough")));
+    assert_eq!(
+        client.sent(),
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2, "reason": "enough"}})
+    );
+    client.tell(Input::Cancel(RequestKey(1), None));
+    client.hear(&json!({"jsonrpc": "2.0", "id": 2, "result": {}}));
+    client.silent();
+    assert_eq!((client.session.deadline(), client.session.in_flight()), (None, 0));
+}
+
+#[test]
+fn a_lost_connection_ends_every_request_and_refuses_new_ones() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    client.request(2, Method::ListPrompts, "{}", seconds(1, 1));
+    client.drain();
+    client.tell(Input::Closed("the server exited"));
+    for key in [1, 2] {
+        let (done, outcome) = client.done();
+        let failure = outcome.expect_err("lost");
+        assert_eq!((done, failure.kind), (key, ErrorKind::Lost));
+        assert!(failure.message.ends_with("the server exited"));
+    }
+    client.request(3, Method::ListTools, "{}", NONE);
+    assert_eq!(client.done().1.expect_err("lost").kind, ErrorKind::Lost);
+    assert_eq!(client.session.deadline(), None);
+}
+
+#[test]
+fn a_message_over_the_limit_ends_the_only_request() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "{}", NONE);
+    client.sent();
+    client.tell(Input::TooLong { limit: 100 });
+    let failure = client.done().1.expect_err("too long");
+    assert!(failure.message.contains("100 bytes") && failure.hint.is_some());
+}
+
+#[test]
+fn a_server_may_ask_only_what_the_client_declared() {
+    let mut client = Scripted::legacy();
+    for method in
+        ["sampling/createMessage", "elicitation/create", "tasks/get", "acme/x", "tools/list"]
+    {
+        client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": method, "params": {}}));
+        assert_eq!(client.sent()["error"]["code"], -32601, "{method}");
+    }
+    client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
+    assert_eq!((ask.method, ask.params.get()), (Method::ListRoots, "{}"));
+    client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    assert_eq!(client.sent()["error"]["code"], -32600, "the id is still in flight");
+    client.tell(Input::Answer(ask.id, Ok(raw(&json!({"roots": []})))));
+    assert_eq!(client.sent(), json!({"jsonrpc": "2.0", "id": "q", "result": {"roots": []}}));
+    client.tell(Input::Answer(ask.id, Err(ErrorObject::new(1, "twice"))));
+    client.silent();
+
+    let mut client = Scripted::modern();
+    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
+    assert_eq!(client.sent()["error"]["code"], -32601, "a modern server asks in results only");
+}
+
+#[test]
+fn a_question_taken_back_is_not_answered() {
+    let mut client = Scripted::legacy();
+    client.hear(&json!({"jsonrpc": "2.0", "id": 5, "method": "roots/list"}));
+    let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
+    client.hear(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}),
+    );
+    assert!(matches!(client.session.poll(), Some(Output::AskCancelled(id)) if id == ask.id));
+    client.tell(Input::Answer(ask.id, Ok(raw(&json!({})))));
+    client.silent();
+}
+
+#[test]
+fn questions_are_bounded() {
+    let mut client = Scripted::legacy();
+    for id in 0..1_000 {
+        client.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
+    }
+    let asked = client.drain().into_iter().filter(|it| matches!(it, Output::Ask(_))).count();
+    assert_eq!(asked, 64);
+}
+
+#[test]
+fn notifications_are_told_apart() {
+    let mut client = Scripted::legacy();
+    for (method, params) in [
+        ("notifications/message", json!({"level": "error", "logger": "l", "data": {"a": 1}})),
+        ("notifications/message", json!({"level": "loud", "data": 1})),
+        ("notifications/tools/list_changed", json!({})),
+        ("notifications/resources/updated", json!({"uri": "a:b"})),
+        ("notifications/acme", json!({"x": 1, "_meta": {"y": 2}})),
+    ] {
+        client.hear(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+    let outputs = client.drain();
+    let [
+        Output::Log(log),
+        Output::ListChanged(ListKind::Tools),
+        Output::ResourceUpdated(uri),
+        Output::Notified { method, params },
+    ] = &outputs[..]
+    else {
+        panic!("got {outputs:?}")
+    };
+    assert_eq!((log.level, log.data.get()), (LoggingLevel::Error, r#"{"a":1}"#));
+    assert_eq!(uri, "a:b");
+    assert_eq!(*method, MethodName::parse("notifications/acme"));
+    assert_eq!(params.get(), r#"{"x":1,"_meta":{"y":2}}"#);
+}
+
+#[test]
+fn only_notifications_that_the_revision_has_are_sent() {
+    let roots = || MethodName::Standard(Method::RootsListChanged);
+    let mut client = Scripted::modern();
+    client.tell(Input::Notify { method: roots(), params: "{}" });
+    client.silent();
+    client.tell(Input::Notify {
+        method: MethodName::parse("notifications/acme"),
+        params: r#"{"a":1}"#,
+    });
+    // Without a session it says itself who speaks.
+    let params = client.sent()["params"].clone();
+    assert_eq!(params["a"], 1);
+    assert_eq!(params["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    let mut client = Scripted::legacy();
+    client.tell(Input::Notify {
+        method: MethodName::parse("notifications/acme"),
+        params: r#"{"a":1}"#,
+    });
+    assert_eq!(client.sent()["params"], json!({"a": 1}));
+    client.tell(Input::Notify { method: roots(), params: "{}" });
+    assert_eq!(
+        client.sent(),
+        json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+    );
+}
+
+#[test]
+fn params_that_are_no_object_are_a_misuse() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::ListTools, "[]", NONE);
+    assert_eq!(client.done().1.expect_err("refused").kind, ErrorKind::Misuse);
+}

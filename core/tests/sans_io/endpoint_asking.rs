@@ -1,0 +1,139 @@
+//! Questions to the client of a session over HTTP: on which stream they go, and where there is none.
+
+use gudgeon::{
+    protocol::{Method, Question, json::to_raw},
+    router::Reply,
+    service::{EndpointConfig, EndpointInput, ExchangeId},
+    session::{CallId, asking::AskId, server::Progress},
+};
+use serde_json::json;
+
+use crate::support::{
+    fixture,
+    visitor::{self, Visitor},
+};
+
+fn visitor() -> Visitor {
+    Visitor::new(fixture::offers(), EndpointConfig::default())
+}
+
+#[test]
+fn the_client_is_asked_on_the_stream_of_its_call() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    let stream = visitor.get(&session, "");
+    let call = visitor.call(&session, 1, "wait");
+    let running = visitor.runs[0].context.call;
+    let ask = |method| EndpointInput::Ask {
+        call: running,
+        ask: AskId(5),
+        question: Question { key: "asked".into(), method, params: to_raw(&json!({})) },
+    };
+    visitor.handle(ask(Method::ListRoots));
+    let question = visitor.reply(call).messages()[0].clone();
+    assert_eq!(question["method"], "roots/list");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": "file:///a"}]}});
+    let id = visitor.legacy(&session, &answer);
+    assert_eq!(visitor.reply(id).status, 202);
+    assert_eq!(visitor.answers, [(5, Ok(r#"{"roots":[{"uri":"file:///a"}]}"#.into()))]);
+    visitor.finish(Ok(Reply::Nothing));
+    assert!(visitor.reply(call).complete);
+    assert!(visitor.reply(stream).messages().is_empty());
+}
+
+/// Calls a tool whose client takes an answer in these forms; its handler's call.
+fn call_accepting(visitor: &mut Visitor, session: &str, accept: &str) -> (u64, CallId) {
+    let params = json!({"name": "wait", "arguments": {}, "_meta": {"progressToken": 1}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let headers =
+        [("content-type", "application/json"), ("accept", accept), ("mcp-session-id", session)];
+    let call = visitor.send("POST", "/mcp", &headers, &body.to_string());
+    (call, visitor.runs.last().unwrap().context.call)
+}
+
+fn ask_for_roots(visitor: &mut Visitor, call: CallId) {
+    let question =
+        Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+    visitor.handle(EndpointInput::Ask { call, ask: AskId(5), question });
+}
+
+/// The question comes on this stream, and its answer reaches the handler.
+fn is_asked_on(visitor: &mut Visitor, session: &str, stream: u64) {
+    let told = visitor.reply(stream).messages();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["method"], "roots/list");
+    let answer = json!({"jsonrpc": "2.0", "id": told[0]["id"], "result": {"roots": []}});
+    visitor.legacy(session, &answer);
+    assert_eq!(visitor.answers, [(5, Ok(r#"{"roots":[]}"#.into()))]);
+}
+
+#[test]
+fn a_question_whose_stream_broke_goes_where_somebody_listens() {
+    for event_store in [true, false] {
+        let mut visitor = Visitor::new(
+            fixture::offers(),
+            EndpointConfig { event_store, ..EndpointConfig::default() },
+        );
+        let session = visitor.open("2025-11-25", json!({"roots": {}}));
+        let (call, running) = call_accepting(&mut visitor, &session, visitor::BOTH);
+        if !event_store {
+            visitor.handle(EndpointInput::Progress(
+                running,
+                Progress { progress: 1.0, total: None, message: None },
+            ));
+        }
+        visitor.handle(EndpointInput::Gone(ExchangeId(call)));
+        ask_for_roots(&mut visitor, running);
+        assert!(visitor.answers.is_empty(), "its client may come back");
+        let stream = visitor.get(&session, "");
+        is_asked_on(&mut visitor, &session, stream);
+    }
+}
+
+#[test]
+fn who_takes_no_events_and_does_not_listen_can_not_be_asked() {
+    let problem = "the client can't be asked: its request does not accept text/event-stream, and it has no GET stream open, \
+                   so nothing would carry the question: accept text/event-stream, or open a GET stream";
+    for event_store in [true, false] {
+        let config = EndpointConfig { event_store, ..EndpointConfig::default() };
+        let json = "application/json";
+        let mut visitor = Visitor::new(fixture::offers(), config.clone());
+        let session = visitor.open("2025-11-25", json!({"roots": {}}));
+        let (call, running) = call_accepting(&mut visitor, &session, json);
+        ask_for_roots(&mut visitor, running);
+        assert_eq!(visitor.answers.pop(), Some((5, Err(problem.into()))), "{event_store}");
+        visitor.handle(EndpointInput::Waits { call: running, blocks: false });
+        // Returned questions fail the call.
+        let asked = json!([
+            {"key": "a", "method": "roots/list", "params": {}},
+            {"key": "b", "method": "roots/list", "params": {}},
+        ]);
+        visitor.finish(Ok(Reply::Questions(asked.to_string())));
+        let said = visitor.reply(call).json();
+        assert_eq!(said["result"]["isError"], true, "{said}");
+        assert_eq!(said["result"]["content"][0]["text"], problem);
+        assert!(visitor.reply(call).complete);
+        assert_eq!(visitor.endpoint.in_flight(), 0);
+        // What was not asked waits nowhere.
+        let stream = visitor.get(&session, "");
+        assert!(visitor.reply(stream).messages().is_empty());
+
+        // Whoever listens is asked there.
+        let (_, running) = call_accepting(&mut visitor, &session, json);
+        ask_for_roots(&mut visitor, running);
+        is_asked_on(&mut visitor, &session, stream);
+        visitor.answers.clear();
+        visitor.finish(Ok(Reply::Nothing));
+        // A stream that broke may be resumed, where that can be.
+        visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+        let (_, running) = call_accepting(&mut visitor, &session, json);
+        ask_for_roots(&mut visitor, running);
+        if event_store {
+            assert!(visitor.answers.is_empty());
+            let stream = visitor.get(&session, "");
+            is_asked_on(&mut visitor, &session, stream);
+        } else {
+            assert_eq!(visitor.answers, [(5, Err(problem.into()))]);
+        }
+    }
+}

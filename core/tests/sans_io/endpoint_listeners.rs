@@ -1,0 +1,245 @@
+//! Handlers of notifications over HTTP, and what is asked when nobody is there any more: the endpoint as a machine.
+
+use std::{sync::Arc, time::Duration};
+
+use gudgeon::{
+    protocol::{LoggingLevel, Method, Question, json::to_raw},
+    router::{Offers, Reply},
+    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader, Run},
+    session::{CallId, asking::AskId, server::Progress},
+};
+use serde_json::json;
+
+use crate::support::{
+    fixture,
+    visitor::{BOTH, Visitor, modern_body},
+};
+
+const GONE: &str = "the client is gone: nobody answers this question any more";
+
+fn offers() -> Offers {
+    let mut offers = fixture::offers();
+    offers.add_notification("acme/changed", Arc::new(())).unwrap();
+    offers
+}
+
+fn visitor() -> Visitor {
+    Visitor::new(offers(), EndpointConfig::default())
+}
+
+fn ask(call: CallId, number: u64) -> EndpointInput<'static> {
+    let params = to_raw(&json!({}));
+    let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
+    EndpointInput::Ask { call, ask: AskId(number), question }
+}
+
+/// The handler of a notification that was told of in this session.
+fn hear(visitor: &mut Visitor, session: &str) -> Run {
+    let body = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    let id = visitor.legacy(session, &body);
+    assert_eq!(visitor.reply(id).status, 202);
+    let run = visitor.runs.pop().expect("a handler runs");
+    assert!(run.is_notification);
+    run
+}
+
+fn done(visitor: &mut Visitor, run: &Run) {
+    visitor.handle(EndpointInput::Done(run.context.call, Ok(Reply::Nothing)));
+}
+
+#[test]
+fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    let run = hear(&mut visitor, &session);
+    visitor.handle(ask(run.context.call, 1));
+    // It waits until somebody listens.
+    let stream = visitor.get(&session, "");
+    let question = visitor.reply(stream).messages()[0].clone();
+    assert_eq!(question["method"], "roots/list");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}});
+    visitor.legacy(&session, &answer);
+    assert_eq!(visitor.answers, [(1, Ok(r#"{"roots":[]}"#.into()))]);
+    let data = to_raw(&json!("heard"));
+    let (call, level) = (run.context.call, LoggingLevel::Info);
+    visitor.handle(EndpointInput::Log { call, level, logger: None, data });
+    assert_eq!(visitor.reply(stream).messages()[1]["params"]["data"], "heard");
+    done(&mut visitor, &run);
+    visitor.answers.clear();
+    visitor.handle(ask(run.context.call, 2));
+    assert_eq!(visitor.answers, [(2, Err(GONE.into()))]);
+}
+
+#[test]
+fn it_hears_at_once_that_its_session_has_ended() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    let run = hear(&mut visitor, &session);
+    visitor.handle(ask(run.context.call, 1));
+    visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    visitor.handle(ask(run.context.call, 2));
+    assert_eq!(visitor.answers, [(1, Err(GONE.into())), (2, Err(GONE.into()))]);
+    done(&mut visitor, &run);
+    assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn over_a_message_connection_it_asks_and_hears_of_the_end() {
+    let mut visitor = visitor();
+    let connection = ConnectionId(3);
+    visitor.handle(EndpointInput::Opened(connection, None));
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": {"name": "c", "version": "1"},
+        }}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}),
+    ] {
+        visitor.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
+    }
+    let run = visitor.runs.pop().unwrap();
+    visitor.handle(ask(run.context.call, 1));
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"roots": []}}).to_string();
+    visitor.handle(EndpointInput::Message(connection, answer.as_bytes()));
+    visitor.handle(ask(run.context.call, 2));
+    visitor.handle(EndpointInput::HungUp(connection));
+    visitor.handle(ask(run.context.call, 3));
+    let answers = [(1, Ok(r#"{"roots":[]}"#.into())), (2, Err(GONE.into())), (3, Err(GONE.into()))];
+    assert_eq!(visitor.answers, answers);
+}
+
+#[test]
+fn a_modern_notification_has_nothing_that_could_carry_a_question() {
+    let mut visitor = visitor();
+    let mut body = modern_body("acme/changed", json!({}));
+    body.as_object_mut().unwrap().remove("id");
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", BOTH),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "acme/changed"),
+    ];
+    let id = visitor.send("POST", "/mcp", &headers, &body.to_string());
+    assert_eq!(visitor.reply(id).status, 202);
+    let run = visitor.runs.pop().unwrap();
+    visitor.handle(ask(run.context.call, 1));
+    let (_, told) = visitor.answers.pop().unwrap();
+    assert!(told.unwrap_err().starts_with("a handler of notifications can't ask in 2026-07-28"));
+    done(&mut visitor, &run);
+}
+
+#[test]
+fn a_handler_whose_client_has_left_is_told_so_when_it_asks() {
+    // A request that was given up, of either era.
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    visitor.call(&session, 1, "wait");
+    let legacy = visitor.runs.pop().unwrap();
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    visitor.legacy(&session, &cancelled);
+    let params = json!({"name": "wait", "arguments": {}, "_meta": {
+        "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+    }});
+    let id = visitor.modern("tools/call", params);
+    let modern = visitor.runs.pop().unwrap();
+    visitor.handle(EndpointInput::Gone(ExchangeId(id)));
+    // And one whose session has ended.
+    visitor.call(&session, 2, "wait");
+    let ended = visitor.runs.pop().unwrap();
+    visitor.handle(ask(ended.context.call, 1));
+    visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    assert_eq!(visitor.answers, [], "who waits is stopped, and told nothing");
+    assert!(visitor.cancelled.contains(&ended.context.call.0));
+    for (number, run) in [(2, &legacy), (3, &modern), (4, &ended)] {
+        visitor.answers.clear();
+        visitor.handle(ask(run.context.call, number));
+        assert_eq!(visitor.answers, [(number, Err(GONE.into()))]);
+        done(&mut visitor, run);
+    }
+}
+
+#[test]
+fn a_subscription_that_falls_behind_ends_its_stream() {
+    let mut visitor = visitor();
+    let notifications = json!({"resourceSubscriptions": ["fixture://about"]});
+    let id = visitor.modern("subscriptions/listen", json!({"notifications": notifications}));
+    let other = visitor.modern("tools/call", json!({"name": "wait", "arguments": {}}));
+    visitor.handle(EndpointInput::Updated("fixture://about"));
+    for id in [id, other] {
+        visitor.handle(EndpointInput::Behind(Reader::Exchange(ExchangeId(id))));
+    }
+    let reply = visitor.reply(id);
+    assert!(reply.complete);
+    let told: Vec<_> = reply.messages().iter().map(|it| it["method"].clone()).collect();
+    assert_eq!(
+        told,
+        [
+            "notifications/subscriptions/acknowledged",
+            "notifications/resources/updated",
+            "notifications/cancelled"
+        ]
+    );
+    let last = reply.messages()[2]["params"].clone();
+    assert_eq!(last["requestId"], last["_meta"]["io.modelcontextprotocol/subscriptionId"]);
+    visitor.handle(EndpointInput::Updated("fixture://about"));
+    // What is no subscription goes on.
+    visitor.finish(Ok(Reply::Text("done".into())));
+    assert_eq!(visitor.reply(other).json()["result"]["content"][0]["text"], "done");
+    assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn what_is_told_while_nobody_listens_is_told_once() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let subscribe = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "fixture://about"}});
+    visitor.legacy(&session, &subscribe);
+    for _ in 0..1_000 {
+        visitor.handle(EndpointInput::Updated("fixture://about"));
+    }
+    let stream = visitor.get(&session, "");
+    assert_eq!(visitor.reply(stream).messages().len(), 1);
+}
+
+#[test]
+fn progress_that_steps_back_is_reported() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    visitor.call(&session, 1, "wait");
+    let call = visitor.runs[0].context.call;
+    for progress in [2.0, 1.0, 0.0] {
+        visitor.handle(EndpointInput::Progress(
+            call,
+            Progress { progress, total: None, message: None },
+        ));
+    }
+    assert_eq!(visitor.reports.len(), 1);
+    assert!(visitor.reports[0].contains("1 came after 2"), "{:?}", visitor.reports);
+    visitor.advance(Duration::from_secs(1));
+}
+
+#[test]
+fn what_was_left_out_of_a_log_is_told_later() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let stream = visitor.get(&session, "");
+    let call = visitor.call(&session, 1, "wait");
+    let log = |visitor: &mut Visitor| {
+        let run = visitor.runs.last().unwrap().context.call;
+        for _ in 0..1_200 {
+            let (level, data) = (LoggingLevel::Info, to_raw(&json!("x")));
+            visitor.handle(EndpointInput::Log { call: run, level, logger: None, data });
+        }
+    };
+    log(&mut visitor);
+    assert_eq!(visitor.reply(call).messages().len(), 1_000);
+    assert!(visitor.reply(stream).messages().is_empty());
+    visitor.advance(Duration::from_secs(8));
+    let told = visitor.reply(stream).messages();
+    assert_eq!(told.len(), 1);
+    let text = told[0]["params"]["data"].as_str().unwrap();
+    assert!(text.starts_with("200 log messages were left out"), "{text}");
+    visitor.advance(Duration::from_secs(60));
+    assert_eq!(visitor.reply(stream).messages().len(), 1, "once");
+}

@@ -1,0 +1,401 @@
+//! Sessions over HTTP (2025-03-26 to 2025-11-25, Transports) and the pair of 2024-11-05: the endpoint as a machine.
+
+use std::{sync::Arc, time::Duration};
+
+use gudgeon::{
+    protocol::{Method, Question, json::to_raw},
+    router::Reply,
+    service::{EndpointConfig, EndpointInput, ExchangeId},
+    session::{
+        asking::AskId,
+        server::{ListKind, Progress},
+    },
+};
+use serde_json::{Value, json};
+
+use crate::support::{fixture, visitor::Visitor};
+
+fn visitor() -> Visitor {
+    Visitor::new(fixture::offers(), EndpointConfig::default())
+}
+
+fn with(config: EndpointConfig) -> Visitor {
+    Visitor::new(fixture::offers(), config)
+}
+
+fn ping(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "ping"})
+}
+
+fn step(progress: f64) -> Progress {
+    Progress { progress, total: None, message: None }
+}
+
+fn change(visitor: &mut Visitor) {
+    visitor.handle(EndpointInput::Offers(Arc::new(fixture::offers()), vec![ListKind::Tools]));
+}
+
+#[test]
+fn a_session_begins_with_initialize_and_ends_with_delete() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    assert!(session.len() >= 32 && session.bytes().all(|it| it.is_ascii_graphic()));
+    assert_ne!(session, visitor.open("2025-11-25", json!({})));
+    let id = visitor.legacy(&session, &ping(1));
+    assert_eq!(visitor.reply(id).body, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    let id = visitor.legacy("", &ping(1));
+    assert_eq!(visitor.reply(id).status, 400);
+    let id = visitor.legacy("nobody", &ping(1));
+    assert_eq!(visitor.reply(id).status, 404);
+    let stream = visitor.get(&session, "");
+    let id = visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    assert_eq!(visitor.reply(id).status, 204);
+    assert!(visitor.reply(stream).complete);
+    let id = visitor.legacy(&session, &ping(1));
+    assert_eq!(visitor.reply(id).status, 404);
+}
+
+#[test]
+fn what_a_session_was_asked_before_its_end_is_answered_all_the_same() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let waiting = visitor.call(&session, 1, "wait");
+    visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    assert_eq!(visitor.reply(waiting).status, 404);
+    assert!(visitor.reply(waiting).complete);
+    assert_eq!(visitor.cancelled.len(), 1);
+    let session = visitor.open("2025-11-25", json!({}));
+    let waiting = visitor.call(&session, 1, "wait");
+    visitor.handle(EndpointInput::Closed);
+    assert_eq!(visitor.reply(waiting).status, 503);
+    assert!(visitor.reply(waiting).complete);
+}
+
+#[test]
+fn versions_that_nobody_speaks_are_refused_and_a_second_initialize_changes_nothing() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-06-18", json!({}));
+    for (version, status) in [("2025-06-18", 200), ("1999-01-01", 400), ("nonsense", 400)] {
+        let headers = [
+            ("content-type", "application/json"),
+            ("mcp-session-id", &session),
+            ("mcp-protocol-version", version),
+        ];
+        let id = visitor.send("POST", "/mcp", &headers, &ping(1).to_string());
+        assert_eq!(visitor.reply(id).status, status, "{version}");
+    }
+    let again = json!({"jsonrpc": "2.0", "id": 9, "method": "initialize", "params": {"protocolVersion": "2024-11-05"}});
+    let id = visitor.legacy(&session, &again);
+    assert_eq!((visitor.reply(id).status, visitor.reply(id).error()), (400, -32600));
+    let early = json!({"jsonrpc": "2.0", "id": 9, "method": "initialize", "params": {}});
+    let id = visitor.legacy("", &early);
+    assert_eq!(
+        (visitor.reply(id).error(), visitor.reply(id).header("mcp-session-id")),
+        (-32602, "")
+    );
+}
+
+#[test]
+fn a_session_that_is_idle_ends() {
+    let config =
+        EndpointConfig { session_idle: Duration::from_secs(60), ..EndpointConfig::default() };
+    let mut visitor = with(config);
+    let idle = visitor.open("2025-11-25", json!({}));
+    let used = visitor.open("2025-11-25", json!({}));
+    let open = visitor.open("2025-11-25", json!({}));
+    visitor.get(&open, "");
+    for _ in 0..3 {
+        visitor.advance(Duration::from_secs(40));
+        visitor.legacy(&used, &ping(1));
+    }
+    for (session, status) in [(idle, 404), (used, 200), (open, 200)] {
+        let id = visitor.legacy(&session, &ping(1));
+        assert_eq!(visitor.reply(id).status, status);
+    }
+}
+
+#[test]
+fn a_message_goes_on_one_stream_only() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let (first, second) = (visitor.get(&session, ""), visitor.get(&session, ""));
+    let call = visitor.call(&session, 1, "wait");
+    let running = visitor.runs[0].context.call;
+    change(&mut visitor);
+    visitor.handle(EndpointInput::Progress(running, step(1.0)));
+    visitor.finish(Ok(Reply::Text("done".into())));
+    let told: usize = [first, second].iter().map(|it| visitor.reply(*it).messages().len()).sum();
+    assert_eq!(told, 1);
+    let methods: Vec<_> =
+        visitor.reply(call).messages().iter().map(|it| it["method"].clone()).collect();
+    assert_eq!(methods, [json!("notifications/progress"), Value::Null]);
+}
+
+#[test]
+fn what_is_told_while_nobody_listens_waits() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    change(&mut visitor);
+    let stream = visitor.get(&session, "");
+    assert_eq!(visitor.reply(stream).messages().len(), 1);
+    let later = visitor.get(&session, "");
+    assert_eq!(visitor.reply(later).messages().len(), 0);
+}
+
+#[test]
+fn disconnecting_is_no_cancelling_and_a_stream_can_be_gone_on_with() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let (one, two) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
+    let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
+    for (call, amount) in [(calls[0], 1.0), (calls[1], 1.0), (calls[0], 2.0)] {
+        visitor.handle(EndpointInput::Progress(call, step(amount)));
+    }
+    // The first event primes: it has an id and no data.
+    assert!(
+        visitor.reply(one).body.starts_with("id: ") || visitor.reply(one).body.starts_with("id:")
+    );
+    let events = visitor.reply(one).events();
+    assert_eq!(events.len(), 2);
+    visitor.handle(EndpointInput::Gone(ExchangeId(one)));
+    assert!(visitor.cancelled.is_empty());
+    visitor.handle(EndpointInput::Progress(calls[0], step(3.0)));
+    let resumed = visitor.get(&session, &events[0].0);
+    visitor.handle(EndpointInput::Done(calls[0], Ok(Reply::Text("one".into()))));
+    let messages = visitor.reply(resumed).messages();
+    let seen: Vec<_> = messages.iter().map(|it| it["params"]["progress"].clone()).collect();
+    assert_eq!(seen, [json!(2), json!(3), Value::Null], "{messages:?}");
+    assert!(visitor.reply(resumed).complete);
+    // What was complete can still be read again; the other stream is not touched by any of this.
+    let again = visitor.get(&session, &events[1].0);
+    assert_eq!(visitor.reply(again).messages().len(), 2);
+    assert!(visitor.reply(again).complete);
+    assert_eq!(visitor.reply(two).messages().len(), 1);
+    let mut events = visitor.reply(resumed).events().split_off(1);
+    events.extend([one, two].iter().flat_map(|it| visitor.reply(*it).events()));
+    let mut ids: Vec<_> = events.into_iter().map(|(id, _)| id).collect();
+    let count = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "ids are unique within the session");
+    for unknown in ["0-99", "99-1", "x", "", "18446744073709551616-1"] {
+        let id = visitor.get(&session, if unknown.is_empty() { "-" } else { unknown });
+        assert_eq!(visitor.reply(id).status, 400, "{unknown}");
+    }
+}
+
+#[test]
+fn a_handler_may_close_its_stream_and_be_polled() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let call = visitor.call(&session, 1, "wait");
+    let running = visitor.runs[0].context.call;
+    visitor.handle(EndpointInput::CloseStream(running, Some(Duration::from_millis(100))));
+    let reply = visitor.reply(call);
+    assert!(
+        reply.complete && reply.body.contains("retry: 100") || reply.body.contains("retry:100")
+    );
+    let primed =
+        reply.body.lines().find_map(|it| it.strip_prefix("id:")).unwrap().trim().to_owned();
+    visitor.finish(Ok(Reply::Text("late".into())));
+    let polled = visitor.get(&session, &primed);
+    assert_eq!(visitor.reply(polled).messages()[0]["result"]["content"][0]["text"], "late");
+    assert!(visitor.reply(polled).complete);
+    // A revision that knows no priming is not left without an answer.
+    let session = visitor.open("2025-03-26", json!({}));
+    let call = visitor.call(&session, 1, "wait");
+    let running = visitor.runs[0].context.call;
+    visitor.handle(EndpointInput::CloseStream(running, None));
+    visitor.finish(Ok(Reply::Text("here".into())));
+    assert_eq!(visitor.reply(call).json()["id"], 1);
+}
+
+#[test]
+fn batches_are_answered_in_one_array_where_the_revision_has_them() {
+    for (revision, accepted) in [("2024-11-05", true), ("2025-03-26", true), ("2025-06-18", false)]
+    {
+        let mut visitor = visitor();
+        let session = visitor.open(revision, json!({}));
+        let wait = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}});
+        let id = visitor.legacy(&session, &json!([wait, ping(2)]));
+        if !accepted {
+            assert_eq!((visitor.reply(id).status, visitor.reply(id).error()), (400, -32600));
+            continue;
+        }
+        visitor.finish(Ok(Reply::Text("done".into())));
+        let ids: Vec<_> = visitor
+            .reply(id)
+            .json()
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["id"].clone())
+            .collect();
+        assert_eq!(ids, [1, 2]);
+        let cancelled = visitor.legacy(&session, &json!([wait]));
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        visitor.legacy(&session, &cancel);
+        assert_eq!((visitor.reply(cancelled).status, &*visitor.reply(cancelled).body), (202, ""));
+        let id = visitor.legacy(&session, &json!([cancel]));
+        assert_eq!(visitor.reply(id).status, 202);
+    }
+}
+
+#[test]
+fn subscribing_brings_updates_until_unsubscribing() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let stream = visitor.get(&session, "");
+    let mut ask = |method: &str, uri: &str| {
+        let id = visitor.legacy(
+            &session,
+            &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": uri}}),
+        );
+        let told = visitor.reply(id).json();
+        visitor.handle(EndpointInput::Updated("fixture://about"));
+        (told["error"]["code"].clone(), visitor.reply(stream).messages().len())
+    };
+    assert_eq!(ask("resources/subscribe", "fixture://nothing"), (json!(-32002), 0));
+    assert_eq!(ask("resources/subscribe", "fixture://about"), (Value::Null, 1));
+    assert_eq!(ask("resources/unsubscribe", "fixture://about"), (Value::Null, 1));
+}
+
+#[test]
+fn so_many_sessions_and_streams_and_no_more() {
+    let config = EndpointConfig { max_sessions: 1, max_streams: 2, ..EndpointConfig::default() };
+    let mut visitor = with(config);
+    let session = visitor.open("2025-11-25", json!({}));
+    let (first, second, third) =
+        (visitor.get(&session, ""), visitor.get(&session, ""), visitor.get(&session, ""));
+    assert_eq!((visitor.reply(first).status, visitor.reply(second).status), (200, 200));
+    assert_eq!(
+        (visitor.reply(third).status, visitor.reply(third).header("retry-after")),
+        (503, "1")
+    );
+    visitor.handle(EndpointInput::Gone(ExchangeId(first)));
+    let fourth = visitor.get(&session, "");
+    assert_eq!(visitor.reply(fourth).status, 200);
+    let id = visitor.legacy("", &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}));
+    assert_eq!((visitor.reply(id).status, visitor.reply(id).header("retry-after")), (503, "1"));
+}
+
+#[test]
+fn who_waits_for_a_client_hears_it_however_much_is_in_flight() {
+    let question =
+        || Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+    let config = EndpointConfig { max_in_flight: 2, ..EndpointConfig::default() };
+    let mut visitor = with(config);
+    let session = visitor.open("2025-11-25", json!({"roots": {}}));
+    let (one, _) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
+    let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
+    assert!(visitor.endpoint.is_full());
+    visitor.handle(EndpointInput::Ask { call: calls[0], ask: AskId(5), question: question() });
+    assert!(!visitor.endpoint.is_full(), "answers would not be read");
+    let third = visitor.call(&session, 3, "wait");
+    assert_eq!(visitor.reply(third).status, 503);
+    let id = visitor.reply(one).messages()[0]["id"].clone();
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"roots": []}});
+    let said = visitor.legacy(&session, &answer);
+    assert_eq!((visitor.reply(said).status, visitor.answers.len()), (202, 1));
+    assert!(visitor.endpoint.is_full());
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    let said = visitor.legacy(&session, &cancelled);
+    assert_eq!((visitor.reply(said).status, visitor.cancelled.len()), (202, 1));
+    let fourth = visitor.call(&session, 4, "wait");
+    assert!(!visitor.replies.contains_key(&fourth));
+}
+
+#[test]
+fn streams_that_only_listen_end_and_all_else_goes_on() {
+    let mut visitor = with(EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
+    let session = visitor.open("2025-11-25", json!({}));
+    let stream = visitor.get(&session, "");
+    let call = visitor.call(&session, 1, "wait");
+    let listen = json!({"notifications": {"toolsListChanged": true}});
+    let listening = visitor.modern("subscriptions/listen", listen.clone());
+    let pair = visitor.send("GET", "/sse", &[("accept", "text/event-stream")], "");
+    visitor.handle(EndpointInput::EndStreams);
+    for ended in [stream, listening, pair] {
+        assert!(visitor.reply(ended).complete);
+    }
+    let last = visitor.reply(listening).messages().pop().unwrap();
+    assert_eq!(last["result"]["resultType"], "complete");
+    assert!(!visitor.replies.contains_key(&call));
+    visitor.finish(Ok(Reply::Nothing));
+    assert_eq!(visitor.reply(call).status, 200);
+    let (again, later) =
+        (visitor.get(&session, ""), visitor.modern("subscriptions/listen", listen));
+    change(&mut visitor);
+    assert_eq!(visitor.reply(again).messages().len(), 1);
+    assert_eq!(visitor.reply(later).messages().len(), 2);
+}
+
+#[test]
+fn streams_that_are_resumed_count_and_answers_to_posts_do_not() {
+    let config = EndpointConfig { max_streams: 2, ..EndpointConfig::default() };
+    let mut visitor = with(config);
+    let session = visitor.open("2025-11-25", json!({}));
+    for id in 1..=3 {
+        visitor.call(&session, id, "wait");
+    }
+    let broken: Vec<_> = (0..3)
+        .map(|_| {
+            let stream = visitor.get(&session, "");
+            assert_eq!(visitor.reply(stream).status, 200, "calls in flight are no streams");
+            change(&mut visitor);
+            visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+            visitor.reply(stream).events()[0].0.clone()
+        })
+        .collect();
+    let resumed: Vec<_> = broken.iter().map(|event| visitor.get(&session, event)).collect();
+    let statuses: Vec<_> = resumed.iter().map(|it| visitor.reply(*it).status).collect();
+    assert_eq!(statuses, [200, 200, 503]);
+    assert_eq!(visitor.reply(resumed[2]).header("retry-after"), "1");
+    // Who comes back for a stream takes the place of who was connected to it.
+    let again = visitor.get(&session, &broken[1]);
+    assert_eq!(visitor.reply(again).status, 200);
+    assert!(visitor.reply(resumed[1]).complete);
+}
+
+#[test]
+fn both_eras_are_served_side_by_side() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    // A session id is no reason to take a request that says it is modern for another.
+    let id = visitor.modern_with("tools/list", json!({}), &[("mcp-session-id", &session)]);
+    assert_eq!(visitor.reply(id).json()["result"]["resultType"], "complete");
+    assert_eq!(visitor.reply(id).header("mcp-session-id"), "");
+    let headers = [
+        ("content-type", "application/json"),
+        ("mcp-session-id", &*session),
+        ("mcp-method", "ping"),
+    ];
+    let id = visitor.send("POST", "/mcp", &headers, &ping(1).to_string());
+    assert_eq!(visitor.reply(id).json()["result"], json!({}));
+}
+
+#[test]
+fn the_pair_of_2024_11_05_answers_on_its_one_stream() {
+    let mut visitor = with(EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
+    let stream = visitor.send("GET", "/sse", &[("accept", "text/event-stream")], "");
+    assert!(
+        visitor.reply(stream).body.starts_with("event: endpoint\n"),
+        "{}",
+        visitor.reply(stream).body
+    );
+    let post = visitor.reply(stream).messages()[0].as_str().unwrap().to_owned();
+    let headers = [("content-type", "application/json")];
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}});
+    let id = visitor.send("POST", &post, &headers, &hello.to_string());
+    assert_eq!((visitor.reply(id).status, &*visitor.reply(id).body), (202, ""));
+    assert_eq!(visitor.reply(stream).messages()[1]["result"]["protocolVersion"], "2024-11-05");
+    let id = visitor.send("POST", "/sse?session_id=nobody", &headers, &hello.to_string());
+    assert_eq!(visitor.reply(id).status, 404);
+    visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
+    let id = visitor.send("POST", &post, &headers, &ping(2).to_string());
+    assert_eq!(visitor.reply(id).status, 404);
+    let mut without = Visitor::new(fixture::offers(), EndpointConfig::default());
+    let id = without.send("GET", "/sse", &[("accept", "text/event-stream")], "");
+    assert_eq!(without.reply(id).status, 404);
+}

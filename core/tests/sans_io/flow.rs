@@ -1,0 +1,258 @@
+//! What a server says unasked stays within bounds: log messages, progress, subscriptions of clients that do not read.
+
+use std::time::Duration;
+
+use gudgeon::{
+    protocol::{LoggingLevel, Resource, json::to_raw},
+    router::{Failure, Reply, ResourceOffer, RoundLimits},
+    service::{Input, Run},
+    session::server::Progress,
+};
+use serde_json::{Value, json};
+
+use crate::support::asker::{self, Server};
+
+fn server() -> Server {
+    Server::offering(RoundLimits::default(), |offers| {
+        let resource = Resource::new("mem://a", "a");
+        let offer = ResourceOffer::new(resource, std::sync::Arc::new(())).unwrap();
+        offers.resources.add(offer, true).unwrap();
+    })
+}
+
+fn log(run: &Run, level: LoggingLevel, text: &str) -> Input<'static> {
+    let data = to_raw(&json!(text));
+    Input::Log { call: run.context.call, level, logger: None, data }
+}
+
+fn done(server: &mut Server, run: &Run) {
+    server.done(run, Ok(Reply::Text("done".into())));
+}
+
+fn messages(said: &[Value]) -> Vec<&Value> {
+    said.iter()
+        .filter(|it| it["method"] == "notifications/message")
+        .map(|it| &it["params"])
+        .collect()
+}
+
+fn listen(server: &mut Server, id: u64) {
+    server.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": {
+        "notifications": {"toolsListChanged": true, "resourceSubscriptions": ["mem://a"]},
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    }}));
+}
+
+#[test]
+fn a_flood_of_log_messages_is_cut_and_its_client_is_told_by_how_many() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    server.hear(&asker::legacy(1));
+    let run = server.running();
+    for number in 0..1_500 {
+        let level = if number == 1_200 { LoggingLevel::Critical } else { LoggingLevel::Info };
+        server.handle(log(&run, level, &number.to_string()));
+    }
+    let said = std::mem::take(&mut server.sent);
+    assert_eq!(messages(&said).len(), 1_000);
+    // A hundred more after a second, when it also hears what it missed.
+    assert!(server.deadline().is_some_and(|it| it == server.now + Duration::from_secs(1)));
+    server.now += Duration::from_secs(1);
+    server.handle(Input::Tick);
+    let told = server.said()["params"].clone();
+    assert_eq!(told["level"], "critical", "as grave as the gravest that was left out");
+    assert!(told["data"].as_str().unwrap().starts_with("500 log messages were left out"), "{told}");
+    assert!(server.deadline().is_none());
+    for number in 0..200 {
+        server.handle(log(&run, LoggingLevel::Info, &number.to_string()));
+    }
+    let said = std::mem::take(&mut server.sent);
+    let told = messages(&said);
+    assert_eq!((told.len(), &told[0]["data"]), (100, &json!("0")));
+    // Once nothing is in flight any more, it need not wait for that.
+    done(&mut server, &run);
+    assert_eq!(server.said()["id"], 1);
+    let told = server.said()["params"]["data"].clone();
+    assert!(told.as_str().unwrap().starts_with("100 log messages"), "{told}");
+    // Who waits long enough may send as many at once again.
+    server.now += Duration::from_secs(3_600);
+    server.hear(&asker::legacy(2));
+    let run = server.running();
+    for _ in 0..1_000 {
+        server.handle(log(&run, LoggingLevel::Info, "again"));
+    }
+    done(&mut server, &run);
+    assert_eq!(messages(&server.sent).len(), 1_000);
+}
+
+#[test]
+fn only_what_the_client_wants_to_hear_counts() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    let set = |server: &mut Server, level: &str| {
+        server.hear(&json!({"jsonrpc": "2.0", "id": 9, "method": "logging/setLevel", "params": {"level": level}}));
+        assert_eq!(server.said()["result"], json!({}));
+    };
+    server.hear(&asker::legacy(1));
+    let run = server.running();
+    for (level, heard) in [
+        ("debug", 8),
+        ("info", 7),
+        ("notice", 6),
+        ("warning", 5),
+        ("error", 4),
+        ("critical", 3),
+        ("alert", 2),
+        ("emergency", 1),
+    ] {
+        set(&mut server, level);
+        for level in LoggingLevel::ALL {
+            server.handle(log(&run, level, "x"));
+        }
+        let said = std::mem::take(&mut server.sent);
+        assert_eq!(messages(&said).len(), heard, "{level}");
+    }
+    // What it does not want costs nothing, and nothing is said of it.
+    for _ in 0..5_000 {
+        server.handle(log(&run, LoggingLevel::Debug, "x"));
+    }
+    set(&mut server, "debug");
+    server.handle(log(&run, LoggingLevel::Debug, "y"));
+    done(&mut server, &run);
+    let said = std::mem::take(&mut server.sent);
+    assert_eq!(messages(&said), [&json!({"level": "debug", "data": "y"})]);
+    // What was left out of what it no longer wants to hear is not told either.
+    server.hear(&asker::legacy(2));
+    let run = server.running();
+    for _ in 0..2_000 {
+        server.handle(log(&run, LoggingLevel::Info, "x"));
+    }
+    server.sent.clear();
+    set(&mut server, "error");
+    done(&mut server, &run);
+    assert_eq!(server.said()["id"], 2);
+    server.now += Duration::from_secs(2);
+    server.handle(Input::Tick);
+    assert!(server.sent.is_empty(), "{:?}", server.sent);
+}
+
+#[test]
+fn in_the_modern_era_a_call_is_told_what_it_asked_for() {
+    let mut server = server();
+    let mut call = asker::modern(1, &json!({}), &json!({}));
+    call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("warning");
+    server.hear(&call);
+    let run = server.running();
+    for _ in 0..1_200 {
+        server.handle(log(&run, LoggingLevel::Info, "x"));
+        server.handle(log(&run, LoggingLevel::Error, "x"));
+    }
+    done(&mut server, &run);
+    let said = std::mem::take(&mut server.sent);
+    let told = messages(&said);
+    assert_eq!(told.len(), 1_001);
+    assert!(told[1_000]["data"].as_str().unwrap().starts_with("200 log messages"));
+    server.hear(&asker::modern(2, &json!({}), &json!({})));
+    let run = server.running();
+    server.handle(log(&run, LoggingLevel::Emergency, "nobody asked"));
+    done(&mut server, &run);
+    assert_eq!(server.said()["id"], 2);
+}
+
+#[test]
+fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    for id in [1, 2] {
+        let mut call = asker::legacy(id);
+        call["params"]["_meta"] = json!({"progressToken": "t"});
+        server.hear(&call);
+        let run = server.running();
+        for progress in [1.0, 3.0, 2.0, f64::NAN, 3.0, 3.5, f64::INFINITY] {
+            let step = Progress { progress, total: None, message: None };
+            server.handle(Input::Progress(run.context.call, step));
+        }
+        let told: Vec<_> =
+            server.sent.drain(..).map(|it| it["params"]["progress"].clone()).collect();
+        assert_eq!(told, [json!(1), json!(3), json!(3.5)]);
+        let report = server.reports.pop().unwrap();
+        assert_eq!(
+            report,
+            "the progress of tools/call must increase, and 2 came after 3: it was dropped, and so will be any other \
+             such step of this call"
+        );
+        assert!(server.reports.is_empty());
+        done(&mut server, &run);
+        server.sent.clear();
+    }
+}
+
+#[test]
+fn the_subscription_of_a_client_that_does_not_read_is_torn_down_and_told_why() {
+    let mut server = server();
+    listen(&mut server, 5);
+    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    server.handle(Input::Updated("mem://a"));
+    assert_eq!(server.said()["method"], "notifications/resources/updated");
+    server.handle(Input::CutSubscriptions);
+    assert_eq!(
+        server.said(),
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {
+            "_meta": {"io.modelcontextprotocol/subscriptionId": 5},
+            "requestId": 5,
+            "reason": "the client leaves too much unread: listen again, and read what has changed",
+        }})
+    );
+    server.handle(Input::Updated("mem://a"));
+    assert!(server.sent.is_empty(), "nothing comes after it");
+    assert_eq!(server.in_flight(), 0);
+    // The same id may be used again, and the new subscription is one of its own.
+    listen(&mut server, 5);
+    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    server.handle(Input::Updated("mem://a"));
+    assert_eq!(server.said()["params"]["uri"], "mem://a");
+}
+
+#[test]
+fn who_does_not_read_gets_neither_progress_nor_log_until_it_does() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    let mut call = asker::legacy(1);
+    call["params"]["_meta"] = json!({"progressToken": "t"});
+    server.hear(&call);
+    let run = server.running();
+    server.handle(Input::Behind(true));
+    for number in 0..50 {
+        let step = Progress { progress: f64::from(number), total: None, message: None };
+        server.handle(Input::Progress(run.context.call, step));
+        server.handle(log(&run, LoggingLevel::Error, "x"));
+    }
+    assert!(server.sent.is_empty());
+    server.handle(Input::Behind(false));
+    server.now += Duration::from_secs(1);
+    done(&mut server, &run);
+    let said = std::mem::take(&mut server.sent);
+    assert_eq!(said[0]["id"], 1);
+    let told = messages(&said)[0]["data"].as_str().unwrap().to_owned();
+    assert!(told.starts_with("50 log messages"), "{told}");
+}
+
+#[test]
+fn subscriptions_end_with_their_result_when_the_server_does_and_so_do_later_ones() {
+    let mut server = server();
+    listen(&mut server, 1);
+    server.said();
+    server.handle(Input::ShutDown);
+    assert_eq!(server.said()["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    listen(&mut server, 2);
+    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(server.said()["id"], 2);
+    assert_eq!(server.in_flight(), 0);
+    server.hear(&asker::modern(3, &json!({}), &json!({})));
+    let run = server.running();
+    server.done(&run, Err(Failure::Exposed("no".into())));
+    assert_eq!(server.said()["id"], 3);
+}

@@ -1,0 +1,64 @@
+//! A request's id comes back exactly as it was written, whatever it is (Overview, "Responses").
+
+use std::{fmt::Write as _, sync::Arc, time::Instant};
+
+use gudgeon::{
+    protocol::{Id, Implementation, json::push_string},
+    router::{Offers, ServerFacts},
+    service::{Input, Output, Service},
+};
+use proptest::prelude::*;
+
+fn service() -> Service {
+    let facts = ServerFacts::new(Implementation::new("test", "1"));
+    Service::new(Arc::new(Offers::new(facts)), &gudgeon::testing::start(Instant::now()))
+}
+
+fn ping(id: &str) -> String {
+    let mut service = service();
+    let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+    service.handle(Instant::now(), Input::Frame(frame.as_bytes()));
+    let Some(Output::Send(reply)) = service.poll() else { panic!("no reply to {frame}") };
+    assert!(service.poll().is_none());
+    String::from_utf8(reply).unwrap()
+}
+
+/// A JSON string in which every character is escaped.
+fn escape(text: &str) -> String {
+    let mut json = String::from("\"");
+    for unit in text.encode_utf16() {
+        write!(json, "\\u{unit:04x}").unwrap();
+    }
+    json + "\""
+}
+
+proptest! {
+    #[test]
+    fn integers_of_any_size_come_back(id in "-?(0|[1-9][0-9]{0,60})") {
+        prop_assert_eq!(ping(&id), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    }
+
+    #[test]
+    fn any_string_comes_back(text in any::<String>(), escaped in any::<bool>()) {
+        let id = match escaped {
+            true => escape(&text),
+            false => serde_json::to_string(&text).unwrap(),
+        };
+        prop_assert_eq!(ping(&id), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    }
+
+    #[test]
+    fn fractions_and_other_values_are_no_ids(id in prop_oneof![
+        "-?[0-9]{1,5}\\.[0-9]{1,5}", "[1-9]e[0-9]{1,3}", Just("null".to_owned()), Just("true".to_owned()),
+        Just("[1]".to_owned()), Just("{}".to_owned()),
+    ]) {
+        prop_assert!(Id::parse(&id).is_none());
+    }
+
+    #[test]
+    fn strings_are_written_as_serde_writes_them(text in any::<String>()) {
+        let mut written = String::new();
+        push_string(&mut written, &text);
+        prop_assert_eq!(written, serde_json::to_string(&text).unwrap());
+    }
+}

@@ -1,0 +1,258 @@
+//! Results of resources that the server itself keeps for a while: whose they are, when they end, and what is never kept.
+
+use std::{sync::Arc, time::Duration};
+
+use gudgeon::{
+    protocol::{Method, Principal, Question, Resource, ResourceTemplate, json as written},
+    router::{Failure, Handler, Middleware, Offers, Reply, ResourceOffer, TemplateOffer},
+    service::{EndpointConfig, EndpointInput, ExchangeId},
+    session::{asking::AskId, server::ListKind},
+};
+use serde_json::{Value, json};
+
+use crate::support::{fixture, visitor::Visitor};
+
+const KEEP: Duration = Duration::from_secs(10);
+const BOOKS: &str = "shelf://books";
+
+fn offers() -> Offers {
+    let mut offers = fixture::offers();
+    let handler: Handler = Arc::new(());
+    let mut books =
+        ResourceOffer::new(Resource::new(BOOKS, "books"), Arc::clone(&handler)).unwrap();
+    books.keep = Some(KEEP);
+    offers.resources.add(books, true).unwrap();
+    let book: ResourceTemplate =
+        serde_json::from_value(json!({"uriTemplate": "shelf://books/{id}", "name": "book"}))
+            .unwrap();
+    let mut book = TemplateOffer::new(book, handler).unwrap();
+    book.keep = Some(KEEP);
+    offers.templates.add(book, true).unwrap();
+    offers
+}
+
+fn visitor() -> Visitor {
+    Visitor::new(offers(), EndpointConfig::default())
+}
+
+fn read(visitor: &mut Visitor, uri: &str) -> u64 {
+    visitor.modern("resources/read", json!({ "uri": uri }))
+}
+
+fn text(visitor: &Visitor, id: u64) -> Value {
+    visitor.reply(id).json()["result"]["contents"][0]["text"].clone()
+}
+
+/// Reads, and has the handler answer so: whether it ran.
+fn read_as(visitor: &mut Visitor, uri: &str, answer: &str) -> bool {
+    read(visitor, uri);
+    let runs = !visitor.runs.is_empty();
+    if runs {
+        visitor.finish(Ok(Reply::Text(answer.into())));
+    }
+    runs
+}
+
+#[test]
+fn a_result_is_kept_as_long_as_it_says() {
+    let mut visitor = visitor();
+    assert!(read_as(&mut visitor, BOOKS, "Dune"));
+    visitor.advance(Duration::from_millis(9_999));
+    let id = read(&mut visitor, BOOKS);
+    assert_eq!(text(&visitor, id), "Dune");
+    assert!(visitor.runs.is_empty());
+    visitor.advance(Duration::from_millis(1));
+    assert!(read_as(&mut visitor, BOOKS, "Emma"));
+    assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn what_is_not_to_be_kept_is_read_each_time() {
+    let mut visitor = visitor();
+    assert!(read_as(&mut visitor, "fixture://about", "one"));
+    assert!(read_as(&mut visitor, "fixture://about", "two"));
+}
+
+#[test]
+fn each_uri_of_a_template_has_its_own() {
+    let mut visitor = visitor();
+    assert!(read_as(&mut visitor, "shelf://books/1", "Dune"));
+    assert!(read_as(&mut visitor, "shelf://books/2", "Emma"));
+    let id = read(&mut visitor, "shelf://books/1");
+    assert_eq!(text(&visitor, id), "Dune");
+}
+
+#[test]
+fn nobody_gets_what_was_read_for_another() {
+    let mut visitor = visitor();
+    let ada = Principal::new("ada");
+    let narrower = Principal { scopes: ["read".to_owned()].into(), ..ada.clone() };
+    let issuer = json!({"iss": "https://elsewhere"}).as_object().unwrap().clone();
+    let elsewhere = Principal { claims: issuer, ..ada.clone() };
+    let everybody = [None, Some(ada), Some(narrower), Some(elsewhere), Some(Principal::new("bob"))];
+    for (index, who) in everybody.iter().enumerate() {
+        visitor.principal = who.clone().map(Arc::new);
+        assert!(read_as(&mut visitor, BOOKS, &index.to_string()), "{who:?} read of another's");
+    }
+    for (index, who) in everybody.into_iter().enumerate() {
+        visitor.principal = who.map(Arc::new);
+        let id = read(&mut visitor, BOOKS);
+        assert_eq!(text(&visitor, id), index.to_string());
+    }
+    assert!(visitor.runs.is_empty());
+}
+
+#[test]
+fn reads_at_the_same_time_share_one_run() {
+    let mut visitor = visitor();
+    let ids = [(); 3].map(|()| read(&mut visitor, BOOKS));
+    assert_eq!(visitor.runs.len(), 1);
+    assert_eq!(visitor.endpoint.in_flight(), 3);
+    visitor.finish(Ok(Reply::Text("Dune".into())));
+    for id in ids {
+        assert_eq!(text(&visitor, id), "Dune");
+    }
+    assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn a_failure_is_shared_and_not_kept() {
+    let mut visitor = visitor();
+    let ids = [(); 2].map(|()| read(&mut visitor, BOOKS));
+    visitor.finish(Err(Failure::NotFound { uri: BOOKS.into(), message: None }));
+    for id in ids {
+        assert_eq!(visitor.reply(id).error(), -32602);
+    }
+    assert!(read_as(&mut visitor, BOOKS, "Dune"));
+}
+
+#[test]
+fn who_waited_for_one_that_left_reads_himself() {
+    let mut visitor = visitor();
+    let ids = [(); 3].map(|()| read(&mut visitor, BOOKS));
+    visitor.runs.clear();
+    visitor.handle(EndpointInput::Gone(ExchangeId(ids[0])));
+    assert_eq!((visitor.cancelled.len(), visitor.runs.len()), (1, 1));
+    assert_eq!(visitor.endpoint.in_flight(), 2);
+    visitor.handle(EndpointInput::Gone(ExchangeId(ids[2])));
+    assert_eq!((visitor.cancelled.len(), visitor.endpoint.in_flight()), (1, 1), "it ran nothing");
+    visitor.finish(Ok(Reply::Text("Dune".into())));
+    assert_eq!(text(&visitor, ids[1]), "Dune");
+    assert!(!read_as(&mut visitor, BOOKS, "never"));
+}
+
+#[test]
+fn an_update_ends_what_is_kept_and_what_is_being_read() {
+    let mut visitor = visitor();
+    assert!(read_as(&mut visitor, BOOKS, "Dune"));
+    assert!(read_as(&mut visitor, "shelf://books/1", "one"));
+    visitor.handle(EndpointInput::Updated(BOOKS));
+    assert!(!read_as(&mut visitor, "shelf://books/1", "never"), "another resource is as it was");
+    let before = read(&mut visitor, BOOKS);
+    let reads_old = visitor.runs.pop().unwrap();
+    visitor.handle(EndpointInput::Updated(BOOKS));
+    let after = read(&mut visitor, BOOKS);
+    assert_eq!(visitor.runs.len(), 1, "what began before the update is not for who asks after it");
+    let old = Ok(Reply::Text("old".into()));
+    visitor.handle(EndpointInput::Done(reads_old.context.call, old));
+    visitor.finish(Ok(Reply::Text("new".into())));
+    assert_eq!((text(&visitor, before), text(&visitor, after)), (json!("old"), json!("new")));
+    let id = read(&mut visitor, BOOKS);
+    assert_eq!(text(&visitor, id), "new");
+}
+
+#[test]
+fn other_offers_end_all_that_is_kept() {
+    let mut visitor = visitor();
+    assert!(read_as(&mut visitor, BOOKS, "Dune"));
+    let changed = Arc::new(offers());
+    visitor.handle(EndpointInput::Offers(Arc::clone(&changed), vec![ListKind::Tools]));
+    assert!(!read_as(&mut visitor, BOOKS, "never"), "tools have nothing to do with it");
+    visitor.handle(EndpointInput::Offers(changed, vec![ListKind::Resources]));
+    assert!(read_as(&mut visitor, BOOKS, "Emma"));
+}
+
+#[test]
+fn what_a_user_answered_is_for_nobody_else() {
+    let mut visitor = visitor();
+    let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
+    let ask = |visitor: &mut Visitor| {
+        visitor.modern("resources/read", json!({"uri": BOOKS, "_meta": meta}))
+    };
+    let (asked, waits) = (ask(&mut visitor), ask(&mut visitor));
+    assert_eq!(visitor.runs.len(), 1);
+    let question = json!([{"key": "who", "method": "elicitation/create", "params": {
+        "message": "Who?",
+        "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}},
+    }}]);
+    visitor.finish(Ok(Reply::Questions(question.to_string())));
+    let state = visitor.reply(asked).json()["result"]["requestState"].clone();
+    assert!(state.is_string(), "{:?}", visitor.reply(asked));
+    assert_eq!(visitor.runs.len(), 1, "who waited reads himself");
+    visitor.finish(Ok(Reply::Text("plain".into())));
+    assert_eq!(text(&visitor, waits), "plain");
+    let answered = visitor.modern(
+        "resources/read",
+        json!({
+            "uri": BOOKS, "requestState": state, "_meta": meta,
+            "inputResponses": {"who": {"action": "accept", "content": {"value": "Ada"}}},
+        }),
+    );
+    visitor.finish(Ok(Reply::Text("for Ada".into())));
+    assert_eq!(text(&visitor, answered), "for Ada");
+    assert!(read_as(&mut visitor, BOOKS, "again"), "nothing of this was kept");
+}
+
+#[test]
+fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
+    let mut visitor = visitor();
+    let meta = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
+    let read = |visitor: &mut Visitor| {
+        visitor.modern("resources/read", json!({"uri": BOOKS, "_meta": meta}))
+    };
+    let (asks, waits) = (read(&mut visitor), read(&mut visitor));
+    let call = visitor.runs.pop().unwrap().context.call;
+    let params = json!({
+        "message": "Who?",
+        "requestedSchema": {"type": "object", "properties": {"value": {"type": "string"}}},
+    });
+    let question =
+        Question { key: "who".into(), method: Method::Elicit, params: written::to_raw(&params) };
+    visitor.handle(EndpointInput::Ask { call, ask: AskId(0), question });
+    assert_eq!(visitor.runs.len(), 1, "who waited reads himself");
+    visitor.handle(EndpointInput::Waits { call, blocks: false });
+    let state = visitor.reply(asks).json()["result"]["requestState"].clone();
+    visitor.finish(Ok(Reply::Text("plain".into())));
+    assert_eq!(text(&visitor, waits), "plain");
+    let answered = visitor.modern(
+        "resources/read",
+        json!({
+            "uri": BOOKS, "requestState": state, "_meta": meta,
+            "inputResponses": {"who": {"action": "accept", "content": {"value": "Ada"}}},
+        }),
+    );
+    visitor.handle(EndpointInput::Done(call, Ok(Reply::Text("for Ada".into()))));
+    assert_eq!(text(&visitor, answered), "for Ada");
+    assert!(read_as(&mut visitor, BOOKS, "again"), "nothing of this was kept");
+    assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn where_middleware_looks_at_reads_each_is_one() {
+    let mut offers = offers();
+    let middleware: Handler = Arc::new(());
+    offers.set_middleware(Some(Middleware::new(middleware, ["resources/read"], true)));
+    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    assert!(read_as(&mut visitor, BOOKS, "one"));
+    assert!(read_as(&mut visitor, BOOKS, "two"));
+}
+
+#[test]
+fn no_more_than_a_thousand_are_kept() {
+    let mut visitor = visitor();
+    for id in 0..1_001 {
+        assert!(read_as(&mut visitor, &format!("shelf://books/{id}"), "x"));
+    }
+    assert!(!read_as(&mut visitor, "shelf://books/1000", "never"));
+    assert!(read_as(&mut visitor, "shelf://books/0", "the first made room"));
+}

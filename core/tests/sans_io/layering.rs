@@ -1,0 +1,170 @@
+//! Modules depend downwards only. Change `LAYERS` and ARCHITECTURE.md together.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Lowest first: a module may use itself and anything before it.
+const LAYERS: &[&str] = &[
+    "error",
+    "protocol",
+    "wire",
+    "framing",
+    "schema",
+    "session",
+    "router",
+    "service",
+    "peer",
+    "testing",
+    "driver",
+    "transport",
+    "server",
+    "client",
+];
+
+/// Layers below this one know nothing of the outside world.
+const FIRST_WITH_IO: &str = "driver";
+
+/// What would be IO, a clock, a lock, a task or randomness. Tests may use what they like.
+const OUTSIDE: &[&str] = &[
+    "tokio::",
+    "std::net",
+    "std::fs",
+    "std::io::",
+    "std::thread",
+    "std::process",
+    "Instant::now",
+    "SystemTime::now",
+    "Mutex",
+    "RwLock",
+    "std::env",
+    "rustix::",
+];
+
+#[test]
+fn modules_depend_downwards() {
+    for (rank, layer) in LAYERS.iter().enumerate() {
+        for path in files(layer) {
+            let source = code(&path);
+            for above in &LAYERS[rank + 1..] {
+                let crosses = [format!("crate::{above}::"), format!("crate::{above}}}")]
+                    .iter()
+                    .any(|it| source.contains(it))
+                    || imports(&source).iter().any(|it| it == above);
+                assert!(!crosses, "{} uses {above}, a layer above its own", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_module_has_its_layer() {
+    let source = fs::read_to_string(root().join("lib.rs")).unwrap();
+    for line in source.lines().filter_map(|it| it.strip_prefix("pub mod ")) {
+        let name = line.trim_end_matches(';');
+        assert!(LAYERS.contains(&name), "{name} is missing in LAYERS");
+    }
+}
+
+#[test]
+fn below_the_transports_there_is_no_outside_world() {
+    for layer in LAYERS.iter().take_while(|it| **it != FIRST_WITH_IO) {
+        for path in files(layer) {
+            let source = code(&path);
+            for outside in OUTSIDE {
+                assert!(!source.contains(outside), "{} uses {outside}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn only_wire_and_session_know_that_revisions_differ() {
+    for layer in LAYERS.iter().filter(|it| !["protocol", "wire", "session"].contains(it)) {
+        for path in files(layer) {
+            let comparisons = ["revision>", "revision<", "revision==", "Revision::V20", ".era()"];
+            assert_has_none(&path, &comparisons);
+        }
+    }
+}
+
+#[test]
+fn bindings_do_not_know_that_revisions_differ() {
+    for (folder, ending) in [
+        ("bindings-python/src", "rs"),
+        ("bindings-python/python/gudgeon", "py"),
+        ("bindings-node/src", "rs"),
+        ("bindings-node/ts", "ts"),
+    ] {
+        let mut found = Vec::new();
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder), ending, &mut found);
+        assert!(found.len() > 10, "{folder} is where the binding was");
+        for path in found {
+            let comparisons =
+                ["==\"20", "!=\"20", "revision>=", "revision<=", "Revision::V20", ".era()"];
+            assert_has_none(&path, &comparisons);
+        }
+    }
+}
+
+fn assert_has_none(path: &Path, words: &[&str]) {
+    let source = code(path);
+    for word in words {
+        assert!(!source.contains(word), "{} has {word}", path.display());
+    }
+}
+
+/// The names in the first segment of `use crate::{a::…, b::{…}}`, without white space.
+fn imports(source: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for block in source.split("usecrate::{").skip(1) {
+        let (mut depth, mut name) = (0, String::new());
+        for it in block.chars() {
+            match it {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => names.push(std::mem::take(&mut name)),
+                it if depth == 0 => name.push(it),
+                _ => (),
+            }
+        }
+        names.push(name);
+    }
+    names.into_iter().map(|it| it.split("::").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A file's code without comments, white space and unit tests.
+fn code(path: &Path) -> String {
+    let source = fs::read_to_string(path).unwrap();
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let source = source.split("#[cfg(all(test").next().unwrap();
+    let lines = source.lines().filter(|it| !it.trim_start().starts_with("//"));
+    lines.flat_map(str::chars).filter(|it| !it.is_whitespace()).collect()
+}
+
+fn files(layer: &str) -> Vec<PathBuf> {
+    let (folder, file) = (root().join(layer), root().join(format!("{layer}.rs")));
+    let mut found = Vec::new();
+    if file.exists() {
+        found.push(file);
+    }
+    collect(&folder, "rs", &mut found);
+    found
+}
+
+fn collect(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.map(|it| it.unwrap().path()) {
+        if path.is_dir() {
+            collect(&path, ending, found);
+        } else if path.extension().is_some_and(|it| it == ending) && !path.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}

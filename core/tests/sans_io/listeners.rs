@@ -1,0 +1,279 @@
+//! Handlers of notifications, and others whose result can't carry a question: what they may ask, and what not.
+
+use std::sync::Arc;
+
+use gudgeon::{
+    protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
+    router::{Failure, PromptOffer, Reply, RoundLimits},
+    service::{Input, Run},
+    session::asking::AskId,
+};
+use serde_json::{Value, json};
+
+use crate::support::asker::{self, Server};
+
+fn server() -> Server {
+    Server::offering(RoundLimits::default(), |offers| {
+        offers.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
+        offers.add_notification("acme/changed", Arc::new(())).unwrap();
+        offers.add_method("acme/method", Arc::new(())).unwrap();
+        let prompt: Prompt =
+            serde_json::from_value(json!({"name": "p", "arguments": [{"name": "a"}]})).unwrap();
+        offers.prompts.add(PromptOffer::new(prompt, Arc::new(())).unwrap(), true).unwrap();
+        offers.add_completion("p", "a", Arc::new(())).unwrap();
+    })
+}
+
+fn roots(run: &Run, number: u64) -> Input<'static> {
+    let question = Question {
+        key: format!("roots-{number}"),
+        method: Method::ListRoots,
+        params: to_raw(&json!({})),
+    };
+    Input::Ask { call: run.context.call, ask: AskId(number), question }
+}
+
+fn changed() -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
+}
+
+fn meta(capabilities: &Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+#[test]
+fn a_handler_of_notifications_asks_in_a_session() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({"roots": {"listChanged": true}}));
+    server.hear(&changed());
+    server.hear(&changed());
+    let (second, first) = (server.running(), server.running());
+    assert!(first.is_notification);
+    assert_ne!(first.context.call, second.context.call, "each has a number of its own");
+    server.handle(roots(&first, 7));
+    server.handle(roots(&second, 7));
+    let asked = server.said();
+    assert_eq!(asked["method"], "roots/list");
+    server.said();
+    let answer = json!({"roots": [{"uri": "file:///a"}]});
+    server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    assert_eq!(server.answered, [Ok(answer)]);
+    // It may tell the client's log, too, and what it still asks is taken back when it ends.
+    let data = to_raw(&json!("heard"));
+    let (call, level) = (second.context.call, LoggingLevel::Info);
+    server.handle(Input::Log { call, level, logger: None, data });
+    assert_eq!(server.said()["params"]["data"], "heard");
+    server.done(&first, Ok(Reply::Nothing));
+    assert!(server.sent.is_empty());
+    server.done(&second, Ok(Reply::Nothing));
+    let withdrawn = server.said();
+    assert_eq!(withdrawn["method"], "notifications/cancelled");
+    server.handle(roots(&second, 8));
+    assert_eq!(
+        server.answered.pop(),
+        Some(Err("the client is gone: nobody answers this question any more".into()))
+    );
+}
+
+#[test]
+fn a_client_that_never_answers_is_waited_for_no_longer_than_by_a_call() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({"roots": {}}));
+    server.hear(&changed());
+    let run = server.running();
+    server.handle(roots(&run, 1));
+    let first = server.said();
+    server.handle(roots(&run, 2));
+    server.said();
+    let answer = json!({"roots": []});
+    server.hear(&json!({"jsonrpc": "2.0", "id": first["id"], "result": answer}));
+    assert_eq!(server.answered.pop(), Some(Ok(answer)));
+    let limit = RoundLimits::default().park_ttl;
+    assert_eq!(server.deadline(), Some(server.now + limit));
+    server.now += limit;
+    server.handle(Input::Tick);
+    let problem = "the client gave no answer for 300 s (option park_ttl)";
+    assert_eq!(server.answered, [Err(problem.into())]);
+    assert!(server.cancelled.is_empty(), "it may go on without");
+    server.done(&run, Ok(Reply::Nothing));
+    assert_eq!(server.said()["method"], "notifications/cancelled");
+    assert_eq!(server.deadline(), None);
+}
+
+#[test]
+fn it_is_told_at_once_when_nobody_is_there_or_nothing_can_be_asked() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    server.hear(&changed());
+    let run = server.running();
+    server.handle(roots(&run, 1));
+    let told = server.answered.pop().unwrap().unwrap_err();
+    assert!(told.contains("did not declare roots"), "{told}");
+    let mut server = self::server();
+    server.open("2025-11-25", &json!({"roots": {}}));
+    server.hear(&changed());
+    let run = server.running();
+    server.handle(roots(&run, 1));
+    server.handle(Input::Closed);
+    let gone = Some(Err("the client is gone: nobody answers this question any more".into()));
+    assert_eq!(server.answered.pop(), gone);
+    server.handle(roots(&run, 2));
+    assert_eq!(server.answered.pop(), gone);
+    let mut server = self::server();
+    server.hear(&json!({"jsonrpc": "2.0", "method": "acme/changed", "params": {"_meta": meta(&json!({"roots": {}}))}}));
+    let run = server.running();
+    server.handle(roots(&run, 1));
+    let told = server.answered.pop().unwrap().unwrap_err();
+    assert!(told.starts_with("a handler of notifications can't ask in 2026-07-28"), "{told}");
+}
+
+#[test]
+fn a_flood_of_notifications_pauses_reading() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    for _ in 0..1_001 {
+        server.hear(&changed());
+    }
+    assert!(server.is_full());
+    let run = server.running();
+    server.done(&run, Ok(Reply::Nothing));
+    assert!(!server.is_full());
+    assert_eq!(server.in_flight(), 0);
+}
+
+#[test]
+fn completions_and_methods_return_no_questions() {
+    let asked = json!([{"key": "k", "method": "roots/list"}]).to_string();
+    let complete =
+        json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
+    for (method, params) in [("completion/complete", complete), ("acme/method", json!({}))] {
+        for is_modern in [false, true] {
+            let mut server = server();
+            let mut params = params.clone();
+            if is_modern {
+                params["_meta"] = meta(&json!({"roots": {}}));
+            } else {
+                server.open("2025-11-25", &json!({"roots": {}}));
+            }
+            server.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+            let run = server.running();
+            server.handle(roots(&run, 1));
+            if is_modern {
+                let told = server.answered.pop().unwrap().unwrap_err();
+                assert_eq!(
+                    told,
+                    "only the results of tools, resources and prompts carry questions: ask there"
+                );
+            } else {
+                // While it runs, a session can carry a request of its own.
+                assert_eq!(server.said()["method"], "roots/list");
+            }
+            server.done(&run, Ok(Reply::Questions(asked.clone())));
+            server.sent.retain(|it| it["id"] == 1);
+            let reply = server.said();
+            assert_eq!(
+                reply["error"]["message"],
+                "only the results of tools, resources and prompts carry questions: ask there",
+                "{reply}"
+            );
+            assert_eq!(server.in_flight(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_call_may_ask_a_hundred_questions() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({"elicitation": {}}));
+    server.hear(&asker::legacy(1));
+    let run = server.running();
+    for number in 0..100 {
+        server.handle(asker::ask(&run, number, &format!("k{number}")));
+        let id = server.said()["id"].clone();
+        server.hear(&json!({"jsonrpc": "2.0", "id": id, "result": asker::yes()}));
+        assert!(server.answered.pop().unwrap().is_ok());
+    }
+    server.handle(asker::ask(&run, 100, "k100"));
+    let told = server.answered.pop().unwrap().unwrap_err();
+    assert_eq!(told, "a call may ask its client 100 questions, and this one has asked them all");
+    assert!(server.sent.is_empty());
+    // What was answered already is no question any more.
+    server.handle(asker::ask(&run, 101, "k5"));
+    assert!(server.answered.pop().unwrap().is_ok());
+    server.done(&run, Err(Failure::NotSupported(told)));
+    assert!(
+        server.said()["result"]["content"][0]["text"].as_str().unwrap().contains("100 questions")
+    );
+}
+
+#[test]
+fn a_handler_that_returns_questions_for_ever_is_ended() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({"elicitation": {}}));
+    server.hear(&asker::legacy(1));
+    for round in 0..100 {
+        let run = server.running();
+        server.done(&run, Ok(asker::questions(&[&format!("k{round}")])));
+        let id = server.said()["id"].clone();
+        server.hear(&json!({"jsonrpc": "2.0", "id": id, "result": asker::yes()}));
+    }
+    let run = server.running();
+    server.done(&run, Ok(asker::questions(&["more"])));
+    let reply = server.said();
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(text, "a call may ask its client 100 questions, and this one has asked them all");
+    assert_eq!(server.in_flight(), 0);
+}
+
+#[test]
+fn a_form_that_the_revision_can_not_say_is_not_sent() {
+    let form = |property: Value| json!({"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {"p": property}}});
+    let list = json!({"type": "array", "items": {"type": "string", "enum": ["a"]}});
+    let pattern = json!({"type": "string", "pattern": "^a"});
+    for (revision, property, problem) in [
+        (
+            "2025-06-18",
+            &list,
+            "the form \"Which?\" can't be asked: its property \"p\" is a list of choices",
+        ),
+        (
+            "2025-06-18",
+            &pattern,
+            "the form \"Which?\" can't be asked: its property \"p\" has \"pattern\"",
+        ),
+        (
+            "2025-11-25",
+            &pattern,
+            "the form \"Which?\" can't be asked: its property \"p\" has \"pattern\"",
+        ),
+        (
+            "2026-07-28",
+            &pattern,
+            "the form \"Which?\" can't be asked: its property \"p\" has \"pattern\"",
+        ),
+    ] {
+        let mut server = server();
+        if revision == "2026-07-28" {
+            server.hear(&asker::modern(1, &json!({"elicitation": {}}), &json!({})));
+        } else {
+            server.open(revision, &json!({"elicitation": {}}));
+            server.hear(&asker::legacy(1));
+        }
+        let run = server.running();
+        let params = to_raw(&form(property.clone()));
+        let question = Question { key: "k".into(), method: Method::Elicit, params };
+        server.handle(Input::Ask { call: run.context.call, ask: AskId(0), question });
+        let told = server.answered.pop().unwrap().unwrap_err();
+        assert!(told.starts_with(problem), "{revision}: {told}");
+        assert!(server.sent.is_empty());
+        let all =
+            json!([{"key": "k", "method": "elicitation/create", "params": form(property.clone())}]);
+        server.done(&run, Ok(Reply::Questions(all.to_string())));
+        let reply = server.said();
+        let text = reply["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with(problem), "{revision}: {text}");
+    }
+}

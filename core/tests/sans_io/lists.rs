@@ -1,0 +1,142 @@
+//! Lists over the wire: cursors that only their server makes, how long a list may be kept, and that its text is made once.
+
+use std::{sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use gudgeon::{
+    protocol::CacheHint,
+    router::Offers,
+    service::{EndpointConfig, EndpointInput},
+    session::server::ListKind,
+};
+use serde_json::{Value, json};
+
+use crate::support::{fixture, visitor::Visitor};
+
+/// A server whose lists come three entries at a time.
+fn server(keys: &[&str]) -> Visitor {
+    let mut offers = fixture::offers();
+    let facts = Arc::make_mut(&mut offers.server);
+    facts.page_size = 3;
+    facts.request_state_keys = keys.iter().map(|it| it.as_bytes().to_vec()).collect();
+    Visitor::new(offers, EndpointConfig::default())
+}
+
+fn list(visitor: &mut Visitor, method: &str, cursor: &Value) -> Value {
+    let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
+    let id = visitor.modern(method, params);
+    visitor.reply(id).json()
+}
+
+fn is_refused(answer: &Value) -> bool {
+    answer["error"]["code"] == -32602 && answer["error"]["message"] == "invalid cursor"
+}
+
+#[test]
+fn pages_follow_one_another_to_the_end() {
+    let mut visitor = server(&[]);
+    let (mut cursor, mut names) = (Value::Null, Vec::new());
+    loop {
+        let result = list(&mut visitor, "tools/list", &cursor)["result"].clone();
+        let tools = result["tools"].as_array().unwrap();
+        assert!((1..=3).contains(&tools.len()));
+        names.extend(tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()));
+        cursor = result["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let whole: Vec<_> = fixture::offers().tools.iter().map(|it| it.tool.name.clone()).collect();
+    assert_eq!(names, whole);
+}
+
+#[test]
+fn a_cursor_that_was_made_up_is_refused() {
+    let mut visitor = server(&[]);
+    for place in ["tool:0", "tool:2", "resource:0", "tool:99", "", "0", "prompt:0"] {
+        let forged = json!(URL_SAFE_NO_PAD.encode(place));
+        let answer = list(&mut visitor, "tools/list", &forged);
+        assert!(is_refused(&answer), "{place}: {answer}");
+    }
+}
+
+#[test]
+fn a_cursor_belongs_to_its_list() {
+    let mut visitor = server(&[]);
+    let cursor = list(&mut visitor, "tools/list", &Value::Null)["result"]["nextCursor"].clone();
+    for other in ["prompts/list", "resources/list", "resources/templates/list"] {
+        assert!(is_refused(&list(&mut visitor, other, &cursor)), "{other}");
+    }
+    assert!(list(&mut visitor, "tools/list", &cursor)["result"]["tools"].is_array());
+}
+
+#[test]
+fn replicas_with_the_same_keys_take_each_others_cursors() {
+    let (mut one, mut other) = (server(&["new", "old"]), server(&["old"]));
+    let cursor = list(&mut other, "tools/list", &Value::Null)["result"]["nextCursor"].clone();
+    let here = list(&mut other, "tools/list", &cursor)["result"]["tools"].clone();
+    assert_eq!(list(&mut one, "tools/list", &cursor)["result"]["tools"], here);
+    assert!(is_refused(&list(&mut server(&["another"]), "tools/list", &cursor)));
+}
+
+#[test]
+fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
+    let mut offers = fixture::offers();
+    Arc::make_mut(&mut offers.server).list_ttl = Duration::from_millis(2_500);
+    let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
+    about.cache = CacheHint { ttl_ms: 60_000, private: true };
+    offers.resources.remove("fixture://about").unwrap();
+    offers.resources.add(about, true).unwrap();
+    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    let methods = [
+        "server/discover",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+    ];
+    for method in methods {
+        let result = list(&mut visitor, method, &Value::Null)["result"].clone();
+        assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(2_500), &json!("public")));
+    }
+    let read = json!({"uri": "fixture://about"});
+    let id = visitor.modern("resources/read", read.clone());
+    visitor.finish(Ok(gudgeon::router::Reply::Text("About.".into())));
+    let result = visitor.reply(id).json()["result"].clone();
+    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(60_000), &json!("private")));
+    let session = visitor.open("2025-11-25", json!({}));
+    for (method, params) in [("tools/list", json!({})), ("resources/read", read)] {
+        let request = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+        let id = visitor.legacy(&session, &request);
+        if !visitor.runs.is_empty() {
+            visitor.finish(Ok(gudgeon::router::Reply::Text("About.".into())));
+        }
+        let answer = visitor.reply(id).body.clone();
+        assert!(answer.contains("result"), "{answer}");
+        assert!(!answer.contains("ttlMs") && !answer.contains("cacheScope"), "{answer}");
+    }
+}
+
+#[test]
+fn every_revision_gets_its_own_words_and_every_change_is_seen() {
+    let mut visitor = server(&[]);
+    let mut offers: Offers = fixture::offers();
+    let titled = json!({"title": "Adder"});
+    offers.tools.update("add", titled.as_object().unwrap()).unwrap();
+    let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}});
+    let old = visitor.open("2024-11-05", json!({}));
+    let new = visitor.open("2025-11-25", json!({}));
+    let first = |visitor: &mut Visitor, session: &str| {
+        let id = visitor.legacy(session, &request);
+        let reply = visitor.reply(id);
+        let answer = if reply.is_stream() { reply.messages()[0].clone() } else { reply.json() };
+        answer["result"]["tools"][0].clone()
+    };
+    for _ in 0..2 {
+        assert!(first(&mut visitor, &new)["outputSchema"].is_object());
+        assert!(first(&mut visitor, &old)["outputSchema"].is_null());
+    }
+    visitor.handle(EndpointInput::Offers(Arc::new(offers), vec![ListKind::Tools]));
+    assert_eq!(first(&mut visitor, &new)["title"], "Adder");
+    assert!(first(&mut visitor, &old)["title"].is_null());
+}

@@ -1,0 +1,41 @@
+//! Whole parts of the core without any IO, by their public faces: what goes in and what comes out, the clock moved by hand.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails here says where")]
+
+mod support;
+
+mod asking;
+mod asking_again;
+mod client_listening;
+mod client_negotiation;
+mod client_pair;
+mod client_properties;
+mod client_requests;
+mod dialect_clients;
+mod dialect_endpoint;
+mod endpoint_asking;
+mod endpoint_listeners;
+mod endpoint_modern;
+mod endpoint_sessions;
+mod flow;
+mod fuzz_endpoint;
+mod fuzz_service;
+mod ids;
+mod kept_results;
+mod layering;
+mod listeners;
+mod lists;
+mod middleware;
+mod parking;
+mod parking_limits;
+mod protocol_types;
+mod registration;
+mod rehearsing;
+mod service;
+mod spec_schemas;
+mod subscription_changes;
+mod subscriptions;
+mod subscriptions_properties;
+mod transcripts;
+mod visible;
+mod waiting;

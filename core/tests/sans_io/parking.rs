@@ -1,0 +1,346 @@
+//! Handlers that wait for answers which come with a later request (2026-07-28, Multi Round-Trip Requests).
+
+use gudgeon::{
+    protocol::{Raw, json::to_raw},
+    router::{Failure, RoundLimits},
+    service::{Input, Run},
+    session::server::Progress,
+};
+use serde_json::json;
+
+use self::{
+    asker::{Server, ask, form, questions, yes},
+    rounds::{asked, asks, call, done, refused, retry, state, text, waits},
+};
+
+use crate::support::{asker, rounds};
+
+#[test]
+fn a_parked_handler_goes_on_from_that_line_for_the_request_with_the_answers() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a", "b"]);
+    assert!(server.answered.is_empty());
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes(), "b": {"action": "decline"}})));
+    assert!(server.runs.is_empty(), "it is not run again");
+    let (call, context) = server.resumed.pop().unwrap();
+    assert_eq!((call, context.call), (run.context.call, run.context.call));
+    assert_eq!(context.request_id.unwrap().as_json(), "2");
+    let answers: Vec<_> = server.answered.drain(..).map(Result::unwrap).collect();
+    assert_eq!(answers, [yes(), json!({"action": "decline"})]);
+    let second = asks(&mut server, &run, &["c"]);
+    server.hear(&retry(3, "tool", &second, &json!({"c": yes()})));
+    assert_eq!(server.answered.len(), 1);
+    done(&mut server, &run, "deleted");
+    assert_eq!(text(&server.said()), (3, "deleted"));
+    assert_eq!(server.service.in_flight(), 0);
+}
+
+#[test]
+fn progress_goes_to_the_request_that_the_handler_runs_for_now() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    let step = || Progress { progress: 1.0, total: None, message: None };
+    server.handle(Input::Progress(run.context.call, step()));
+    assert!(server.sent.is_empty(), "nobody waits for it");
+    let mut request = retry(2, "tool", &state, &json!({"a": yes()}));
+    request["params"]["_meta"]["progressToken"] = json!("later");
+    server.hear(&request);
+    assert!(server.resumed[0].1.wants_progress);
+    server.handle(Input::Progress(run.context.call, step()));
+    assert_eq!(server.said()["params"]["progressToken"], "later");
+}
+
+#[test]
+fn where_the_handler_is_gone_it_runs_from_its_top_with_all_answers() {
+    let (mut first, mut second) = (Server::new(), Server::new());
+    let (run, state) = asked(&mut first, 1, "tool", &["a"]);
+    first.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    first.handle(Input::Step {
+        call: run.context.call,
+        key: "paid".into(),
+        value: to_raw(&json!(7)),
+    });
+    let state = asks(&mut first, &run, &["b"]);
+    // Another process that shares the keys.
+    second.hear(&retry(3, "tool", &state, &json!({"b": yes()})));
+    let again = second.running();
+    assert_eq!(again.context.answers.step("paid").unwrap().get(), "7");
+    for (number, key) in ["a", "b"].into_iter().enumerate() {
+        second.handle(ask(&again, number as u64, key));
+        assert_eq!(second.answered.pop().unwrap().unwrap(), yes(), "{key}");
+    }
+    let third = asks(&mut second, &again, &["c"]);
+    first.hear(&retry(4, "tool", &third, &json!({"c": yes()})));
+    let last = first.running();
+    for key in ["a", "b", "c"] {
+        first.handle(ask(&last, 0, key));
+        assert_eq!(first.answered.pop().unwrap().unwrap(), yes(), "{key}");
+    }
+    done(&mut first, &last, "done");
+    assert_eq!(text(&first.said()), (4, "done"));
+}
+
+#[test]
+fn what_is_missing_or_does_not_fit_is_asked_again_and_the_rest_is_kept() {
+    let mut server = Server::new();
+    let (run, state_of_both) = asked(&mut server, 1, "tool", &["a", "b"]);
+    let unfit = json!({"a": yes(), "b": {"action": "accept", "content": {"value": 3}}, "z": yes()});
+    server.hear(&retry(2, "tool", &state_of_both, &unfit));
+    let rest = state(&mut server, &["b"]);
+    assert!(server.answered.is_empty() && server.resumed.is_empty());
+    server.hear(&retry(3, "tool", &rest, &json!({})));
+    let rest = state(&mut server, &["b"]);
+    server.hear(&retry(4, "tool", &rest, &json!({"b": yes()})));
+    assert_eq!(server.answered.len(), 2);
+    done(&mut server, &run, "done");
+    assert_eq!(text(&server.said()), (4, "done"));
+}
+
+#[test]
+fn a_second_retry_joins_the_first_while_it_runs_and_gets_the_same_reply() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    server.hear(&retry(3, "tool", &state, &json!({"a": yes()})));
+    assert!(server.runs.is_empty());
+    done(&mut server, &run, "once");
+    let mut replies = [server.said(), server.said()];
+    replies.sort_by_key(|it| it["id"].as_u64());
+    assert_eq!(replies.each_ref().map(text), [(2, "once"), (3, "once")]);
+    // Later it is a replay.
+    server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.runs.len(), 1);
+}
+
+#[test]
+fn a_retry_that_joined_gets_the_next_round_as_well() {
+    let mut server = Server::new();
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    server.hear(&retry(3, "tool", &first, &json!({"a": yes()})));
+    server.handle(ask(&run, 0, "b"));
+    server.handle(waits(&run));
+    let states = [state(&mut server, &["b"]), state(&mut server, &["b"])];
+    assert_eq!(states[0], states[1]);
+}
+
+#[test]
+fn a_handler_outlives_the_retry_that_woke_it_while_another_waits() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    for id in [2, 3] {
+        server.hear(&retry(id, "tool", &state, &json!({"a": yes()})));
+    }
+    let cancel = |id| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    server.hear(&cancel(2));
+    assert!(server.cancelled.is_empty());
+    assert_eq!(server.resumed.last().unwrap().1.request_id.as_ref().unwrap().as_json(), "3");
+    done(&mut server, &run, "still");
+    assert_eq!(text(&server.said()), (3, "still"));
+    assert!(server.sent.is_empty());
+
+    let (run, state) = asked(&mut server, 4, "tool", &["a"]);
+    server.hear(&retry(5, "tool", &state, &json!({"a": yes()})));
+    server.hear(&cancel(5));
+    assert_eq!(server.cancelled, [run.context.call]);
+}
+
+#[test]
+fn a_tool_that_must_not_run_twice_is_refused_once_its_handler_is_gone() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "forbids", &["a"]);
+    server.hear(&retry(2, "forbids", &state, &json!({"a": yes()})));
+    done(&mut server, &run, "paid");
+    assert_eq!(text(&server.said()), (2, "paid"));
+    server.hear(&retry(3, "forbids", &state, &json!({"a": yes()})));
+    assert!(refused(&server.said()) && server.runs.is_empty());
+    assert!(server.reports.pop().unwrap().contains("must not run again"));
+    let mut other = Server::new();
+    other.hear(&retry(4, "forbids", &state, &json!({"a": yes()})));
+    assert!(refused(&other.said()) && other.runs.is_empty());
+}
+
+/// A handler that waits for its turn with the answers of request 3, while request 2 runs in its place.
+fn in_line(server: &mut Server) -> (Run, Run, String) {
+    let (waits, state) = asked(server, 1, "alone", &["a"]);
+    server.hear(&call(2, "alone", &json!({})));
+    let runs = server.running();
+    server.hear(&retry(3, "alone", &state, &json!({"a": yes()})));
+    assert!(server.resumed.is_empty() && server.sent.is_empty());
+    (waits, runs, state)
+}
+
+#[test]
+fn who_joined_a_request_in_line_takes_its_place_when_that_is_given_up() {
+    let mut server = Server::new();
+    let cancel = |id| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let (waits, runs, state) = in_line(&mut server);
+    server.hear(&retry(4, "alone", &state, &json!({"a": yes()})));
+    server.hear(&cancel(3));
+    assert!(server.cancelled.is_empty());
+    done(&mut server, &runs, "first");
+    done(&mut server, &waits, "second");
+    assert_eq!(text(&server.said()), (2, "first"));
+    assert_eq!(text(&server.said()), (4, "second"));
+    // Where nobody joined it, the handler is stopped, and another request with the state begins anew.
+    let mut server = Server::new();
+    let (waits, runs, state) = in_line(&mut server);
+    server.hear(&cancel(3));
+    assert_eq!(server.cancelled, [waits.context.call]);
+    done(&mut server, &runs, "first");
+    server.hear(&retry(5, "alone", &state, &json!({"a": yes()})));
+    let again = server.running();
+    done(&mut server, &again, "again");
+    assert_eq!(text(&server.said()), (2, "first"));
+    assert_eq!(text(&server.said()), (5, "again"));
+    assert_eq!(server.in_flight(), 0);
+}
+
+#[test]
+fn what_a_handler_does_while_its_request_is_in_line_counts() {
+    let mut server = Server::new();
+    let (waits_in_line, runs, _) = in_line(&mut server);
+    done(&mut server, &waits_in_line, "went on");
+    assert_eq!(text(&server.said()), (3, "went on"));
+    done(&mut server, &runs, "first");
+    assert_eq!(text(&server.said()), (2, "first"));
+    server.hear(&call(4, "alone", &json!({})));
+    let run = server.running();
+    done(&mut server, &run, "next");
+    assert_eq!(text(&server.said()), (4, "next"));
+    assert_eq!(server.in_flight(), 0);
+    // It asks again, and does a step: both are known to the next round.
+    let (waits_in_line, runs, _) = in_line(&mut server);
+    let handler = waits_in_line.context.call;
+    server.handle(Input::Step { call: handler, key: "paid".into(), value: to_raw(&json!(7)) });
+    server.handle(ask(&waits_in_line, 9, "b"));
+    server.handle(waits(&waits_in_line));
+    assert!(server.answered.is_empty() && server.sent.is_empty());
+    done(&mut server, &runs, "first");
+    server.said();
+    let state = state(&mut server, &["b"]);
+    let mut other = Server::new();
+    other.hear(&retry(5, "alone", &state, &json!({"b": yes()})));
+    let replayed = other.running();
+    assert_eq!(replayed.context.answers.step("paid").unwrap().get(), "7");
+}
+
+#[test]
+fn a_handler_that_went_on_without_its_answers_is_heard_with_the_next_request() {
+    let mut server = Server::new();
+    let (run, state_of_a) = asked(&mut server, 1, "tool", &["a"]);
+    done(&mut server, &run, "gave up");
+    assert!(server.sent.is_empty());
+    server.hear(&retry(2, "tool", &state_of_a, &json!({"a": yes()})));
+    assert_eq!(text(&server.said()), (2, "gave up"));
+    let (run, state_of_a) = asked(&mut server, 3, "tool", &["a"]);
+    server.done(&run, Ok(questions(&["explicit"])));
+    server.hear(&retry(4, "tool", &state_of_a, &json!({"a": yes()})));
+    state(&mut server, &["explicit"]);
+    // What it asks while it is parked goes out with the next round.
+    let (run, first) = asked(&mut server, 5, "tool", &["a"]);
+    server.handle(ask(&run, 1, "later"));
+    server.handle(waits(&run));
+    server.hear(&retry(6, "tool", &first, &json!({"a": yes()})));
+    let second = state(&mut server, &["later"]);
+    server.hear(&retry(7, "tool", &second, &json!({"later": yes()})));
+    assert_eq!(server.answered.len(), 2);
+}
+
+#[test]
+fn a_handler_whose_own_side_stopped_it_while_it_waited_runs_again() {
+    let mut server = Server::new();
+    for (id, tool) in [(1, "tool"), (3, "forbids")] {
+        let (run, state) = asked(&mut server, id, tool, &["a"]);
+        server.done(&run, Err(Failure::Cancelled));
+        assert!(server.cancelled.is_empty() && server.sent.is_empty());
+        server.hear(&retry(id + 1, tool, &state, &json!({"a": yes()})));
+        assert!(server.resumed.is_empty());
+    }
+    assert_eq!(server.runs.len(), 1);
+    assert!(refused(&server.said()), "it must not run twice");
+}
+
+#[test]
+fn a_question_that_changed_is_asked_again() {
+    let mut server = Server::with(RoundLimits { park_limit: 0, ..RoundLimits::default() });
+    let (_, state_of_a) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state_of_a, &json!({"a": yes()})));
+    let run = server.running();
+    let mut changed = form();
+    changed["message"] = json!("Really?");
+    let question = gudgeon::protocol::Question {
+        key: "a".into(),
+        method: gudgeon::protocol::Method::Elicit,
+        params: to_raw(&changed),
+    };
+    server.handle(Input::Ask {
+        call: run.context.call,
+        ask: gudgeon::session::asking::AskId(0),
+        question,
+    });
+    server.handle(waits(&run));
+    assert!(server.answered.is_empty());
+    state(&mut server, &["a"]);
+}
+
+#[test]
+fn one_key_is_one_question() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    server.answered.clear();
+    server.handle(ask(&run, 1, "a"));
+    assert_eq!(server.answered.pop().unwrap().unwrap(), yes(), "it was answered already");
+    server.handle(ask(&run, 2, "b"));
+    server.handle(ask(&run, 3, "b"));
+    let problem = server.answered.pop().unwrap().unwrap_err();
+    assert!(problem.contains("two questions have the key \"b\""), "{problem}");
+}
+
+#[test]
+fn a_state_that_grew_too_long_still_finds_its_handler() {
+    let mut server = Server::with(RoundLimits { max_state: 600, ..RoundLimits::default() });
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    let value: Raw = to_raw(&"x".repeat(4_000));
+    server.handle(Input::Step { call: run.context.call, key: "long".into(), value });
+    let second = asks(&mut server, &run, &["b"]);
+    assert!(second.len() < 600);
+    server.hear(&retry(3, "tool", &second, &json!({"b": yes()})));
+    assert_eq!(server.resumed.len(), 2);
+    let third = asks(&mut server, &run, &["c"]);
+    server.handle(Input::ShutDown);
+    assert_eq!(server.cancelled, [run.context.call], "finally blocks run");
+    server.hear(&retry(4, "tool", &third, &json!({"c": yes()})));
+    let again = server.running();
+    assert!(again.context.answers.step("long").is_none(), "it has to ask all of it again");
+}
+
+#[test]
+fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
+    let mut server = Server::new();
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    let roots = gudgeon::protocol::Question {
+        key: "roots".into(),
+        method: gudgeon::protocol::Method::ListRoots,
+        params: to_raw(&json!({})),
+    };
+    let (call, number) = (run.context.call, gudgeon::session::asking::AskId);
+    server.handle(Input::Ask { call, ask: number(1), question: roots });
+    server.handle(waits(&run));
+    server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
+    assert_eq!(server.answered.remove(0).unwrap(), yes());
+    let problem = server.answered.remove(0).unwrap_err();
+    assert!(problem.contains("did not declare roots"), "{problem}");
+    assert!(server.sent.is_empty(), "nobody is asked what it did not declare");
+
+    let (run, _) = asked(&mut server, 3, "tool", &["a"]);
+    for number in 1..=100 {
+        server.handle(ask(&run, number, &format!("k{number}")));
+    }
+    assert!(server.answered.is_empty());
+    server.handle(ask(&run, 101, "k101"));
+    let problem = server.answered.remove(0).unwrap_err();
+    assert!(problem.contains("100 questions"), "{problem}");
+}

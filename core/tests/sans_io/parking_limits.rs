@@ -1,0 +1,164 @@
+//! How many handlers wait for a later request, and for how long: beyond that they are stopped.
+
+use std::time::Duration;
+
+use gudgeon::{router::RoundLimits, service::Input, session::CallId};
+use serde_json::json;
+
+use self::{
+    asker::{Server, ask, yes},
+    rounds::{asked, asks, call, done, refused, retry, state, text, waits},
+};
+
+use crate::support::{asker, rounds};
+
+#[test]
+fn with_the_table_full_a_tool_that_must_not_run_twice_asks_nothing() {
+    let mut server = Server::with(RoundLimits { park_limit: 1, ..RoundLimits::default() });
+    let (_, first) = asked(&mut server, 1, "forbids", &["a"]);
+    server.hear(&call(2, "forbids", &json!({})));
+    let run = server.running();
+    server.handle(ask(&run, 0, "a"));
+    let problem = server.answered.pop().unwrap().unwrap_err();
+    assert!(problem.contains("too many handlers wait"), "{problem}");
+    server.handle(waits(&run));
+    assert!(server.sent.is_empty());
+    // One that may run twice asks all the same, and is replayed.
+    let (run, state) = asked(&mut server, 3, "tool", &["a"]);
+    assert_eq!(server.cancelled, [run.context.call]);
+    server.hear(&retry(4, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.runs.len(), 1);
+    server.hear(&retry(5, "forbids", &first, &json!({"a": yes()})));
+    assert_eq!(server.resumed.len(), 1);
+}
+
+#[test]
+fn threads_of_tools_that_must_not_run_twice_are_kept_to_the_limit() {
+    let mut server = Server::with(RoundLimits { park_threads: 1, ..RoundLimits::default() });
+    let blocking = |server: &mut Server, id, tool| {
+        server.hear(&call(id, tool, &json!({})));
+        let run = server.running();
+        server.handle(ask(&run, 0, "a"));
+        server.handle(ask(&run, 1, "b"));
+        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        run
+    };
+    blocking(&mut server, 1, "forbids");
+    state(&mut server, &["a", "b"]);
+    let run = blocking(&mut server, 2, "forbids");
+    assert!(server.sent.is_empty(), "it is not asked, since it could not wait");
+    for _ in 0..2 {
+        let problem = server.answered.pop().unwrap().unwrap_err();
+        assert!(problem.contains("too many handlers wait"), "{problem}");
+    }
+    done(&mut server, &run, "later, then");
+    assert_eq!(text(&server.said()), (2, "later, then"));
+    // Others hold no thread, or run again.
+    asked(&mut server, 3, "forbids", &["a"]);
+    let run = blocking(&mut server, 4, "tool");
+    assert_eq!(server.cancelled, [run.context.call]);
+}
+
+#[test]
+fn the_oldest_leaves_for_the_newest() {
+    let limits = RoundLimits { park_limit: 3, park_threads: 1, ..RoundLimits::default() };
+    let mut server = Server::with(limits);
+    let mut calls = Vec::new();
+    for id in 1..=4 {
+        calls.push(asked(&mut server, id, "tool", &["a"]).0.context.call);
+    }
+    assert_eq!(server.cancelled, calls[..1]);
+    // Of those that hold a thread, too.
+    let mut blocking = |id| {
+        server.hear(&call(id, "tool", &json!({})));
+        let run = server.running();
+        server.handle(ask(&run, 0, "a"));
+        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        state(&mut server, &["a"]);
+        run.context.call
+    };
+    let (first, second): (CallId, CallId) = (blocking(5), blocking(6));
+    assert_eq!(server.cancelled, [calls[0], calls[1], calls[2], first]);
+    assert!(!server.cancelled.contains(&second));
+}
+
+#[test]
+fn a_thousand_that_hold_threads_are_kept_to_the_limit() {
+    let mut server = Server::new();
+    let mut states = Vec::new();
+    for id in 0..1_000 {
+        server.hear(&call(id, "tool", &json!({})));
+        let run = server.running();
+        server.handle(ask(&run, 0, "a"));
+        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        states.push(state(&mut server, &["a"]));
+    }
+    assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().park_threads);
+    for (id, state) in (1_000..).zip(&states) {
+        server.hear(&retry(id, "tool", state, &json!({"a": yes()})));
+    }
+    assert_eq!(server.resumed.len(), RoundLimits::default().park_threads);
+    assert_eq!(server.resumed.len() + server.runs.len(), 1_000);
+}
+
+#[test]
+fn what_waits_is_bounded_by_its_bytes_as_well() {
+    let mut server = Server::new();
+    let long = "x".repeat(1024 * 1024);
+    for id in 1..=40 {
+        server.hear(&call(id, "tool", &json!({"arguments": {"long": long}})));
+        let run = server.running();
+        asks(&mut server, &run, &["a"]);
+    }
+    // Each is kept twice, as it came and as its handler was given it.
+    assert_eq!(server.cancelled.len(), 9, "64 MiB hold 31 of them");
+    assert_eq!(server.cancelled[0], CallId(0));
+}
+
+#[test]
+fn nobody_waits_for_longer_than_the_time_that_is_given() {
+    let mut server = Server::new();
+    let limits = RoundLimits::default();
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    assert_eq!(server.service.deadline(), Some(server.now + limits.park_ttl));
+    server.now += limits.park_ttl;
+    server.handle(Input::Tick);
+    assert_eq!(server.cancelled, [run.context.call]);
+    // What it then says is nobody's.
+    done(&mut server, &run, "too late");
+    assert!(server.sent.is_empty());
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.runs.len(), 1, "its client may still answer");
+    server.now += limits.state_ttl;
+    server.hear(&retry(3, "tool", &state, &json!({"a": yes()})));
+    assert!(refused(&server.said()));
+    assert!(server.reports.pop().unwrap().contains("expired"));
+}
+
+#[test]
+fn waiting_counts_against_neither_the_timeout_nor_the_limit_of_calls_at_once() {
+    let mut server = Server::new();
+    let (run, state) = asked(&mut server, 1, "slow", &["a"]);
+    server.now += Duration::from_secs(60);
+    server.handle(Input::Tick);
+    assert!(server.cancelled.is_empty());
+    server.hear(&retry(2, "slow", &state, &json!({"a": yes()})));
+    server.now += Duration::from_secs(9);
+    server.handle(Input::Tick);
+    assert!(server.sent.is_empty());
+    server.now += Duration::from_secs(1);
+    server.handle(Input::Tick);
+    assert_eq!(server.said()["result"]["isError"], true);
+    assert_eq!(server.cancelled, [run.context.call]);
+
+    let (first, state) = asked(&mut server, 3, "alone", &["a"]);
+    server.hear(&call(4, "alone", &json!({})));
+    let second = server.running();
+    server.hear(&retry(5, "alone", &state, &json!({"a": yes()})));
+    assert!(server.resumed.len() == 1, "it waits in line");
+    done(&mut server, &second, "second");
+    assert_eq!(text(&server.said()), (4, "second"));
+    assert_eq!(server.resumed.last().unwrap().0, first.context.call);
+    done(&mut server, &first, "first");
+    assert_eq!(text(&server.said()), (5, "first"));
+}

@@ -1,0 +1,289 @@
+//! Misuse at registration fails at once, with the place and the mend; pages and cursors of what was registered.
+
+use std::{sync::Arc, time::Instant};
+
+use gudgeon::{
+    protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
+    router::{Handler, Offers, PromptOffer, ServerFacts, Sight, TemplateOffer, ToolOffer},
+    service::{Input, Output, Service},
+};
+use serde_json::json;
+
+fn offers() -> Offers {
+    Offers::new(ServerFacts { page_size: 2, ..ServerFacts::new(Implementation::new("test", "1")) })
+}
+
+fn handler() -> Handler {
+    Arc::new(())
+}
+
+fn tool(name: &str) -> Tool {
+    Tool::new(name, json::raw(r#"{"type":"object"}"#.into()))
+}
+
+fn refusal<T>(result: Result<T, gudgeon::error::Error>) -> String {
+    result.err().expect("it is refused").to_string()
+}
+
+#[test]
+fn a_name_is_registered_once() {
+    let mut offers = offers();
+    offers.tools.add(ToolOffer::new(tool("add"), handler()).unwrap(), true).unwrap();
+    let again = offers.tools.add(ToolOffer::new(tool("add"), handler()).unwrap(), true);
+    assert_eq!(
+        refusal(again),
+        "a tool named \"add\" is already registered: give this one another name, or remove that one first"
+    );
+}
+
+#[test]
+fn tool_names_are_letters_digits_and_three_signs() {
+    for name in ["", "two words", "ä", "a/b", &"x".repeat(129)] {
+        let refused = refusal(ToolOffer::new(tool(name), handler()));
+        assert!(refused.contains("is no tool name: use 1 to 128 letters"), "{refused}");
+    }
+    for name in ["getUser", "DATA_EXPORT_v2", "admin.tools.list", "a-b", &"x".repeat(128)] {
+        assert!(ToolOffer::new(tool(name), handler()).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn schemas_are_compiled_at_registration() {
+    let cases = [
+        (r#"{"type":"string"}"#, "must describe an object"),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"integr"}}}"#,
+            "input schema of tool \"t\" can't be used",
+        ),
+        (
+            r#"{"type":"object","properties":{"a":{"$ref":"https://example.org/a.json"}}}"#,
+            "never fetched",
+        ),
+        (r#"{"$schema":"https://example.org/mine","type":"object"}"#, "example.org/mine"),
+    ];
+    for (schema, expected) in cases {
+        let refused = refusal(ToolOffer::new(Tool::new("t", json::raw(schema.into())), handler()));
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let mut bad_output = tool("t");
+    bad_output.output_schema = Some(json::raw(r#"{"type":7}"#.into()));
+    assert!(refusal(ToolOffer::new(bad_output, handler())).contains("output schema of tool \"t\""));
+}
+
+#[test]
+fn uris_templates_and_completions_are_checked() {
+    let template = |uri: &str| {
+        let listed: ResourceTemplate =
+            serde_json::from_str(&json!({"uriTemplate": uri, "name": "x"}).to_string()).unwrap();
+        TemplateOffer::new(listed, handler())
+    };
+    assert!(refusal(template("books/{id}")).contains("start with a scheme"));
+    assert!(refusal(template("shelf://{id")).contains("at position"));
+    let mut offers = offers();
+    offers.templates.add(template("shelf://{id}").unwrap(), true).unwrap();
+    let mut prompt = Prompt::new("greet");
+    prompt.arguments = Some(vec![PromptArgument::new("name")]);
+    offers.prompts.add(PromptOffer::new(prompt, handler()).unwrap(), true).unwrap();
+    offers.add_completion("greet", "name", handler()).unwrap();
+    offers.add_completion("shelf://{id}", "id", handler()).unwrap();
+    assert!(
+        refusal(offers.add_completion("greet", "name", handler())).contains("already completes")
+    );
+    assert!(refusal(offers.add_completion("greet", "age", handler())).contains("it has name"));
+    assert!(refusal(offers.add_completion("nope", "x", handler())).contains("register it first"));
+    assert!(refusal(offers.add_method("a b", handler())).contains("acme/reindex"));
+    offers.add_method("tools/call", handler()).unwrap();
+    assert!(refusal(offers.add_method("tools/call", handler())).contains("already registered"));
+    assert!(refusal(offers.add_method("initialize", handler())).contains("middleware"));
+    assert!(
+        refusal(offers.add_notification("notifications/cancelled", handler()))
+            .contains("served already")
+    );
+    offers.add_notification("notifications/roots/list_changed", handler()).unwrap();
+}
+
+#[test]
+fn pages_follow_one_another_while_others_come_and_go() {
+    let mut offers = offers();
+    for name in ["a", "b", "c", "d", "e"] {
+        offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
+    }
+    let page = |offers: &Offers, after: Option<u64>| {
+        let page = offers.tools.page(after, 2, &Sight::everything());
+        (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
+    };
+    let (first, after) = page(&offers, None);
+    assert_eq!(first, ["a", "b"]);
+    offers.tools.remove("b").unwrap();
+    offers.tools.remove("c").unwrap();
+    offers.tools.add(ToolOffer::new(tool("f"), handler()).unwrap(), true).unwrap();
+    let (second, after) = page(&offers, after);
+    assert_eq!(second, ["d", "e"]);
+    let (third, end) = page(&offers, after);
+    assert_eq!((third, end), (vec!["f".to_owned()], None));
+    assert!(offers.tools.has_place(5) && !offers.tools.has_place(6));
+}
+
+#[test]
+fn a_page_is_made_once_and_anew_after_every_change() {
+    let mut offers = offers();
+    for name in ["a", "b", "c"] {
+        offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
+    }
+    let page = |offers: &Offers, after, size| offers.tools.page(after, size, &Sight::everything());
+    let first = page(&offers, None, 2);
+    assert!(Arc::ptr_eq(&first.spellings, &page(&offers, None, 2).spellings));
+    assert!(Arc::ptr_eq(&first.spellings, &page(&offers.clone(), None, 2).spellings));
+    assert!(!Arc::ptr_eq(&first.spellings, &page(&offers, Some(1), 2).spellings));
+    assert_eq!(page(&offers, None, 1).items.len(), 1, "another size is another page");
+    let changes: [fn(&mut Offers); 4] = [
+        |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
+        |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
+        |it| it.tools.remove("c").unwrap(),
+        |it| drop(it.tools.add(ToolOffer::new(tool("d"), handler()).unwrap(), true).unwrap()),
+    ];
+    let mut titles = Vec::new();
+    for change in changes {
+        let before = page(&offers, None, 2);
+        change(&mut offers);
+        let after = page(&offers, None, 2);
+        assert!(!Arc::ptr_eq(&before.spellings, &after.spellings));
+        titles.push(after.items.iter().map(|it| it.name.clone()).collect::<String>());
+    }
+    assert_eq!(titles, ["ab", "bc", "b", "bd"]);
+}
+
+#[test]
+fn a_completion_goes_with_what_it_completes() {
+    let mut offers = offers();
+    let mut greet = Prompt::new("greet");
+    greet.arguments = Some(vec![PromptArgument::new("name")]);
+    let offer = PromptOffer::new(greet, handler()).unwrap();
+    for _ in 0..2 {
+        offers.prompts.add(offer.clone(), true).unwrap();
+        offers.add_completion("greet", "name", handler()).unwrap();
+        assert!(capabilities(&offers).contains("completions"));
+        offers.prompts.remove("greet").unwrap();
+        assert!(!capabilities(&offers).contains("completions"));
+    }
+}
+
+/// What the server declares.
+fn capabilities(offers: &Offers) -> String {
+    let now = Instant::now();
+    let mut service = Service::new(Arc::new(offers.clone()), &gudgeon::testing::start(now));
+    service.handle(now, Input::Frame(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#));
+    match service.poll() {
+        Some(Output::Send(frame)) => String::from_utf8(frame).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn offers_change_by_name_and_by_tag() {
+    let mut offers = offers();
+    for (name, tag) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let mut offer = ToolOffer::new(tool(name), handler()).unwrap();
+        offer.tags = vec![tag.into()];
+        offers.tools.add(offer, true).unwrap();
+    }
+    let before = offers.clone();
+    assert!(offers.tools.set_enabled(&["b".into()], &["x".into()], false).unwrap());
+    let again = offers.tools.set_enabled(&["b".into()], &["x".into()], false);
+    assert!(!again.unwrap(), "that changes nothing");
+    assert_eq!(offers.tools.iter().count(), 0);
+    assert_eq!(before.tools.iter().count(), 3, "who held the old offers still sees them");
+    assert!(offers.tools.set_enabled(&[], &["x".into()], true).unwrap());
+    assert!(offers.tools.get("a").is_some() && offers.tools.get("b").is_none());
+    assert!(refusal(offers.tools.set_enabled(&["zzz".into()], &[], true)).contains("\"zzz\""));
+    let changes = json!({"title": "A", "description": "first"});
+    offers.tools.update("a", changes.as_object().unwrap()).unwrap();
+    assert_eq!(offers.tools.get("a").unwrap().tool.title.as_deref(), Some("A"));
+    let renamed = offers.tools.update("a", json!({"name": "z"}).as_object().unwrap());
+    assert!(refusal(renamed).contains("register the new one"));
+    let gone = json!({"title": null});
+    offers.tools.update("a", gone.as_object().unwrap()).unwrap();
+    assert_eq!(offers.tools.get("a").unwrap().tool.title, None);
+}
+
+#[test]
+fn what_hosts_refuse_is_told_at_registration() {
+    let warnings = |name: &str, schema: serde_json::Value| {
+        let mut offers = offers();
+        let listed = Tool::new(name, json::raw(schema.to_string()));
+        offers.tools.add(ToolOffer::new(listed, handler()).unwrap(), true).unwrap()
+    };
+    let property = |schema: serde_json::Value| {
+        let defs = json!({"book": {"type": "object"}});
+        json!({"type": "object", "properties": {"shelf": {"type": "object", "properties": {"a": schema}}}, "$defs": defs})
+    };
+    let object = || json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let with = |key: &str, value: serde_json::Value| {
+        let mut schema = object();
+        schema[key] = value;
+        schema
+    };
+    let told = [
+        (warnings("admin.list", object()), "tool \"admin.list\": its name has a \".\""),
+        (warnings(&"x".repeat(65), object()), "longer than the 64 characters"),
+        (
+            warnings("t", with("$schema", json!("https://json-schema.org/draft/2020-12/schema"))),
+            "tool \"t\": its input schema has \"$schema\"",
+        ),
+        (
+            warnings("t", with("anyOf", json!([{"required": ["a"]}]))),
+            "has \"anyOf\" around all arguments",
+        ),
+        (
+            warnings(
+                "t",
+                json!({"type": "object", "properties": {"two words": {"type": "string"}}}),
+            ),
+            "its argument \"two words\" is no name",
+        ),
+        (warnings("t", property(json!({"$ref": "#/$defs/book"}))), "has \"$ref\" at shelf.a"),
+        (
+            warnings("t", property(json!({"type": "array"}))),
+            "an array without an \"items\" schema at shelf.a",
+        ),
+        (
+            warnings("t", property(json!({"type": "array", "prefixItems": [{"type": "string"}]}))),
+            "an array without an \"items\" schema at shelf.a",
+        ),
+        (
+            warnings("t", property(json!({"anyOf": [{"type": "string"}, {"type": "null"}]}))),
+            "\"anyOf\" with null at shelf.a",
+        ),
+    ];
+    for (texts, expected) in told {
+        assert_eq!(texts.len(), 1, "{expected}: {texts:?}");
+        assert!(texts[0].contains(expected), "{expected}: {texts:?}");
+    }
+    let twice =
+        json!({"type": "object", "properties": {"a": {"type": "array"}, "b": {"type": "array"}}});
+    assert_eq!(warnings("t", twice).len(), 1, "a problem is told once");
+    for fine in [
+        object(),
+        property(json!({"type": ["string", "null"]})),
+        property(json!({"type": "array", "items": {"type": "integer"}})),
+        property(
+            json!({"type": "object", "properties": {"$ref": {"type": "string"}, "anyOf": {"type": "string"}}}),
+        ),
+        property(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]})),
+        property(json!({"enum": [{"$ref": "no schema"}], "default": {"$schema": "none either"}})),
+    ] {
+        assert_eq!(warnings("read-only_tool", fine), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn revisions_are_named_by_their_dates_and_spoken_newest_first() {
+    let mut facts = ServerFacts::new(Implementation::new("test", "1"));
+    let dates = ["2025-06-18", "2026-07-28", "2025-06-18"];
+    facts.speak(Revision::named(&dates).unwrap()).unwrap();
+    assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
+    let unknown = refusal(Revision::named(&["2023-01-01"]));
+    assert!(unknown.contains("\"2023-01-01\"") && unknown.contains("2025-11-25"), "{unknown}");
+    assert!(refusal(Revision::named::<&str>(&[])).contains("2025-11-25"));
+    assert!(refusal(facts.speak([])).contains("at least one"));
+}

@@ -1,0 +1,90 @@
+//! What a service does otherwise for a test: replays every handler, shares its states, tells the keys of questions.
+
+use std::sync::Arc;
+
+use gudgeon::{
+    protocol::{Implementation, Tool, json::to_raw},
+    router::{Offers, Reply, ServerFacts, ToolOffer},
+    service::{Input, Rehearsal, Service, Start},
+    testing::start,
+};
+use serde_json::{Value, json};
+
+use crate::support::asker::{Server, ask, legacy, modern, questions, yes};
+
+/// A server without keys; `seed` is what no other process has.
+fn rehearsed(seed: u8, rehearsal: Option<Rehearsal>) -> Server {
+    let mut offers = Offers::new(ServerFacts::new(Implementation::new("asker", "1")));
+    let tool = Tool::new("tool", to_raw(&json!({"type": "object"})));
+    offers.tools.add(ToolOffer::new(tool, Arc::new(())).unwrap(), true).unwrap();
+    let mut server = Server::new();
+    let start = Start { seed: [seed; 32], rehearsal, ..start(server.now) };
+    server.service = Service::new(Arc::new(offers), &start);
+    server
+}
+
+fn able() -> Value {
+    json!({"elicitation": {}})
+}
+
+fn retry(id: u64, state: &str, key: &str) -> Value {
+    modern(id, &able(), &json!({"requestState": state, "inputResponses": {key: yes()}}))
+}
+
+/// Asks the one question and gives the state.
+fn asked(server: &mut Server, key: &str) -> String {
+    let run = server.running();
+    server.handle(ask(&run, 0, key));
+    server.handle(Input::Waits { call: run.context.call, blocks: false });
+    let said = server.said();
+    said["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{said}")).to_owned()
+}
+
+#[test]
+fn a_handler_that_would_be_parked_is_stopped_and_runs_from_its_top() {
+    let mut server = rehearsed(1, Some(Rehearsal { replays: true, ..Rehearsal::default() }));
+    server.hear(&modern(1, &able(), &json!({})));
+    let first = server.runs[0].context.call;
+    let state = asked(&mut server, "a");
+    assert_eq!(server.cancelled, [first]);
+    server.hear(&retry(2, &state, "a"));
+    assert!(server.resumed.is_empty());
+    let again = server.running();
+    server.handle(ask(&again, 0, "a"));
+    assert_eq!(server.answered, [Ok(yes())], "it knows the answer");
+    server.done(&again, Ok(Reply::Text("deleted".into())));
+    assert_eq!(server.said()["result"]["content"][0]["text"], "deleted");
+}
+
+#[test]
+fn the_next_serving_of_a_server_without_keys_opens_its_states() {
+    let key = Some(Rehearsal { replays: false, state_key: Some([9; 32]) });
+    for (first, next, opens) in [(key, key, true), (key, None, false), (None, None, false)] {
+        let mut before = rehearsed(1, first);
+        before.hear(&modern(1, &able(), &json!({})));
+        let state = asked(&mut before, "a");
+        assert!(before.cancelled.is_empty(), "it is parked");
+        let mut after = rehearsed(2, next);
+        after.hear(&retry(2, &state, "a"));
+        assert_eq!(after.runs.len(), usize::from(opens));
+        assert_eq!(after.sent.iter().any(|it| it["error"]["code"] == -32602), !opens);
+    }
+}
+
+#[test]
+fn requests_tell_the_keys_of_their_questions_in_tests_only() {
+    let in_a_test = Some(Rehearsal::default());
+    for (rehearsal, expected) in [(in_a_test, json!({"gudgeon/key": "name"})), (None, Value::Null)]
+    {
+        let mut server = rehearsed(1, rehearsal);
+        server.open("2025-11-25", &able());
+        server.hear(&legacy(1));
+        let run = server.running();
+        server.handle(ask(&run, 0, "name"));
+        assert_eq!(server.said()["params"]["_meta"], expected);
+        server.hear(&legacy(2));
+        let returns = server.running();
+        server.done(&returns, Ok(questions(&["name"])));
+        assert_eq!(server.said()["params"]["_meta"], expected);
+    }
+}

@@ -1,0 +1,235 @@
+//! Calls under way: their time, their turn, and what a change of offers tells. The clock is moved by hand.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    protocol::{Tool, json},
+    router::{Failure, Handler, Offers, Reply, ToolOffer},
+    service::{Effect, Input, Output, Run, Service},
+    session::server::ListKind,
+};
+use serde_json::Value;
+
+use crate::support::fixture;
+
+struct Shell {
+    service: Service,
+    now: Instant,
+    sent: Vec<Value>,
+    runs: Vec<Run>,
+    cancelled: Vec<u64>,
+    reports: Vec<String>,
+}
+
+impl Shell {
+    fn new(offers: Offers) -> Self {
+        let mut shell = Self::unconfirmed(offers);
+        shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        shell
+    }
+
+    fn unconfirmed(offers: Offers) -> Self {
+        let service = Service::new(Arc::new(offers), &gudgeon::testing::start(Instant::now()));
+        let mut shell = Self {
+            service,
+            now: Instant::now(),
+            sent: Vec::new(),
+            runs: Vec::new(),
+            cancelled: Vec::new(),
+            reports: Vec::new(),
+        };
+        shell.hear(r#"{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#);
+        shell.sent.clear();
+        shell
+    }
+
+    fn hear(&mut self, frame: &str) {
+        self.handle(Input::Frame(frame.as_bytes()));
+    }
+
+    fn call(&mut self, id: u64, tool: &str) {
+        self.hear(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}}}"#
+        ));
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        self.service.handle(self.now, input);
+        while let Some(output) = self.service.poll() {
+            match output {
+                Output::Send(frame) | Output::Change(frame) => {
+                    self.sent.push(serde_json::from_slice(&frame).unwrap());
+                }
+                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
+                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Answered { .. } | Effect::Resume { .. }) => (),
+            }
+        }
+    }
+
+    fn finish(&mut self, run: usize, outcome: Result<Reply, Failure>) {
+        let call = self.runs[run].context.call;
+        self.handle(Input::Done(call, outcome));
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.handle(Input::Tick);
+    }
+}
+
+fn tool(name: &str) -> ToolOffer {
+    let handler: Handler = Arc::new(());
+    ToolOffer::new(Tool::new(name, json::raw(r#"{"type":"object"}"#.into())), handler).unwrap()
+}
+
+fn with(offer: ToolOffer) -> Offers {
+    let mut offers = fixture::offers();
+    offers.tools.add(offer, true).unwrap();
+    offers
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_answered_and_stopped() {
+    let mut slow = tool("slow");
+    slow.timeout = Some(Duration::from_secs(5));
+    let mut shell = Shell::new(with(slow));
+    shell.call(1, "slow");
+    assert_eq!(shell.service.deadline(), Some(shell.now + Duration::from_secs(5)));
+    shell.pass(Duration::from_millis(4_999));
+    assert!(shell.sent.is_empty());
+    shell.pass(Duration::from_millis(1));
+    assert_eq!(shell.sent[0]["result"]["isError"], true);
+    assert_eq!(
+        shell.sent[0]["result"]["content"][0]["text"],
+        "tool \"slow\" took longer than its 5 s"
+    );
+    assert_eq!(shell.cancelled.len(), 1);
+    assert_eq!(shell.service.deadline(), None);
+    shell.finish(0, Ok(Reply::Text("late".into())));
+    assert_eq!(shell.sent.len(), 1, "a late reply is nobody's");
+}
+
+#[test]
+fn a_call_that_ends_in_time_leaves_no_deadline() {
+    let mut slow = tool("slow");
+    slow.timeout = Some(Duration::from_secs(5));
+    let mut shell = Shell::new(with(slow));
+    shell.call(1, "slow");
+    shell.finish(0, Ok(Reply::Nothing));
+    assert_eq!(shell.service.deadline(), None);
+    shell.pass(Duration::from_secs(6));
+    assert_eq!(shell.sent.len(), 1);
+}
+
+#[test]
+fn only_so_many_calls_run_at_once_and_the_others_wait_in_line() {
+    let mut narrow = tool("narrow");
+    narrow.concurrency = Some(2);
+    let mut shell = Shell::new(with(narrow));
+    for id in 1..=4 {
+        shell.call(id, "narrow");
+    }
+    assert_eq!(shell.runs.len(), 2);
+    shell.call(9, "content");
+    assert_eq!(shell.runs.len(), 3, "other tools don't wait");
+    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}"#);
+    shell.finish(0, Ok(Reply::Text("1".into())));
+    assert_eq!(shell.runs.len(), 4);
+    assert_eq!(
+        shell.runs[3].context.request_id.as_ref().unwrap().as_json(),
+        "4",
+        "3 was given up in line"
+    );
+    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#);
+    shell.finish(3, Ok(Reply::Text("4".into())));
+    let answered: Vec<_> = shell.sent.iter().map(|it| it["id"].as_u64().unwrap()).collect();
+    assert_eq!(answered, [1, 4]);
+    shell.call(5, "narrow");
+    assert_eq!(shell.runs.len(), 5, "all places are free again");
+}
+
+#[test]
+fn a_change_of_offers_is_told_and_takes_effect() {
+    let mut shell = Shell::new(fixture::offers());
+    let mut next = fixture::offers();
+    next.tools.set_enabled(&["hidden".into()], &[], true).unwrap();
+    next.tools.remove("wait").unwrap();
+    shell.handle(Input::Offers(Arc::new(next), vec![ListKind::Tools]));
+    assert_eq!(shell.sent[0]["method"], "notifications/tools/list_changed");
+    shell.call(1, "hidden");
+    shell.call(2, "wait");
+    assert_eq!(shell.runs.len(), 1);
+    assert_eq!(shell.sent[1]["error"]["message"], "Unknown tool: wait");
+}
+
+#[test]
+fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
+    let mut shell = Shell::unconfirmed(fixture::offers());
+    for _ in 0..2 {
+        let kinds = vec![ListKind::Prompts, ListKind::Tools];
+        shell.handle(Input::Offers(Arc::new(fixture::offers()), kinds));
+    }
+    assert!(shell.sent.is_empty());
+    shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    assert_eq!(told, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
+}
+
+#[test]
+fn a_closed_peer_cancels_everything() {
+    let mut shell = Shell::new(fixture::offers());
+    shell.call(1, "wait");
+    shell.call(2, "wait");
+    shell.handle(Input::Closed);
+    assert_eq!(shell.cancelled.len(), 2);
+    assert_eq!(shell.service.in_flight(), 0);
+    shell.finish(0, Ok(Reply::Nothing));
+    assert!(shell.sent.is_empty());
+}
+
+#[test]
+fn an_exception_is_told_by_type_and_reference_and_reported_whole() {
+    let mut shell = Shell::new(fixture::offers());
+    shell.call(1, "crash");
+    let failure = Failure::Exception {
+        kind: "KeyError".into(),
+        message: "'token'".into(),
+        traceback: "Traceback: token=hunter2".into(),
+    };
+    shell.finish(0, Err(failure));
+    let told = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(told, "tool \"crash\" failed: KeyError (reference 95075878-1)");
+    assert!(shell.reports[0].contains("95075878-1") && shell.reports[0].contains("hunter2"));
+}
+
+#[test]
+fn a_result_that_breaks_its_own_schema_is_the_servers_fault() {
+    let mut shell = Shell::new(fixture::offers());
+    shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}"#);
+    shell.finish(0, Ok(Reply::Text("three".into())));
+    assert_eq!(shell.sent[0]["result"]["isError"], true);
+    let told = shell.sent[0]["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(!told.contains("three") && told.contains("reference"), "{told}");
+    assert!(shell.reports[0].contains("output schema"), "{}", shell.reports[0]);
+}
+
+#[test]
+fn what_cannot_be_encoded_is_one_error_reply() {
+    let mut shell = Shell::new(fixture::offers());
+    for (id, reply) in [
+        (1, Reply::Json("{".into())),
+        (2, Reply::Parts("[1]".into())),
+        (3, Reply::Result("[]".into())),
+        (4, Reply::Blob("AA==".into())),
+    ] {
+        shell.hear(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"add","arguments":{{"a":1,"b":2}}}}}}"#));
+        shell.finish(id - 1, Ok(reply));
+        assert_eq!(shell.sent.len(), id);
+        assert_eq!(shell.sent[id - 1]["result"]["isError"], true, "{id}");
+    }
+}

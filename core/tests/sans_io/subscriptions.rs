@@ -1,0 +1,384 @@
+//! What a client is subscribed to, as a machine: with a clock moved by hand and a server that is a script.
+
+use std::time::Duration;
+
+use gudgeon::{
+    error::{Error, ErrorKind},
+    peer::subscriptions::{Input, Interests, Output, SubscriptionSettings},
+    protocol::{Method, Revision, SubscriptionFilter},
+    session::client::{Change, ListKind, RequestKey},
+};
+
+use crate::support::subscriber::{Scripted, TIMEOUT, done, everything, lost, updated};
+
+#[test]
+fn since_2026_07_28_each_subscription_is_one_long_request() {
+    let mut client = Scripted::modern();
+    let key = client.open(&everything());
+    let (request, params) = client.asked(Method::Listen);
+    assert_eq!(
+        params,
+        r#"{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:/b","a:/c"]}}"#
+    );
+    client.silent();
+    client.tell(Input::Acknowledged(request, everything()));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert_eq!(client.machine.deadline(), None, "it may be silent for as long as it likes");
+
+    let other = client.open(&SubscriptionFilter::default().tools());
+    let theirs = client.asked(Method::Listen).0;
+    client.tell(Input::Told(Some(request), updated("a:/c")));
+    client.tell(Input::Told(Some(theirs), Change::List(ListKind::Tools)));
+    let told = [(key, updated("a:/c")), (other, Change::List(ListKind::Tools))];
+    assert_eq!(client.changes(), told);
+    client.tell(Input::Told(Some(theirs), updated("a:/c")));
+    client.tell(Input::Told(Some(request), Change::List(ListKind::Prompts)));
+    client.tell(Input::Told(Some(RequestKey(77)), updated("a:/c")));
+    client.silent();
+
+    client.tell(Input::Close(key));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
+    client.tell(Input::Told(Some(request), updated("a:/c")));
+    client.silent();
+}
+
+#[test]
+fn a_notification_that_names_no_subscription_is_for_all_that_asked() {
+    let mut client = Scripted::modern();
+    let (key, _) = client.listening(SubscriptionSettings::default());
+    client.open(&SubscriptionFilter::default().tools());
+    client.requests.clear();
+    client.tell(Input::Told(None, updated("a:/b")));
+    assert_eq!(client.changes(), [(key, updated("a:/b"))]);
+}
+
+#[test]
+fn what_is_not_acknowledged_is_an_error_that_names_it() {
+    for (kept, message) in [
+        (SubscriptionFilter::default().uri("a:/b").uri("a:/c"), "when its tools change"),
+        (SubscriptionFilter::default().tools().uri("a:/b"), "when a:/c is updated"),
+        (SubscriptionFilter::default(), "when its tools change, nor when a:/b, a:/c is updated"),
+    ] {
+        let mut client = Scripted::modern();
+        let key = client.open(&everything());
+        let request = client.asked(Method::Listen).0;
+        client.tell(Input::Acknowledged(request, kept));
+        assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
+        let (ended, why) = client.ended();
+        let why = why.unwrap();
+        assert_eq!((ended, why.kind), (key, ErrorKind::Unsupported));
+        assert!(why.message.contains(message), "{why}");
+        client.silent();
+    }
+}
+
+#[test]
+fn many_uris_that_are_not_acknowledged_are_counted() {
+    let mut client = Scripted::modern();
+    let filter = (0..9).fold(SubscriptionFilter::default(), |it, n| it.uri(format!("a:{n}")));
+    client.open(&filter);
+    let request = client.asked(Method::Listen).0;
+    client.tell(Input::Acknowledged(request, SubscriptionFilter::default()));
+    client.rest.pop_front();
+    let why = client.ended().1.unwrap();
+    assert!(why.message.contains("a:0, a:1, a:2 is updated (and 6 more)"), "{why}");
+}
+
+#[test]
+fn what_the_server_did_not_declare_is_not_asked() {
+    for revision in Revision::ALL {
+        let mut client = Scripted::new(revision);
+        let key = client.open(&SubscriptionFilter::default().prompts());
+        let (ended, why) = client.ended();
+        let why = why.unwrap();
+        assert_eq!((ended, why.kind), (key, ErrorKind::Unsupported));
+        assert!(why.message.contains("it did not declare prompts.listChanged"), "{why}");
+        client.silent();
+    }
+    assert!(Interests::of(&SubscriptionFilter::default()).is_err());
+}
+
+#[test]
+fn an_acknowledgment_that_does_not_come_is_a_timeout() {
+    let mut client = Scripted::modern();
+    let key = client.open(&everything());
+    let request = client.asked(Method::Listen).0;
+    client.advance(TIMEOUT);
+    assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
+    let (ended, why) = client.ended();
+    assert_eq!((ended, why.unwrap().kind), (key, ErrorKind::Timeout));
+    client.silent();
+}
+
+#[test]
+fn a_graceful_end_and_one_with_a_reason_are_told_apart() {
+    let mut client = Scripted::modern();
+    let (key, request) = client.listening(SubscriptionSettings::default());
+    client.answer(request, Ok(done()));
+    let (ended, why) = client.ended();
+    assert!(ended == key && why.is_none());
+    client.silent();
+
+    let (key, request) = client.listening(SubscriptionSettings::default());
+    client.answer(request, Err(Error::new(ErrorKind::Cancelled, "too many")));
+    let (ended, why) = client.ended();
+    assert_eq!((ended, why.unwrap().message.as_str()), (key, "too many"));
+    client.silent();
+}
+
+#[test]
+fn one_that_ends_before_it_began_has_begun() {
+    let mut client = Scripted::modern();
+    let key = client.open(&everything());
+    let request = client.asked(Method::Listen).0;
+    client.answer(request, Ok(done()));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert!(client.ended().1.is_none());
+}
+
+#[test]
+fn a_broken_one_is_taken_up_again_and_everything_counts_as_changed() {
+    let mut client = Scripted::modern();
+    let (key, request) = client.listening(SubscriptionSettings::default());
+    client.answer(request, Err(lost()));
+    client.silent();
+    client.advance(Duration::from_millis(499));
+    client.silent();
+    client.advance(Duration::from_millis(1));
+    let request = client.asked(Method::Listen).0;
+    client.answer(request, Err(Error::new(ErrorKind::Connect, "refused")));
+    client.advance(Duration::from_millis(999));
+    client.silent();
+    client.advance(Duration::from_millis(1));
+    let request = client.asked(Method::Listen).0;
+    client.tell(Input::Acknowledged(request, everything()));
+    let all = [Change::List(ListKind::Tools), updated("a:/b"), updated("a:/c")];
+    assert_eq!(client.changes(), all.map(|it| (key, it)));
+}
+
+#[test]
+fn one_that_breaks_again_and_again_is_given_up() {
+    let mut client = Scripted::modern();
+    let (key, mut request) = client.listening(SubscriptionSettings::default());
+    let start = client.now;
+    for _ in 0..10 {
+        client.answer(request, Err(lost()));
+        client.advance(Duration::from_secs(30));
+        request = client.asked(Method::Listen).0;
+    }
+    client.answer(request, Err(lost()));
+    let (ended, why) = client.ended();
+    let why = why.unwrap();
+    assert_eq!((ended, why.kind), (key, ErrorKind::Lost));
+    assert!(why.message.contains("could not be taken up again: it broke"), "{why}");
+    client.advance(Duration::from_secs(3600));
+    client.silent();
+    assert!(client.now - start < Duration::from_secs(4000));
+}
+
+#[test]
+fn one_that_was_worth_it_starts_to_count_anew() {
+    let mut client = Scripted::modern();
+    let (_, mut request) = client.listening(SubscriptionSettings::default());
+    for _ in 0..100 {
+        client.advance(Duration::from_secs(5));
+        client.answer(request, Err(lost()));
+        client.advance(Duration::from_millis(500));
+        request = client.asked(Method::Listen).0;
+        client.tell(Input::Acknowledged(request, everything()));
+        assert_eq!(client.changes().len(), 3);
+    }
+}
+
+#[test]
+fn a_refusal_is_not_tried_again() {
+    let mut client = Scripted::modern();
+    let (_, request) = client.listening(SubscriptionSettings::default());
+    client.answer(request, Err(lost()));
+    client.advance(Duration::from_secs(1));
+    let request = client.asked(Method::Listen).0;
+    client.answer(request, Err(Error::new(ErrorKind::Auth, "HTTP 401")));
+    assert_eq!(client.ended().1.unwrap().kind, ErrorKind::Auth);
+    client.advance(Duration::from_secs(3600));
+    client.silent();
+}
+
+#[test]
+fn one_that_outlives_its_end_is_taken_up_again_whatever_ends_it() {
+    let settings = SubscriptionSettings { outlives_end: true, ..SubscriptionSettings::default() };
+    let ends = [Ok(done()), Err(Error::new(ErrorKind::Cancelled, "bye")), Err(lost())];
+    for end in ends {
+        let mut client = Scripted::modern();
+        let (_, request) = client.listening(settings);
+        client.answer(request, end);
+        client.advance(Duration::from_secs(1));
+        client.asked(Method::Listen);
+        client.silent();
+    }
+    let mut client = Scripted::modern();
+    let key = client.open_with(&everything(), settings);
+    let request = client.asked(Method::Listen).0;
+    client.answer(request, Err(lost()));
+    client.advance(Duration::from_secs(1));
+    let request = client.asked(Method::Listen).0;
+    client.tell(Input::Acknowledged(request, everything()));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    assert_eq!(client.changes().len(), 3, "the first attempt came to nothing");
+}
+
+#[test]
+fn one_that_goes_on_from_another_may_have_missed_something() {
+    let mut client = Scripted::modern();
+    let settings =
+        SubscriptionSettings { may_have_missed: true, ..SubscriptionSettings::default() };
+    client.listening(settings);
+    assert_eq!(client.changes().len(), 3);
+}
+
+#[test]
+fn before_2026_07_28_a_uri_is_asked_for_once() {
+    let mut client = Scripted::legacy();
+    let first = client.open(&everything());
+    let (b, params) = client.asked(Method::Subscribe);
+    assert_eq!(params, r#"{"uri":"a:/b"}"#);
+    let (c, _) = client.asked(Method::Subscribe);
+    let second = client.open(&SubscriptionFilter::default().uri("a:/b"));
+    client.silent();
+    client.answer(b, Ok(done()));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == second));
+    client.answer(c, Ok(done()));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == first));
+    let third = client.open(&SubscriptionFilter::default().uri("a:/b"));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == third));
+
+    client.tell(Input::Told(None, updated("a:/b")));
+    let all = [first, second, third].map(|it| (it, updated("a:/b")));
+    assert_eq!(client.changes(), all);
+    client.tell(Input::Close(first));
+    let (_, params) = client.asked(Method::Unsubscribe);
+    assert_eq!(params, r#"{"uri":"a:/c"}"#, "others still want a:/b");
+    client.tell(Input::Close(second));
+    client.silent();
+    client.tell(Input::Close(third));
+    assert_eq!(client.asked(Method::Unsubscribe).1, r#"{"uri":"a:/b"}"#);
+    client.silent();
+}
+
+#[test]
+fn a_uri_is_asked_for_again_only_when_the_server_has_let_it_go() {
+    let mut client = Scripted::legacy();
+    let filter = SubscriptionFilter::default().uri("a:/b");
+    let key = client.open(&filter);
+    let request = client.asked(Method::Subscribe).0;
+    client.tell(Input::Close(key));
+    client.silent();
+    client.answer(request, Ok(done()));
+    let request = client.asked(Method::Unsubscribe).0;
+    let key = client.open(&filter);
+    client.silent();
+    client.answer(request, Err(lost()));
+    let request = client.asked(Method::Subscribe).0;
+    client.answer(request, Ok(done()));
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+}
+
+#[test]
+fn a_uri_that_is_refused_ends_all_that_want_it_and_lets_the_others_go() {
+    let mut client = Scripted::legacy();
+    let first = client.open(&everything());
+    let second = client.open(&SubscriptionFilter::default().uri("a:/c"));
+    let (b, c) = (client.asked(Method::Subscribe).0, client.asked(Method::Subscribe).0);
+    client.answer(b, Ok(done()));
+    client.answer(c, Err(Error::new(ErrorKind::NotFound, "no such resource")));
+    for key in [first, second] {
+        let (ended, why) = client.ended();
+        assert_eq!((ended, why.unwrap().kind), (key, ErrorKind::NotFound));
+    }
+    assert_eq!(client.asked(Method::Unsubscribe).1, r#"{"uri":"a:/b"}"#);
+    client.silent();
+}
+
+#[test]
+fn a_new_session_is_told_of_every_uri() {
+    let mut client = Scripted::legacy();
+    let key = client.open(&everything());
+    for _ in 0..2 {
+        let request = client.asked(Method::Subscribe).0;
+        client.answer(request, Ok(done()));
+    }
+    client.rest.clear();
+    client.tell(Input::Renewed);
+    assert_eq!(client.changes(), [(key, Change::List(ListKind::Tools))]);
+    for uri in ["a:/b", "a:/c"] {
+        let request = client.asked(Method::Subscribe).0;
+        client.answer(request, Ok(done()));
+        assert_eq!(client.changes(), [(key, updated(uri))]);
+    }
+    client.silent();
+    client.tell(Input::Renewed);
+    client.rest.clear();
+    let request = client.asked(Method::Subscribe).0;
+    client.answer(request, Err(Error::new(ErrorKind::NotFound, "gone")));
+    assert_eq!(client.ended().1.unwrap().kind, ErrorKind::NotFound);
+}
+
+#[test]
+fn where_nothing_arrives_any_more_nobody_waits() {
+    let mut client = Scripted::legacy();
+    let key = client.open(&SubscriptionFilter::default().tools());
+    assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
+    client.tell(Input::Deaf("the stream is lost"));
+    let (ended, why) = client.ended();
+    assert_eq!((ended, why.unwrap().message.as_str()), (key, "the stream is lost"));
+
+    let mut client = Scripted::modern();
+    client.listening(SubscriptionSettings::default());
+    client.tell(Input::Deaf("the stream is lost"));
+    client.silent();
+}
+
+#[test]
+fn with_the_connection_every_subscription_ends() {
+    for mut client in [Scripted::modern(), Scripted::legacy()] {
+        let key = client.open(&everything());
+        let (request, ..) = client.requests.pop_front().unwrap();
+        client.requests.clear();
+        client.tell(Input::Closed(Some("the server exited")));
+        let (ended, why) = client.ended();
+        let why = why.unwrap();
+        assert_eq!((ended, why.kind, &*why.message), (key, ErrorKind::Lost, "the server exited"));
+        client.answer(request, Err(lost()));
+        client.silent();
+        client.open(&SubscriptionFilter::default().tools());
+        assert_eq!(client.ended().1.unwrap().kind, ErrorKind::Lost);
+        client.silent();
+    }
+    let mut client = Scripted::modern();
+    client.listening(SubscriptionSettings::default());
+    client.tell(Input::Closed(None));
+    assert!(client.ended().1.is_none(), "this side closed it");
+}
+
+#[test]
+fn a_part_of_a_resource_belongs_to_it() {
+    let mut client = Scripted::legacy();
+    let key = client.open(&everything());
+    client.requests.clear();
+    for (uri, belongs) in [
+        ("a:/b/x", true),
+        ("a:/b#x", true),
+        ("a:/b?x/y", true),
+        ("a:/bx", false),
+        ("a:/", false),
+        ("b:/b", false),
+    ] {
+        client.tell(Input::Told(None, updated(uri)));
+        let told = client.changes();
+        assert_eq!(!told.is_empty(), belongs, "{uri}");
+        assert!(told.iter().all(|it| *it == (key, updated(uri))));
+    }
+    let mut client = Scripted::modern();
+    let (key, request) = client.listening(SubscriptionSettings::default());
+    client.tell(Input::Told(Some(request), updated("b:/elsewhere")));
+    assert_eq!(client.changes(), [(key, updated("b:/elsewhere"))], "the server knows its parts");
+}

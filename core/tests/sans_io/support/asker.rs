@@ -1,0 +1,162 @@
+//! A service whose handlers ask, driven by hand.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    protocol::{Implementation, Method, Question, Tool, json::to_raw},
+    router::{Failure, Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
+    service::{Effect, Input, Output, Run, Service},
+    session::{CallId, asking::AskId, server::CallContext},
+};
+use serde_json::{Value, json};
+
+pub(crate) struct Server {
+    pub(crate) service: Service,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) sent: Vec<Value>,
+    pub(crate) answered: Vec<Result<Value, String>>,
+    pub(crate) reports: Vec<String>,
+    pub(crate) cancelled: Vec<CallId>,
+    pub(crate) resumed: Vec<(CallId, CallContext)>,
+    pub(crate) now: Instant,
+}
+
+impl Server {
+    pub(crate) fn new() -> Self {
+        Self::with(RoundLimits::default())
+    }
+
+    pub(crate) fn with(rounds: RoundLimits) -> Self {
+        Self::offering(rounds, |_| ())
+    }
+
+    /// With more that it offers.
+    pub(crate) fn offering(rounds: RoundLimits, offer: impl FnOnce(&mut Offers)) -> Self {
+        let mut offers = Offers::new(ServerFacts {
+            request_state_keys: vec![b"one".to_vec()],
+            rounds,
+            ..ServerFacts::new(Implementation::new("asker", "1"))
+        });
+        for name in ["tool", "other", "forbids", "slow", "alone"] {
+            let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
+            let mut offer = ToolOffer::new(tool, Arc::new(())).unwrap();
+            offer.forbids_replay = name == "forbids";
+            offer.timeout = (name == "slow").then_some(Duration::from_secs(10));
+            offer.concurrency = (name == "alone").then_some(1);
+            offers.tools.add(offer, true).unwrap();
+        }
+        offer(&mut offers);
+        let now = Instant::now();
+        Self {
+            service: Service::new(Arc::new(offers), &gudgeon::testing::start(now)),
+            runs: Vec::new(),
+            sent: Vec::new(),
+            answered: Vec::new(),
+            reports: Vec::new(),
+            cancelled: Vec::new(),
+            resumed: Vec::new(),
+            now,
+        }
+    }
+
+    pub(crate) fn handle(&mut self, input: Input<'_>) {
+        self.service.handle(self.now, input);
+        while let Some(output) = self.service.poll() {
+            match output {
+                Output::Send(frame) | Output::Change(frame) => {
+                    self.sent.push(serde_json::from_slice(&frame).unwrap());
+                }
+                Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Answered { outcome, .. }) => self.answered.push(
+                    outcome
+                        .map(|it| serde_json::from_str(it.get()).unwrap())
+                        .map_err(|it| it.message),
+                ),
+                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
+                Output::Effect(Effect::Resume { call, context }) => {
+                    self.resumed.push((call, context));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn hear(&mut self, frame: &Value) {
+        self.handle(Input::Frame(frame.to_string().as_bytes()));
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.service.in_flight()
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.service.deadline()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.service.is_full()
+    }
+
+    pub(crate) fn said(&mut self) -> Value {
+        assert!(!self.sent.is_empty(), "nothing was said");
+        self.sent.remove(0)
+    }
+
+    pub(crate) fn running(&mut self) -> Run {
+        self.runs.pop().expect("a handler runs")
+    }
+
+    pub(crate) fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
+        self.handle(Input::Done(run.context.call, reply));
+    }
+
+    pub(crate) fn open(&mut self, revision: &str, capabilities: &Value) {
+        self.hear(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": revision, "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"},
+        }}));
+        self.said();
+        self.hear(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    }
+}
+
+pub(crate) fn form() -> Value {
+    json!({"mode": "form", "message": "Sure?", "requestedSchema": {
+        "type": "object", "properties": {"value": {"type": "boolean"}}, "required": ["value"],
+    }})
+}
+
+pub(crate) fn questions(keys: &[&str]) -> Reply {
+    let all: Vec<_> = keys
+        .iter()
+        .map(|key| json!({"key": key, "method": "elicitation/create", "params": form()}))
+        .collect();
+    Reply::Questions(Value::Array(all).to_string())
+}
+
+/// A running handler asks the form under this key.
+pub(crate) fn ask(run: &Run, number: u64, key: &str) -> Input<'static> {
+    let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) };
+    Input::Ask { call: run.context.call, ask: AskId(number), question }
+}
+
+pub(crate) fn yes() -> Value {
+    json!({"action": "accept", "content": {"value": true}})
+}
+
+pub(crate) fn legacy(id: u64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "tool"}})
+}
+
+pub(crate) fn modern(id: u64, capabilities: &Value, rest: &Value) -> Value {
+    let mut params = json!({"name": "tool", "arguments": {"x": 1}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    }});
+    for (key, value) in rest.as_object().unwrap() {
+        params[key] = value.clone();
+    }
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}

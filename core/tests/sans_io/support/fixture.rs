@@ -1,0 +1,433 @@
+//! The fixture server of the transcripts, as `tests/transcripts/README.md` describes it.
+
+use std::{sync::Arc, time::Duration};
+
+use gudgeon::{
+    protocol::{
+        Dialect, Implementation, Method, Prompt, PromptArgument, Resource, ResourceTemplate, Tool,
+        json::to_raw,
+    },
+    router::{
+        Failure, Handler, Middleware, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts,
+        TemplateOffer, ToolOffer,
+    },
+};
+use serde_json::{Value, json};
+
+/// What a handler of the fixture does with its input; `None`: it never answers.
+pub(crate) type Act = fn(&Value, &mut Vec<Told>) -> Option<Result<Reply, Failure>>;
+
+/// What a handler makes of the answer that it waits for.
+pub(crate) type Then = fn(&Value) -> Result<Reply, Failure>;
+
+/// What a handler tells while it runs.
+pub(crate) enum Told {
+    Progress {
+        progress: f64,
+        total: f64,
+        message: String,
+    },
+    Log {
+        level: String,
+        data: Value,
+    },
+    /// It asks the client and waits: the answer makes its reply.
+    Ask {
+        method: Method,
+        params: Value,
+        then: Then,
+    },
+    /// Questions by key and form, of which it returns the first that has no answer.
+    Interview {
+        questions: [(&'static str, Value); 2],
+    },
+    /// Something that others are to hear of: a list, or the resource with this URI.
+    Change(String),
+}
+
+pub(crate) fn offers() -> Offers {
+    build(|_, act| act)
+}
+
+/// `behind`: what is run for the handler of this tool, prompt, resource or argument.
+fn build(behind: fn(&str, Act) -> Act) -> Offers {
+    let mut offers = Offers::new(ServerFacts {
+        instructions: Some("Ask the fixture.".into()),
+        request_state_keys: vec![b"the key of every fixture".to_vec()],
+        ..ServerFacts::new(Implementation::new("fixture", "1.0"))
+    });
+    add_tools(&mut offers, behind);
+    add_resources(&mut offers, behind);
+    let mut greet = Prompt::new("greet");
+    greet.description = Some("Greet somebody.".into());
+    greet.arguments = Some(vec![argument("name", true), argument("style", false)]);
+    offers
+        .prompts
+        .add(PromptOffer::new(greet, handler(behind("greet", act::greet))).unwrap(), true)
+        .unwrap();
+    offers.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
+    offers.add_method("acme/echo", handler(act::acme)).unwrap();
+    // Whoever replays the transcripts logs what a handler of notifications comes to.
+    let changed = "notifications/roots/list_changed";
+    offers.add_notification(changed, handler(act::places)).unwrap();
+    offers
+}
+
+/// What a server offers beside that when it speaks dialects.
+pub(crate) fn offers_in(dialects: Vec<Dialect>) -> Offers {
+    let mut offers = offers();
+    if !dialects.is_empty() {
+        let what = json!({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]});
+        let mut slow = tool("slow", "Too slow.", &none(), act::wait);
+        slow.timeout = Some(Duration::from_millis(10));
+        offers.tools.add(slow, true).unwrap();
+        offers.tools.add(tool("change", "Change something.", &what, act::change), true).unwrap();
+        let broken = resource(&json!({
+            "uri": "fixture://broken", "name": "broken", "description": "Broken.",
+        }));
+        let broken = ResourceOffer::new(broken, handler(act::crash)).unwrap();
+        offers.resources.add(broken, true).unwrap();
+        let search: ResourceTemplate = serde_json::from_value(json!({
+            "uriTemplate": "fixture://search{?q,limit}", "name": "search", "description": "Search.",
+        }))
+        .unwrap();
+        let search = TemplateOffer::new(search, handler(act::search)).unwrap();
+        offers.templates.add(search, true).unwrap();
+        let prompts: [(&str, &str, Act); 2] =
+            [("talk", "Two messages.", act::talk), ("lost", "Lost.", act::crash)];
+        for (name, description, act) in prompts {
+            let mut prompt = Prompt::new(name);
+            prompt.description = Some(description.into());
+            offers.prompts.add(PromptOffer::new(prompt, handler(act)).unwrap(), true).unwrap();
+        }
+    }
+    Arc::make_mut(&mut offers.server).dialects = dialects;
+    offers
+}
+
+/// What the server offers, behind its middleware: as every shell does it, around each handler and around what the core
+/// answers by itself.
+pub(crate) fn offers_behind_middleware() -> Offers {
+    let mut offers = build(|name, act| match name {
+        "add" => act::add_a_hundred,
+        "echo" => act::echo_loudly,
+        "fail" => act::refused,
+        "greet" => act::greet_loudly,
+        "fixture://about" => act::about_that_was_read,
+        "fixture://bytes" => act::not_these,
+        "name" => act::not_now,
+        _ => act,
+    });
+    offers.set_middleware(Some(Middleware::new(handler(act::few_tools), ["*"], false)));
+    offers
+}
+
+fn none() -> Value {
+    json!({"type": "object", "properties": {}})
+}
+
+fn tool(name: &str, description: &str, input: &Value, act: Act) -> ToolOffer {
+    let mut tool = Tool::new(name, to_raw(input));
+    tool.description = Some(description.into());
+    ToolOffer::new(tool, handler(act)).unwrap()
+}
+
+fn add_tools(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
+    let integer = json!({"type": "integer"});
+    let text = json!({"type": "string"});
+    let book = json!({
+        "type": "object",
+        "properties": {"id": {"type": "integer"}, "title": {"type": "string"}},
+        "required": ["id", "title"],
+    });
+    let object = |properties: Value| {
+        let required: Vec<_> = properties.as_object().unwrap().keys().cloned().collect();
+        json!({"type": "object", "properties": properties, "required": required})
+    };
+    let tools: [(&str, &str, Value, Option<Value>, Act); 16] = [
+        (
+            "add",
+            "Add two numbers.",
+            object(json!({"a": integer, "b": integer})),
+            Some(integer.clone()),
+            act::add,
+        ),
+        ("echo", "Say it again.", object(json!({"text": text})), None, act::echo),
+        ("book", "Find a book.", object(json!({"id": integer})), Some(book), act::book),
+        ("content", "Every kind of content.", none(), None, act::content),
+        ("custom", "Content of its own kind.", none(), None, act::custom),
+        ("fail", "Fail.", object(json!({"message": text})), None, act::fail),
+        ("crash", "Crash.", none(), None, act::crash),
+        ("refuse", "Refuse.", none(), None, act::refuse),
+        ("count", "Count.", object(json!({"steps": integer})), None, act::count),
+        ("say", "Log.", object(json!({"level": text, "text": text})), None, act::say),
+        ("wait", "Wait.", none(), None, act::wait),
+        ("confirm", "Ask first.", none(), None, act::confirm),
+        ("dream", "Ask the model.", object(json!({"prompt": text})), None, act::dream),
+        ("places", "Ask for the roots.", none(), None, act::places),
+        ("interview", "Ask twice.", none(), None, act::interview),
+        ("hidden", "Hidden.", none(), None, act::wait),
+    ];
+    for (name, description, input, output, act) in tools {
+        let mut tool = Tool::new(name, to_raw(&input));
+        tool.description = Some(description.into());
+        tool.output_schema = output.as_ref().map(to_raw);
+        let offer = ToolOffer::new(tool, handler(behind(name, act))).unwrap();
+        offers.tools.add(offer, name != "hidden").unwrap();
+    }
+}
+
+fn add_resources(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
+    let about = resource(&json!({
+        "uri": "fixture://about", "name": "about", "description": "About the fixture.", "mimeType": "text/plain",
+    }));
+    offers
+        .resources
+        .add(
+            ResourceOffer::new(about, handler(behind("fixture://about", act::about))).unwrap(),
+            true,
+        )
+        .unwrap();
+    let bytes = resource(&json!({"uri": "fixture://bytes", "name": "bytes"}));
+    offers
+        .resources
+        .add(
+            ResourceOffer::new(bytes, handler(behind("fixture://bytes", act::bytes))).unwrap(),
+            true,
+        )
+        .unwrap();
+    let items: ResourceTemplate = serde_json::from_value(json!({
+        "uriTemplate": "fixture://items/{id}", "name": "items", "description": "An item.",
+    }))
+    .unwrap();
+    offers.templates.add(TemplateOffer::new(items, handler(act::item)).unwrap(), true).unwrap();
+}
+
+fn resource(listed: &Value) -> Resource {
+    serde_json::from_str(&listed.to_string()).unwrap()
+}
+
+fn argument(name: &str, required: bool) -> PromptArgument {
+    PromptArgument { required: Some(required), ..PromptArgument::new(name) }
+}
+
+fn handler(act: Act) -> Handler {
+    Arc::new(act)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all handlers have one type")]
+mod act {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use gudgeon::{
+        protocol::{Method, json::to_raw},
+        router::{Failure, Reply},
+    };
+    use serde_json::{Value, json};
+
+    use super::Told;
+
+    type Answer = Option<Result<Reply, Failure>>;
+
+    pub(super) fn add(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let sum = input["a"].as_i64().unwrap() + input["b"].as_i64().unwrap();
+        Some(Ok(Reply::Json(sum.to_string())))
+    }
+
+    pub(super) fn echo(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text(text(input, "text"))))
+    }
+
+    pub(super) fn book(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Json(json!({"id": input["id"], "title": "Dune"}).to_string())))
+    }
+
+    pub(super) fn content(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let blocks = json!([
+            "Here",
+            {"type": "image", "data": STANDARD.encode("PNG"), "mimeType": "image/png"},
+            {"type": "audio", "data": STANDARD.encode("WAV"), "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "fixture://about", "text": "About.", "mimeType": "text/plain"}},
+            {"type": "resource_link", "uri": "fixture://about", "name": "about"},
+        ]);
+        Some(Ok(Reply::Parts(blocks.to_string())))
+    }
+
+    pub(super) fn custom(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Parts(json!([{"type": "acme/thing", "data": [1]}]).to_string())))
+    }
+
+    pub(super) fn fail(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Tool { message: text(input, "message"), meta: None }))
+    }
+
+    pub(super) fn crash(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Exception {
+            kind: "Crash".into(),
+            message: "a secret".into(),
+            traceback: "line 1".into(),
+        }))
+    }
+
+    pub(super) fn refuse(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let data = Some(to_raw(&json!({"why": "because"})));
+        Some(Err(Failure::Protocol { code: 1234, message: "Refused.".into(), data }))
+    }
+
+    pub(super) fn count(input: &Value, told: &mut Vec<Told>) -> Answer {
+        let steps = input["steps"].as_u64().unwrap();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of steps")]
+        for step in 1..=steps {
+            let message = format!("step {step}");
+            told.push(Told::Progress { progress: step as f64, total: steps as f64, message });
+        }
+        Some(Ok(Reply::Text("done".into())))
+    }
+
+    pub(super) fn say(input: &Value, told: &mut Vec<Told>) -> Answer {
+        told.push(Told::Log { level: text(input, "level"), data: input["text"].clone() });
+        Some(Ok(Reply::Text("said".into())))
+    }
+
+    pub(super) fn wait(_: &Value, _: &mut Vec<Told>) -> Answer {
+        None
+    }
+
+    pub(super) fn confirm(_: &Value, told: &mut Vec<Told>) -> Answer {
+        let params = form("Sure?", "boolean");
+        let then = |result: &Value| match result["action"] == "accept" {
+            true => Ok(Reply::Text(
+                if result["content"]["value"] == true { "yes" } else { "no" }.into(),
+            )),
+            false => Err(Failure::Declined("Sure?".into())),
+        };
+        told.push(Told::Ask { method: Method::Elicit, params, then });
+        None
+    }
+
+    pub(super) fn dream(input: &Value, told: &mut Vec<Told>) -> Answer {
+        let said = json!({"role": "user", "content": {"type": "text", "text": input["prompt"]}});
+        let params = json!({"messages": [said], "maxTokens": 100});
+        let then = |result: &Value| Ok(Reply::Text(text(&result["content"], "text")));
+        told.push(Told::Ask { method: Method::CreateMessage, params, then });
+        None
+    }
+
+    pub(super) fn places(_: &Value, told: &mut Vec<Told>) -> Answer {
+        let then = |result: &Value| {
+            let roots: Vec<_> =
+                result["roots"].as_array().unwrap().iter().map(|it| text(it, "uri")).collect();
+            Ok(Reply::Text(roots.join(", ")))
+        };
+        told.push(Told::Ask { method: Method::ListRoots, params: json!({}), then });
+        None
+    }
+
+    pub(super) fn interview(_: &Value, told: &mut Vec<Told>) -> Answer {
+        let questions = [("name", form("Who?", "string")), ("colour", form("Colour?", "string"))];
+        told.push(Told::Interview { questions });
+        None
+    }
+
+    fn form(message: &str, of: &str) -> Value {
+        let schema =
+            json!({"type": "object", "properties": {"value": {"type": of}}, "required": ["value"]});
+        json!({"mode": "form", "message": message, "requestedSchema": schema})
+    }
+
+    pub(super) fn about(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text("About.".into())))
+    }
+
+    pub(super) fn bytes(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Blob(STANDARD.encode([0, 1, 2]))))
+    }
+
+    pub(super) fn item(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let id: i64 = match text(input, "id").parse() {
+            Ok(id) => id,
+            Err(_) => return Some(Err(Failure::Invalid("id: expected an integer".into()))),
+        };
+        Some(match id {
+            404 => Err(Failure::NotFound { uri: "fixture://items/404".into(), message: None }),
+            _ => Ok(Reply::Json(json!({ "id": id }).to_string())),
+        })
+    }
+
+    pub(super) fn search(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let Ok(limit) = input["limit"].as_str().unwrap_or("10").parse::<i64>() else {
+            return Some(Err(Failure::Invalid("limit: expected an integer".into())));
+        };
+        Some(Ok(Reply::Json(json!({"q": input["q"], "limit": limit}).to_string())))
+    }
+
+    pub(super) fn greet(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let style = input["style"].as_str().unwrap_or("warm");
+        Some(Ok(Reply::Text(format!("Greet {}, {style}.", text(input, "name")))))
+    }
+
+    pub(super) fn names(input: &Value, _: &mut Vec<Told>) -> Answer {
+        let prefix = text(input, "value");
+        let names: Vec<_> =
+            ["Ada", "Alan"].into_iter().filter(|it| it.starts_with(&prefix)).collect();
+        Some(Ok(Reply::Json(json!(names).to_string())))
+    }
+
+    pub(super) fn acme(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Json(json!({"echo": input["text"]}).to_string())))
+    }
+
+    pub(super) fn change(input: &Value, told: &mut Vec<Told>) -> Answer {
+        told.push(Told::Change(text(input, "what")));
+        Some(Ok(Reply::Text("changed".into())))
+    }
+
+    pub(super) fn talk(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let said = |role: &str, text: &str| json!({"role": role, "content": {"type": "text", "text": text}});
+        let messages = json!([said("user", "Hello."), said("assistant", "Hello you.")]);
+        Some(Ok(Reply::Parts(messages.to_string())))
+    }
+
+    pub(super) fn add_a_hundred(input: &Value, told: &mut Vec<Told>) -> Answer {
+        add(&json!({"a": input["a"], "b": 100}), told)
+    }
+
+    pub(super) fn echo_loudly(input: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text(format!("{}!", text(input, "text")))))
+    }
+
+    pub(super) fn refused(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Tool { message: "Refused before it ran.".into(), meta: None }))
+    }
+
+    pub(super) fn greet_loudly(input: &Value, told: &mut Vec<Told>) -> Answer {
+        greet(&json!({"name": input["name"], "style": "loud"}), told)
+    }
+
+    pub(super) fn about_that_was_read(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Ok(Reply::Text("Read: About.".into())))
+    }
+
+    pub(super) fn not_these(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let data = Some(to_raw(&json!({"uri": "fixture://bytes"})));
+        Some(Err(Failure::Protocol { code: 1234, message: "Not these.".into(), data }))
+    }
+
+    pub(super) fn not_now(_: &Value, _: &mut Vec<Told>) -> Answer {
+        Some(Err(Failure::Protocol { code: 1234, message: "Not now.".into(), data: None }))
+    }
+
+    /// Around what the core answers by itself.
+    pub(super) fn few_tools(input: &Value, _: &mut Vec<Told>) -> Answer {
+        if input["method"] != "tools/list" {
+            return Some(Ok(Reply::Nothing));
+        }
+        let mut result = input["result"].clone();
+        let tools = result["tools"].as_array_mut().unwrap();
+        tools.retain(|it| it["name"] == "add" || it["name"] == "echo");
+        Some(Ok(Reply::Result(result.to_string())))
+    }
+
+    fn text(input: &Value, name: &str) -> String {
+        input[name].as_str().unwrap().to_owned()
+    }
+}

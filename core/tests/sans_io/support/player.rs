@@ -1,0 +1,428 @@
+//! A fixture server without IO behind one of its wires, with a clock moved by hand: frames in, frames out.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    protocol::{LoggingLevel, Method, Question, json::to_raw},
+    router::{Failure, Offers, Reply},
+    service::{
+        ConnectionId, Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
+        Input, Output, Part, Run, Service, Start,
+    },
+    session::{
+        CallId,
+        asking::AskId,
+        server::{ListKind, Progress},
+    },
+};
+use http::Request;
+use serde_json::{Value, json};
+
+use crate::support::fixture::{Then, Told};
+
+/// How long a server may take for what it says next.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than a session may be idle.
+const IDLE: Duration = Duration::from_secs(40 * 60);
+const CONNECTION: ConnectionId = ConnectionId(1);
+const BOTH: &str = "application/json, text/event-stream";
+
+/// What moves the frames of a transcript.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wire {
+    Stdio,
+    WebSocket,
+    /// The pair of endpoints of 2024-11-05.
+    Sse,
+    Http,
+}
+
+impl Wire {
+    pub(crate) fn named(name: &str) -> Self {
+        match name {
+            "stdio" => Self::Stdio,
+            "websocket" => Self::WebSocket,
+            "sse" => Self::Sse,
+            "http" => Self::Http,
+            _ => panic!("no wire is called {name:?}"),
+        }
+    }
+}
+
+pub(crate) struct Player {
+    wire: Wire,
+    machine: Machine,
+    offers: Offers,
+    /// The longest message, in bytes.
+    limit: usize,
+    /// Sent with every POST: name and value.
+    header: Option<(String, String)>,
+    now: Instant,
+    starts: u8,
+    /// What came out and was not taken yet.
+    sent: Vec<String>,
+    /// What a handler makes of the answer that it waits for.
+    waiting: Option<Then>,
+    /// The handler of a notification that ran last.
+    listener: Option<CallId>,
+    next_exchange: u64,
+    /// Where messages of the pair are posted, or the session of an HTTP client.
+    address: String,
+}
+
+enum Machine {
+    Stream(Box<Service>),
+    Endpoint(Box<Endpoint>),
+}
+
+/// What a handler does that a machine is to be told.
+enum Deed {
+    Done(CallId, Result<Reply, Failure>),
+    Progress(CallId, Progress),
+    Log { call: CallId, level: LoggingLevel, data: Value },
+    Ask { call: CallId, question: Question },
+    Waits(CallId),
+    Offers(Arc<Offers>, ListKind),
+    Updated(String),
+    Tick,
+}
+
+impl Player {
+    pub(crate) fn new(wire: Wire, offers: Offers, limit: Option<usize>) -> Self {
+        let now = Instant::now();
+        let mut player = Self {
+            wire,
+            machine: machine(wire, &offers, &start(now, 0)),
+            offers,
+            limit: limit.unwrap_or(usize::MAX),
+            header: None,
+            now,
+            starts: 0,
+            sent: Vec::new(),
+            waiting: None,
+            listener: None,
+            next_exchange: 0,
+            address: String::new(),
+        };
+        player.open();
+        player
+    }
+
+    /// Sends this with every POST, too.
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.header = Some((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// What comes out after this frame; where nothing does although something is expected, time passes.
+    pub(crate) fn exchange(&mut self, frame: &str, expected: usize) -> Vec<String> {
+        self.say(frame);
+        let end = self.now + PATIENCE;
+        while self.sent.len() < expected && self.tick_before(end) {}
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Nobody says anything until a session is idle for too long.
+    pub(crate) fn idle(&mut self) -> Vec<String> {
+        let end = self.now + IDLE;
+        while self.tick_before(end) {}
+        self.now = end;
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Another process goes on in the place of this one.
+    pub(crate) fn restart(&mut self) {
+        self.starts += 1;
+        self.machine = machine(self.wire, &self.offers, &start(self.now, self.starts));
+        self.open();
+    }
+
+    fn tick_before(&mut self, end: Instant) -> bool {
+        let deadline = match &mut self.machine {
+            Machine::Stream(service) => service.deadline(),
+            Machine::Endpoint(endpoint) => endpoint.deadline(),
+        };
+        let Some(deadline) = deadline.filter(|it| *it <= end) else { return false };
+        self.now = self.now.max(deadline);
+        self.tell(Deed::Tick);
+        self.drain();
+        true
+    }
+
+    fn open(&mut self) {
+        match (self.wire, &mut self.machine) {
+            (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
+                endpoint.handle(self.now, EndpointInput::Opened(CONNECTION, None));
+                self.drain();
+            }
+            (Wire::Sse, _) => {
+                self.request("GET", "/sse", "");
+                self.address = self.sent.pop().expect("no address came");
+            }
+            _ => (),
+        }
+    }
+
+    fn say(&mut self, frame: &str) {
+        let (bytes, limit, now) = (frame.as_bytes(), self.limit, self.now);
+        let is_long = bytes.len() > limit;
+        match (self.wire, &mut self.machine) {
+            (_, Machine::Stream(service)) => service
+                .handle(now, if is_long { Input::TooLong { limit } } else { Input::Frame(bytes) }),
+            (Wire::WebSocket, Machine::Endpoint(endpoint)) if is_long => {
+                endpoint.handle(now, EndpointInput::TooLong(CONNECTION, limit));
+            }
+            (Wire::WebSocket, Machine::Endpoint(endpoint)) => {
+                endpoint.handle(now, EndpointInput::Message(CONNECTION, bytes));
+            }
+            (Wire::Sse, _) => {
+                let address = self.address.clone();
+                self.request("POST", &address, frame);
+            }
+            _ => {
+                let had_session = !self.address.is_empty();
+                self.request("POST", "/mcp", frame);
+                // What belongs to no request comes on a stream of its own.
+                if !had_session && !self.address.is_empty() {
+                    self.request("GET", "/mcp", "");
+                }
+            }
+        }
+        self.drain();
+    }
+
+    fn request(&mut self, method: &str, path: &str, body: &str) {
+        let accept = if method == "GET" { "text/event-stream" } else { BOTH };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("accept", accept)
+            .header("content-type", "application/json");
+        if self.wire == Wire::Http && !self.address.is_empty() {
+            request = request.header("mcp-session-id", &self.address);
+        }
+        if let Some((name, value)) = self.header.as_ref().filter(|_| method == "POST") {
+            request = request.header(name, value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let exchange = ExchangeId(self.next_exchange);
+        self.next_exchange += 1;
+        let Machine::Endpoint(endpoint) = &mut self.machine else { unreachable!() };
+        let body = body.to_owned().into();
+        endpoint.handle(self.now, EndpointInput::Request { exchange, head, body });
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        loop {
+            let effect = match &mut self.machine {
+                Machine::Stream(service) => match service.poll() {
+                    None => return,
+                    Some(Output::Send(frame) | Output::Change(frame)) => {
+                        self.sent.push(String::from_utf8(frame).unwrap());
+                        continue;
+                    }
+                    Some(Output::Effect(effect)) => effect,
+                },
+                Machine::Endpoint(endpoint) => match endpoint.poll() {
+                    None => return,
+                    Some(EndpointOutput::Effect(effect)) => effect,
+                    Some(EndpointOutput::Change(_, bytes)) => {
+                        self.hear(&bytes);
+                        continue;
+                    }
+                    Some(
+                        EndpointOutput::Exchange(_, part) | EndpointOutput::Connection(_, part),
+                    ) => {
+                        match part {
+                            Part::Head { headers, body, .. } => {
+                                if let Some(session) = headers.get("mcp-session-id") {
+                                    session.to_str().unwrap().clone_into(&mut self.address);
+                                }
+                                self.hear(&body);
+                            }
+                            Part::Bytes(bytes) => self.hear(&bytes),
+                            Part::End => (),
+                        }
+                        continue;
+                    }
+                },
+            };
+            match effect {
+                Effect::Run(run) => self.run(&run),
+                Effect::Answered { call, outcome, .. } => {
+                    let then = self.waiting.take().unwrap();
+                    let reply = outcome
+                        .map_err(Failure::from)
+                        .and_then(|it| then(&serde_json::from_str(it.get()).unwrap()));
+                    if self.listener == Some(call)
+                        && let Ok(Reply::Text(text)) = &reply
+                    {
+                        let (level, data) = (LoggingLevel::Info, json!(text));
+                        self.tell(Deed::Log { call, level, data });
+                    }
+                    self.tell(Deed::Done(call, reply));
+                }
+                _ => (),
+            }
+        }
+    }
+
+    /// A frame, or events with one each.
+    fn hear(&mut self, bytes: &[u8]) {
+        let text = std::str::from_utf8(bytes).unwrap();
+        let events: Vec<_> = text
+            .lines()
+            .filter_map(|it| it.strip_prefix("data:"))
+            .map(|it| it.trim_start().to_owned())
+            .filter(|it| !it.is_empty())
+            .collect();
+        let is_frame = text.starts_with(['{', '[']);
+        self.sent.extend(if is_frame { vec![text.to_owned()] } else { events });
+    }
+
+    fn run(&mut self, run: &Run) {
+        let act = run.handler.downcast_ref::<crate::support::fixture::Act>().unwrap();
+        let call = run.context.call;
+        self.listener = run.is_notification.then_some(call).or(self.listener);
+        let mut told = Vec::new();
+        let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);
+        for told in told {
+            let deed = match told {
+                Told::Progress { progress, total, message } => Deed::Progress(
+                    call,
+                    Progress { progress, total: Some(total), message: Some(message) },
+                ),
+                Told::Log { level, data } => {
+                    Deed::Log { call, level: LoggingLevel::parse(&level).unwrap(), data }
+                }
+                Told::Ask { method, params, then } => {
+                    self.waiting = Some(then);
+                    let key = key(method).to_owned();
+                    let question = Question { key, method, params: to_raw(&params) };
+                    self.tell(Deed::Ask { call, question });
+                    Deed::Waits(call)
+                }
+                Told::Interview { questions } => Deed::Done(call, interview(run, &questions)),
+                Told::Change(what) => self.change(what),
+            };
+            self.tell(deed);
+        }
+        if let Some(outcome) = outcome {
+            self.tell(Deed::Done(call, outcome));
+        }
+    }
+
+    fn change(&mut self, what: String) -> Deed {
+        let offers = &mut self.offers;
+        let (changed, list) = match what.as_str() {
+            "tools" => (offers.tools.set_enabled(&["hidden".into()], &[], true), ListKind::Tools),
+            "resources" => (
+                offers.resources.set_enabled(&["fixture://bytes".into()], &[], false),
+                ListKind::Resources,
+            ),
+            "prompts" => {
+                (offers.prompts.set_enabled(&["greet".into()], &[], false), ListKind::Prompts)
+            }
+            _ => return Deed::Updated(what),
+        };
+        assert!(changed.unwrap(), "{what} had changed before");
+        Deed::Offers(Arc::new(offers.clone()), list)
+    }
+
+    fn tell(&mut self, deed: Deed) {
+        let now = self.now;
+        let (ask, logger) = (AskId(0), Some("fixture".to_owned()));
+        match &mut self.machine {
+            Machine::Stream(service) => service.handle(
+                now,
+                match &deed {
+                    Deed::Updated(uri) => Input::Updated(uri),
+                    Deed::Tick => Input::Tick,
+                    _ => match deed {
+                        Deed::Done(call, reply) => Input::Done(call, reply),
+                        Deed::Progress(call, step) => Input::Progress(call, step),
+                        Deed::Log { call, level, data } => {
+                            Input::Log { call, level, logger, data: to_raw(&data) }
+                        }
+                        Deed::Ask { call, question } => Input::Ask { call, ask, question },
+                        Deed::Waits(call) => Input::Waits { call, blocks: false },
+                        Deed::Offers(offers, list) => Input::Offers(offers, vec![list]),
+                        Deed::Updated(_) | Deed::Tick => unreachable!(),
+                    },
+                },
+            ),
+            Machine::Endpoint(endpoint) => endpoint.handle(
+                now,
+                match &deed {
+                    Deed::Updated(uri) => EndpointInput::Updated(uri),
+                    Deed::Tick => EndpointInput::Tick,
+                    _ => match deed {
+                        Deed::Done(call, reply) => EndpointInput::Done(call, reply),
+                        Deed::Progress(call, step) => EndpointInput::Progress(call, step),
+                        Deed::Log { call, level, data } => {
+                            EndpointInput::Log { call, level, logger, data: to_raw(&data) }
+                        }
+                        Deed::Ask { call, question } => EndpointInput::Ask { call, ask, question },
+                        Deed::Waits(call) => EndpointInput::Waits { call, blocks: false },
+                        Deed::Offers(offers, list) => EndpointInput::Offers(offers, vec![list]),
+                        Deed::Updated(_) | Deed::Tick => unreachable!(),
+                    },
+                },
+            ),
+        }
+    }
+}
+
+fn machine(wire: Wire, offers: &Offers, start: &Start) -> Machine {
+    let offers = Arc::new(offers.clone());
+    if wire == Wire::Stdio {
+        return Machine::Stream(Box::new(Service::new(offers, start)));
+    }
+    let config = EndpointConfig { legacy_sse: true, ..EndpointConfig::default() };
+    Machine::Endpoint(Box::new(Endpoint::new(offers, config, start)))
+}
+
+/// What a handler's first question goes by.
+fn key(method: Method) -> &'static str {
+    match method {
+        Method::CreateMessage => "sample-1",
+        Method::ListRoots => "roots-1",
+        _ => "elicit-1",
+    }
+}
+
+/// Each start has secrets of its own.
+fn start(now: Instant, starts: u8) -> Start {
+    Start { seed: [starts; 32], ..gudgeon::testing::start(now) }
+}
+
+/// The first question that has no answer yet, or the answers.
+fn interview(run: &Run, questions: &[(&str, Value); 2]) -> Result<Reply, Failure> {
+    let mut answers = Vec::new();
+    for (key, params) in questions {
+        let known = &run.context.answers;
+        let question = json!({"key": key, "method": "elicitation/create", "params": params});
+        let open = || Ok(Reply::Questions(json!([question]).to_string()));
+        let found = known.get(key, Method::Elicit, &params.to_string());
+        let Some(found) = found else { return open() };
+        let found: Value = serde_json::from_str(found.get()).unwrap();
+        match found["content"]["value"].as_str() {
+            Some("none") if *key == "colour" => {
+                let asked =
+                    Question { key: (*key).into(), method: Method::Elicit, params: to_raw(params) };
+                return known
+                    .refuse(&asked, "no such colour")
+                    .map_err(Failure::from)
+                    .and_then(|()| open());
+            }
+            Some(answer) => answers.push(answer.to_owned()),
+            None => return Err(Failure::Declined(params["message"].as_str().unwrap().into())),
+        }
+    }
+    Ok(Reply::Text(answers.join(" likes ")))
+}

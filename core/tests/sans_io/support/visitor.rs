@@ -1,0 +1,272 @@
+//! A visitor of an endpoint: HTTP requests in, what came back of each out. The clock is moved by hand.
+
+#![allow(clippy::needless_pass_by_value, reason = "`json!` at the call reads best by value")]
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gudgeon::{
+    protocol::Principal,
+    router::{Failure, Offers, Reply},
+    service::{
+        Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
+        Run,
+    },
+};
+use http::{HeaderMap, Request};
+use serde_json::{Value, json};
+
+pub(crate) const BOTH: &str = "application/json, text/event-stream";
+
+pub(crate) struct Visitor {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) now: Instant,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) cancelled: Vec<u64>,
+    pub(crate) reports: Vec<String>,
+    pub(crate) answers: Vec<(u64, Result<String, String>)>,
+    pub(crate) replies: BTreeMap<u64, Answered>,
+    /// Whom the host lets in.
+    pub(crate) principal: Option<Arc<Principal>>,
+    next: u64,
+}
+
+/// What came back of one request so far.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+    pub(crate) complete: bool,
+}
+
+impl Answered {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    pub(crate) fn error(&self) -> i64 {
+        self.json()["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |it| it.to_str().unwrap())
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.header("content-type") == "text/event-stream"
+    }
+
+    /// The messages of a stream, and the ids of their events.
+    pub(crate) fn events(&self) -> Vec<(String, Value)> {
+        self.body
+            .split("\n\n")
+            .filter_map(|event| {
+                let field = |name: &str| {
+                    event.lines().find_map(|it| it.strip_prefix(name)).map(str::trim_start)
+                };
+                let data = field("data:").filter(|it| !it.is_empty())?;
+                let value = serde_json::from_str(data).unwrap_or_else(|_| json!(data));
+                Some((field("id:").unwrap_or_default().to_owned(), value))
+            })
+            .collect()
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Value> {
+        self.events().into_iter().map(|(_, message)| message).collect()
+    }
+}
+
+impl Visitor {
+    pub(crate) fn new(offers: Offers, config: EndpointConfig) -> Self {
+        let now = Instant::now();
+        let start = gudgeon::testing::start(now);
+        Self {
+            endpoint: Endpoint::new(Arc::new(offers), config, &start),
+            now,
+            runs: Vec::new(),
+            cancelled: Vec::new(),
+            reports: Vec::new(),
+            answers: Vec::new(),
+            replies: BTreeMap::new(),
+            principal: None,
+            next: 0,
+        }
+    }
+
+    pub(crate) fn handle(&mut self, input: EndpointInput<'_>) {
+        self.endpoint.handle(self.now, input);
+        while let Some(output) = self.endpoint.poll() {
+            match output {
+                EndpointOutput::Exchange(ExchangeId(id), part) => self.note(id, part),
+                EndpointOutput::Change(Reader::Exchange(ExchangeId(id)), bytes) => {
+                    self.note(id, Part::Bytes(bytes));
+                }
+                EndpointOutput::Change(Reader::Connection(_), _)
+                | EndpointOutput::Connection(..)
+                | EndpointOutput::Effect(Effect::Resume { .. }) => (),
+                EndpointOutput::Effect(Effect::Report(text)) => self.reports.push(text),
+                EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),
+                EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
+                EndpointOutput::Effect(Effect::Answered { ask, outcome, .. }) => {
+                    let outcome = outcome.map(|it| it.get().to_owned()).map_err(|it| it.message);
+                    self.answers.push((ask.0, outcome));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, id: u64, part: Part) {
+        let reply = self.replies.entry(id).or_default();
+        assert!(!reply.complete, "more after the end: {part:?}");
+        match part {
+            Part::Head { status, headers, body, more } => {
+                assert_eq!(reply.status, 0, "a second head");
+                *reply = Answered {
+                    status: status.as_u16(),
+                    headers,
+                    body: String::from_utf8(body).unwrap(),
+                    complete: !more,
+                };
+            }
+            Part::Bytes(bytes) => {
+                assert_ne!(reply.status, 0, "no head");
+                reply.body.push_str(&String::from_utf8(bytes).unwrap());
+            }
+            Part::End => reply.complete = true,
+        }
+    }
+
+    /// Sends a request; its number.
+    pub(crate) fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        let mut request = Request::builder().method(method).uri(path).header("host", "localhost");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        if let Some(principal) = &self.principal {
+            head.extensions.insert(Arc::clone(principal));
+        }
+        let body = body.to_owned().into();
+        self.handle(EndpointInput::Request { exchange: ExchangeId(id), head, body });
+        id
+    }
+
+    pub(crate) fn reply(&self, id: u64) -> &Answered {
+        self.replies.get(&id).unwrap_or_else(|| panic!("nothing came back of {id}"))
+    }
+
+    /// A modern POST with the headers that belong to it.
+    pub(crate) fn modern(&mut self, method: &str, params: Value) -> u64 {
+        self.modern_with(method, params, &[])
+    }
+
+    pub(crate) fn modern_with(
+        &mut self,
+        method: &str,
+        params: Value,
+        more: &[(&str, &str)],
+    ) -> u64 {
+        let name =
+            params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
+        let body = modern_body(method, params).to_string();
+        let mut headers = vec![
+            ("content-type", "application/json"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+        ];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        for (header, value) in more {
+            headers.retain(|(it, _)| it != header);
+            headers.push((header, value));
+        }
+        if !more.iter().any(|(it, _)| *it == "accept") {
+            headers.push(("accept", BOTH));
+        }
+        headers.retain(|(_, value)| *value != "-");
+        self.send("POST", "/mcp", &headers, &body)
+    }
+
+    /// Opens a session of this revision; its id.
+    pub(crate) fn open(&mut self, revision: &str, capabilities: Value) -> String {
+        let body = json!({
+            "jsonrpc": "2.0", "id": "init", "method": "initialize",
+            "params": {
+                "protocolVersion": revision, "capabilities": capabilities,
+                "clientInfo": {"name": "c", "version": "1"},
+            },
+        });
+        let id = self.legacy("", &body);
+        let session = self.reply(id).header("mcp-session-id").to_owned();
+        self.legacy(&session, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        session
+    }
+
+    /// A POST of a session.
+    pub(crate) fn legacy(&mut self, session: &str, body: &Value) -> u64 {
+        let mut headers = vec![("content-type", "application/json"), ("accept", BOTH)];
+        if !session.is_empty() {
+            headers.push(("mcp-session-id", session));
+        }
+        self.send("POST", "/mcp", &headers, &body.to_string())
+    }
+
+    pub(crate) fn call(&mut self, session: &str, id: u64, tool: &str) -> u64 {
+        let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": id}});
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        self.legacy(session, &body)
+    }
+
+    pub(crate) fn get(&mut self, session: &str, last_event: &str) -> u64 {
+        let mut headers = vec![("accept", "text/event-stream"), ("mcp-session-id", session)];
+        if !last_event.is_empty() {
+            headers.push(("last-event-id", last_event));
+        }
+        self.send("GET", "/mcp", &headers, "")
+    }
+
+    /// Ends the handler that was started last.
+    pub(crate) fn finish(&mut self, outcome: Result<Reply, Failure>) {
+        let run = self.runs.pop().expect("a handler runs");
+        self.handle(EndpointInput::Done(run.context.call, outcome));
+    }
+
+    /// Moves the clock; deadlines on the way are kept.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        let end = self.now + by;
+        while let Some(due) = self.endpoint.deadline().filter(|it| *it <= end) {
+            self.now = self.now.max(due);
+            self.handle(EndpointInput::Tick);
+        }
+        self.now = end;
+    }
+}
+
+pub(crate) fn modern_body(method: &str, mut params: Value) -> Value {
+    if params["_meta"].is_null() {
+        params["_meta"] = json!({});
+    }
+    let meta = &mut params["_meta"];
+    for (key, value) in
+        [("protocolVersion", json!("2026-07-28")), ("clientCapabilities", json!({}))]
+    {
+        let key = format!("io.modelcontextprotocol/{key}");
+        if meta[&key].is_null() {
+            meta[&key] = value;
+        }
+    }
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}

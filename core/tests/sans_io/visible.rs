@@ -1,0 +1,323 @@
+//! Offers that not everybody sees: the shell's judge tells, by who asks, and what is hidden is as if it were not there.
+
+use std::sync::Arc;
+
+use gudgeon::{
+    protocol::{Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text},
+    router::{
+        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, TemplateOffer, ToolOffer,
+    },
+    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
+};
+use serde_json::{Value, json};
+
+use crate::support::{
+    fixture,
+    visitor::{Visitor, modern_body},
+};
+
+/// The handler of the judge, to tell its runs from others.
+struct Judge;
+
+fn handler() -> Handler {
+    Arc::new(())
+}
+
+/// The fixture's, and one of each kind that is not for everybody.
+fn unjudged() -> Offers {
+    let mut offers = fixture::offers();
+    let schema = text::raw(r#"{"type":"object"}"#.into());
+    let mut tool = ToolOffer::new(Tool::new("drop", schema), handler()).unwrap();
+    tool.visible = Some(handler());
+    offers.tools.add(tool, true).unwrap();
+    let mut resource = ResourceOffer::new(Resource::new("staff://pay", "pay"), handler()).unwrap();
+    resource.visible = Some(handler());
+    offers.resources.add(resource, true).unwrap();
+    let template: ResourceTemplate =
+        serde_json::from_value(json!({"uriTemplate": "staff://people/{id}", "name": "people"}))
+            .unwrap();
+    let mut template = TemplateOffer::new(template, handler()).unwrap();
+    template.visible = Some(handler());
+    offers.templates.add(template, true).unwrap();
+    let mut prompt = Prompt::new("fire");
+    prompt.arguments = Some(vec![PromptArgument::new("who")]);
+    let mut prompt = PromptOffer::new(prompt, handler()).unwrap();
+    prompt.visible = Some(handler());
+    offers.prompts.add(prompt, true).unwrap();
+    offers.add_completion("fire", "who", handler()).unwrap();
+    offers
+}
+
+fn visitor() -> Visitor {
+    let mut offers = unjudged();
+    offers.set_judge(Arc::new(Judge));
+    Visitor::new(offers, EndpointConfig::default())
+}
+
+/// What the judge is asked by the request that came last.
+fn asked(visitor: &Visitor) -> Value {
+    let run = visitor.runs.last().unwrap();
+    assert!(run.handler.downcast_ref::<Judge>().is_some(), "{run:?}");
+    serde_json::from_str(&run.input).unwrap()
+}
+
+/// Sends a request, and has the judge say this of everything it is asked about.
+fn send(visitor: &mut Visitor, method: &str, params: Value, seen: bool) -> u64 {
+    let id = visitor.modern(method, params);
+    let verdicts: Vec<bool> =
+        asked(visitor)["offers"].as_array().unwrap().iter().map(|_| seen).collect();
+    visitor.finish(Ok(Reply::Json(json!(verdicts).to_string())));
+    id
+}
+
+fn names(visitor: &Visitor, id: u64, list: &str) -> Vec<String> {
+    let result = &visitor.reply(id).json()["result"];
+    let names = result[list].as_array().unwrap().iter();
+    names.map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn lists_show_what_is_for_whoever_asks() {
+    let mut visitor = visitor();
+    visitor.principal = Some(Arc::new(Principal::new("ada")));
+    for (method, list, name) in [
+        ("tools/list", "tools", "drop"),
+        ("resources/list", "resources", "pay"),
+        ("resources/templates/list", "resourceTemplates", "people"),
+        ("prompts/list", "prompts", "fire"),
+    ] {
+        for seen in [true, false, true] {
+            let id = send(&mut visitor, method, json!({}), seen);
+            let names = names(&visitor, id, list);
+            assert_eq!(names.iter().any(|it| it == name), seen, "{method}: {names:?}");
+            assert!(!names.is_empty() || list != "tools");
+            let result = &visitor.reply(id).json()["result"];
+            assert_eq!(result["cacheScope"], "private", "{method}");
+        }
+    }
+    assert!(visitor.runs.is_empty());
+    assert_eq!(visitor.endpoint.in_flight(), 0);
+}
+
+#[test]
+fn the_judge_hears_who_asks_and_for_what() {
+    let mut visitor = visitor();
+    visitor.modern("tools/list", json!({}));
+    assert_eq!(asked(&visitor), json!({"principal": null, "offers": [["tool", "drop"]]}));
+    let scopes = ["staff".to_owned()].into();
+    visitor.principal = Some(Arc::new(Principal { scopes, ..Principal::new("ada") }));
+    visitor.modern("resources/read", json!({"uri": "staff://people/7"}));
+    assert_eq!(
+        asked(&visitor),
+        json!({
+            "principal": {"subject": "ada", "scopes": ["staff"], "claims": {}},
+            "offers": [["resource template", "staff://people/{id}"]],
+        })
+    );
+}
+
+#[test]
+fn what_is_hidden_is_not_there() {
+    let mut visitor = visitor();
+    let hidden = [
+        ("tools/call", json!({"name": "drop", "arguments": {}}), "Unknown tool: drop"),
+        ("resources/read", json!({"uri": "staff://pay"}), "Resource not found: staff://pay"),
+        (
+            "resources/read",
+            json!({"uri": "staff://people/7"}),
+            "Resource not found: staff://people/7",
+        ),
+        ("prompts/get", json!({"name": "fire"}), "Unknown prompt: fire"),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "fire"}, "argument": {"name": "who", "value": ""}}),
+            "nothing to complete: fire is not offered",
+        ),
+    ];
+    for (method, params, message) in hidden {
+        let id = send(&mut visitor, method, params.clone(), false);
+        assert_eq!(visitor.reply(id).json()["error"]["message"], message);
+        assert!(visitor.runs.is_empty(), "{method} ran");
+        let id = send(&mut visitor, method, params, true);
+        assert_eq!(visitor.runs.len(), 1, "{method}");
+        visitor.finish(Ok(match method {
+            "completion/complete" => Reply::Json("[]".into()),
+            _ => Reply::Text("done".into()),
+        }));
+        assert!(visitor.reply(id).json()["result"].is_object());
+    }
+}
+
+#[test]
+fn what_some_see_is_kept_for_them_alone() {
+    let mut visitor = visitor();
+    let id = send(&mut visitor, "resources/read", json!({"uri": "staff://pay"}), true);
+    visitor.finish(Ok(Reply::Text("much".into())));
+    assert_eq!(visitor.reply(id).json()["result"]["cacheScope"], "private");
+    let id = visitor.modern("resources/read", json!({"uri": "fixture://about"}));
+    visitor.finish(Ok(Reply::Text("all".into())));
+    assert_eq!(visitor.reply(id).json()["result"]["cacheScope"], "public");
+}
+
+#[test]
+fn who_asks_for_what_everybody_sees_waits_for_no_judge() {
+    let mut visitor = visitor();
+    visitor.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
+    assert!(visitor.runs[0].handler.downcast_ref::<Judge>().is_none());
+    let mut plain = Visitor::new(fixture::offers(), EndpointConfig::default());
+    let id = plain.modern("tools/list", json!({}));
+    assert_eq!(plain.reply(id).json()["result"]["cacheScope"], "public");
+}
+
+#[test]
+fn without_a_word_of_the_judge_it_stays_hidden() {
+    let failure = || Failure::Exception {
+        kind: "KeyError".into(),
+        message: "scopes".into(),
+        traceback: String::new(),
+    };
+    for verdict in [
+        Err(failure()),
+        Ok(Reply::Nothing),
+        Ok(Reply::Json("[]".into())),
+        Ok(Reply::Json("[1]".into())),
+        Ok(Reply::Json("true".into())),
+    ] {
+        let mut visitor = visitor();
+        let id = visitor.modern("tools/list", json!({}));
+        visitor.finish(verdict);
+        assert!(!names(&visitor, id, "tools").contains(&"drop".to_owned()));
+    }
+    let mut unjudged = Visitor::new(unjudged(), EndpointConfig::default());
+    let id = unjudged.modern("tools/list", json!({}));
+    assert!(unjudged.runs.is_empty());
+    assert!(!names(&unjudged, id, "tools").contains(&"drop".to_owned()));
+}
+
+#[test]
+fn nobody_hears_of_a_resource_that_he_does_not_see() {
+    let mut visitor = visitor();
+    let filter =
+        json!({"notifications": {"resourceSubscriptions": ["staff://pay", "fixture://about"]}});
+    let heard = |visitor: &Visitor, id| {
+        let told = visitor.reply(id).messages();
+        let told = told.iter().filter(|it| it["method"] == "notifications/resources/updated");
+        told.map(|it| it["params"]["uri"].clone()).collect::<Vec<_>>()
+    };
+    let stranger = send(&mut visitor, "subscriptions/listen", filter.clone(), false);
+    let staff = send(&mut visitor, "subscriptions/listen", filter, true);
+    visitor.handle(EndpointInput::Updated("staff://pay"));
+    visitor.handle(EndpointInput::Updated("fixture://about"));
+    assert_eq!(heard(&visitor, stranger), ["fixture://about"]);
+    assert_eq!(heard(&visitor, staff), ["staff://pay", "fixture://about"]);
+    let session = visitor.open("2025-11-25", json!({}));
+    let subscribe = json!({
+        "jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": {"uri": "staff://pay"},
+    });
+    let id = visitor.legacy(&session, &subscribe);
+    visitor.finish(Ok(Reply::Json("[false]".into())));
+    assert_eq!(visitor.reply(id).error(), -32002);
+}
+
+#[test]
+fn who_leaves_while_the_judge_thinks_is_forgotten() {
+    let mut visitor = visitor();
+    let id = visitor.modern("tools/call", json!({"name": "drop", "arguments": {}}));
+    assert_eq!(visitor.endpoint.in_flight(), 1);
+    visitor.handle(EndpointInput::Gone(ExchangeId(id)));
+    assert_eq!((visitor.cancelled.len(), visitor.endpoint.in_flight()), (1, 0));
+    visitor.finish(Ok(Reply::Json("[true]".into())));
+    assert!(visitor.runs.is_empty(), "nothing runs for nobody");
+}
+
+#[test]
+fn pages_hold_what_is_seen() {
+    let mut offers = unjudged();
+    offers.set_judge(Arc::new(Judge));
+    Arc::make_mut(&mut offers.server).page_size = 1;
+    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    let mut params = json!({});
+    let mut seen = Vec::new();
+    loop {
+        let id = send(&mut visitor, "resources/list", params, false);
+        seen.extend(names(&visitor, id, "resources"));
+        let next = visitor.reply(id).json()["result"]["nextCursor"].clone();
+        if next.is_null() {
+            break;
+        }
+        params = json!({ "cursor": next });
+    }
+    assert_eq!(seen, ["about", "bytes"]);
+}
+
+#[test]
+fn a_session_is_there_for_who_began_it() {
+    let mut visitor = visitor();
+    let ada = Principal::new("ada");
+    visitor.principal = Some(Arc::new(ada.clone()));
+    let session = visitor.open("2025-11-25", json!({}));
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    let renewed = json!({"exp": 2}).as_object().unwrap().clone();
+    let callers = [
+        (None, 404),
+        (Some(Principal::new("bob")), 404),
+        (Some(ada.clone()), 200),
+        (Some(Principal { claims: renewed, ..ada.clone() }), 200),
+    ];
+    for (who, status) in callers {
+        visitor.principal = who.map(Arc::new);
+        let id = visitor.legacy(&session, &ping);
+        assert_eq!(visitor.reply(id).status, status, "{:?}", visitor.principal);
+    }
+    visitor.principal = Some(Arc::new(Principal::new("bob")));
+    let id = visitor.get(&session, "");
+    assert_eq!(visitor.reply(id).status, 404);
+    let id = visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
+    assert_eq!(visitor.reply(id).status, 404);
+    visitor.principal = Some(Arc::new(ada));
+    let id = visitor.legacy(&session, &ping);
+    assert_eq!(visitor.reply(id).status, 200, "nobody else has ended it");
+}
+
+#[test]
+fn what_comes_on_a_connection_comes_from_who_opened_it() {
+    let mut visitor = visitor();
+    let ada = Principal::new("ada");
+    let initialize = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "visitor", "version": "1"},
+    });
+    let legacy = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+    ];
+    let eras = [vec![modern_body("tools/list", json!({}))], legacy.to_vec()];
+    for (number, frames) in (0..).zip(eras) {
+        for (connection, who) in [(number * 2, Some(ada.clone())), (number * 2 + 1, None)] {
+            let connection = ConnectionId(connection);
+            visitor.handle(EndpointInput::Opened(connection, who.clone().map(Arc::new)));
+            for frame in &frames {
+                let frame = frame.to_string();
+                visitor.handle(EndpointInput::Message(connection, frame.as_bytes()));
+            }
+            assert_eq!(asked(&visitor)["principal"], json!(who), "{frames:?}");
+            assert_eq!(visitor.runs.last().unwrap().context.principal.as_deref(), who.as_ref());
+        }
+    }
+}
+
+#[test]
+fn where_nobody_can_tell_who_asks_the_answer_tells_no_more() {
+    let visitor = visitor();
+    let (head, ()) =
+        http::Request::post("/mcp").header("host", "127.0.0.1").body(()).unwrap().into_parts();
+    let refused = visitor.endpoint.refuse(&head, Refused::Unidentified);
+    let Part::Head { status, body, more, .. } = refused else { panic!("{refused:?}") };
+    assert_eq!((status.as_u16(), more), (500, false));
+    assert_eq!(
+        serde_json::from_slice::<Value>(&body).unwrap(),
+        json!({"jsonrpc": "2.0", "error": {"code": -32603, "message": "the server failed to find out who asks"}})
+    );
+}

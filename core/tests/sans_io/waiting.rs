@@ -1,0 +1,483 @@
+//! Handlers that wait for answers to requests (before 2026-07-28): their time stands still, their place is free, and the
+//! wait has an end. What is true of them is true of those that are parked, in `parking.rs`.
+
+use std::{sync::Arc, time::Duration};
+
+use gudgeon::{
+    protocol::{Tool, json::to_raw},
+    router::{Reply, RoundLimits, ToolOffer},
+    service::{Input, Run},
+};
+use proptest::{collection::vec, prelude::*};
+use serde_json::{Value, json};
+
+use crate::support::asker::{Server, ask, modern, questions, yes};
+
+const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+fn server() -> Server {
+    opened("2025-11-25")
+}
+
+fn opened(revision: &str) -> Server {
+    let mut server = Server::offering(RoundLimits::default(), |offers| {
+        let tool = Tool::new("both", to_raw(&json!({"type": "object"})));
+        let mut offer = ToolOffer::new(tool, Arc::new(())).unwrap();
+        offer.timeout = Some(Duration::from_secs(10));
+        offer.concurrency = Some(1);
+        offers.tools.add(offer, true).unwrap();
+    });
+    server.open(revision, &json!({"elicitation": {}, "sampling": {}, "roots": {}}));
+    server
+}
+
+fn call(server: &mut Server, id: u64, tool: &str) -> Run {
+    request(server, id, tool);
+    server.running()
+}
+
+fn request(server: &mut Server, id: u64, tool: &str) {
+    let params = json!({"name": tool});
+    server.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+}
+
+/// Calls a tool whose handler asks under these keys, and waits: the handler, and the ids of the requests.
+fn asked(server: &mut Server, id: u64, tool: &str, keys: &[&str]) -> (Run, Vec<Value>) {
+    let run = call(server, id, tool);
+    let ids = asks(server, &run, keys);
+    (run, ids)
+}
+
+fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> Vec<Value> {
+    for (number, key) in keys.iter().enumerate() {
+        server.handle(ask(run, number as u64, key));
+    }
+    server.handle(Input::Waits { call: run.context.call, blocks: false });
+    keys.iter().map(|_| asked_by(server)).collect()
+}
+
+fn asked_by(server: &mut Server) -> Value {
+    let said = server.said();
+    assert_eq!(said["method"], "elicitation/create", "{said}");
+    said["id"].clone()
+}
+
+fn answer(server: &mut Server, id: &Value) {
+    server.hear(&json!({"jsonrpc": "2.0", "id": id, "result": yes()}));
+}
+
+fn cancel(server: &mut Server, id: u64) {
+    let params = json!({"requestId": id});
+    server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+}
+
+fn wait(server: &mut Server, seconds: u64) {
+    server.now += Duration::from_secs(seconds);
+    server.handle(Input::Tick);
+}
+
+fn done(server: &mut Server, run: &Run, text: &str) {
+    server.done(run, Ok(Reply::Text(text.into())));
+}
+
+fn text(said: &Value) -> (u64, &str) {
+    let text = said["result"]["content"][0]["text"].as_str();
+    (said["id"].as_u64().unwrap(), text.unwrap_or_else(|| panic!("{said}")))
+}
+
+/// Nothing is left of any call: the next runs at once, and nothing falls due.
+fn is_clean(server: &mut Server) {
+    assert_eq!(server.in_flight(), 0);
+    for id in [90, 91] {
+        let run = call(server, id, "both");
+        done(server, &run, "clean");
+        assert_eq!(text(&server.said()), (id, "clean"));
+    }
+    assert_eq!((server.in_flight(), server.deadline()), (0, None));
+    assert!(server.runs.is_empty() && server.sent.is_empty());
+}
+
+#[test]
+fn the_time_of_a_handler_stands_still_while_it_waits_and_then_goes_on() {
+    for revision in REVISIONS.into_iter().skip(2) {
+        let mut server = opened(revision);
+        let run = call(&mut server, 1, "slow");
+        wait(&mut server, 4);
+        for key in ["a", "b"] {
+            let ids = asks(&mut server, &run, &[key]);
+            wait(&mut server, 60);
+            assert!(server.cancelled.is_empty() && server.sent.is_empty(), "{revision}");
+            answer(&mut server, &ids[0]);
+            assert_eq!(server.answered.pop(), Some(Ok(yes())));
+            wait(&mut server, 2);
+            assert!(server.sent.is_empty(), "{revision}");
+        }
+        wait(&mut server, 2);
+        assert_eq!(text(&server.said()), (1, "tool \"slow\" took longer than its 10 s"));
+        assert_eq!(server.cancelled, [run.context.call]);
+        is_clean(&mut server);
+    }
+}
+
+#[test]
+fn its_place_is_free_while_it_waits_and_taken_again_in_turn() {
+    let mut server = server();
+    let (first, ids) = asked(&mut server, 1, "both", &["a"]);
+    let second = call(&mut server, 2, "both");
+    request(&mut server, 3, "both");
+    assert!(server.runs.is_empty(), "one runs at once");
+    answer(&mut server, &ids[0]);
+    assert!(server.answered.is_empty(), "it waits in line");
+    assert_eq!(server.in_flight(), 3);
+    // In line no time passes for it.
+    server.now += Duration::from_secs(5);
+    done(&mut server, &second, "second");
+    assert_eq!(text(&server.said()), (2, "second"));
+    let third = server.running();
+    assert!(server.answered.is_empty(), "others came before it");
+    server.now += Duration::from_secs(9);
+    done(&mut server, &third, "third");
+    assert_eq!(text(&server.said()), (3, "third"));
+    assert_eq!(server.answered, [Ok(yes())]);
+    request(&mut server, 4, "both");
+    assert!(server.runs.is_empty(), "its place is taken again");
+    wait(&mut server, 9);
+    done(&mut server, &first, "first");
+    assert_eq!(text(&server.said()), (1, "first"));
+    let fourth = server.running();
+    done(&mut server, &fourth, "fourth");
+    assert_eq!(text(&server.said()), (4, "fourth"));
+    is_clean(&mut server);
+}
+
+#[test]
+fn nobody_waits_for_longer_than_a_parked_handler() {
+    for (tool, revision) in [("tool", "2025-06-18"), ("both", "2025-11-25")] {
+        let mut server = opened(revision);
+        let limits = RoundLimits::default();
+        let (run, ids) = asked(&mut server, 1, tool, &["a", "b"]);
+        answer(&mut server, &ids[0]);
+        assert_eq!(server.answered.len(), 1, "what is known is told");
+        server.now += limits.park_ttl.checked_sub(Duration::from_secs(1)).unwrap();
+        server.handle(Input::Tick);
+        assert!(server.sent.is_empty());
+        wait(&mut server, 1);
+        let withdrawn = server.said();
+        assert_eq!(withdrawn["method"], "notifications/cancelled");
+        assert_eq!(withdrawn["params"]["requestId"], ids[1]);
+        let said = server.said();
+        let problem = format!(
+            "tool {tool:?} waited 300 s for its client's answer, and none came (option park_ttl)"
+        );
+        assert_eq!(text(&said), (1, &*problem));
+        assert_eq!(said["result"]["isError"], true);
+        assert_eq!(server.cancelled, [run.context.call]);
+        // What it then says, or its client, is nobody's.
+        done(&mut server, &run, "too late");
+        answer(&mut server, &ids[1]);
+        assert!(server.sent.is_empty());
+        is_clean(&mut server);
+    }
+}
+
+#[test]
+fn each_answer_is_told_when_it_comes_and_the_last_when_there_is_room() {
+    let mut server = server();
+    let (first, ids) = asked(&mut server, 1, "both", &["a", "b"]);
+    let second = call(&mut server, 2, "both");
+    answer(&mut server, &ids[1]);
+    assert_eq!(server.answered.len(), 1);
+    answer(&mut server, &ids[0]);
+    assert_eq!(server.answered.len(), 1, "it waits in line");
+    done(&mut server, &second, "second");
+    assert_eq!(server.answered.len(), 2);
+    done(&mut server, &first, "first");
+    assert_eq!(text(&server.said()), (2, "second"));
+    assert_eq!(text(&server.said()), (1, "first"));
+    is_clean(&mut server);
+}
+
+#[test]
+fn who_asks_again_while_it_is_in_line_waits_for_its_client_as_before() {
+    let mut server = server();
+    let (first, ids) = asked(&mut server, 1, "both", &["a"]);
+    let second = call(&mut server, 2, "both");
+    answer(&mut server, &ids[0]);
+    // Another task of the same handler's asks.
+    server.handle(ask(&first, 7, "b"));
+    let more = asked_by(&mut server);
+    server.handle(Input::Waits { call: first.context.call, blocks: false });
+    assert_eq!(server.answered.len(), 1, "while it waits for another, each answer is told");
+    done(&mut server, &second, "second");
+    assert_eq!(text(&server.said()), (2, "second"));
+    wait(&mut server, 60);
+    answer(&mut server, &more);
+    assert_eq!(server.answered.len(), 2);
+    done(&mut server, &first, "first");
+    assert_eq!(text(&server.said()), (1, "first"));
+    is_clean(&mut server);
+}
+
+#[test]
+fn an_answer_that_came_before_the_wait_lets_nothing_stand_still() {
+    let mut server = server();
+    let run = call(&mut server, 1, "both");
+    server.handle(ask(&run, 0, "a"));
+    let id = asked_by(&mut server);
+    answer(&mut server, &id);
+    assert_eq!(server.answered.len(), 1);
+    server.handle(Input::Waits { call: run.context.call, blocks: true });
+    request(&mut server, 2, "both");
+    assert!(server.runs.is_empty(), "it runs");
+    wait(&mut server, 10);
+    assert_eq!(text(&server.said()), (1, "tool \"both\" took longer than its 10 s"));
+    let run = server.running();
+    done(&mut server, &run, "second");
+    server.said();
+    is_clean(&mut server);
+}
+
+#[test]
+fn who_is_given_up_or_ends_while_it_waits_or_is_in_line_leaves_nothing() {
+    for is_in_line in [false, true] {
+        for ends in ["cancelled", "done", "failed"] {
+            let mut server = server();
+            let (first, ids) = asked(&mut server, 1, "both", &["a"]);
+            let second = call(&mut server, 2, "both");
+            if is_in_line {
+                answer(&mut server, &ids[0]);
+            }
+            match ends {
+                "cancelled" => {
+                    cancel(&mut server, 1);
+                    assert_eq!(server.cancelled, [first.context.call]);
+                }
+                "done" => done(&mut server, &first, "without it"),
+                _ => server.done(&first, Err(gudgeon::router::Failure::Exposed("no".into()))),
+            }
+            let said: Vec<_> = server.sent.drain(..).collect();
+            let withdrawn = said.iter().any(|it| it["method"] == "notifications/cancelled");
+            assert_eq!(withdrawn, !is_in_line, "{ends} {said:?}");
+            assert_eq!(said.iter().any(|it| it["id"] == 1), ends != "cancelled", "{said:?}");
+            request(&mut server, 3, "both");
+            assert!(server.runs.is_empty(), "one runs still");
+            done(&mut server, &second, "second");
+            assert_eq!(text(&server.said()), (2, "second"));
+            let third = server.running();
+            done(&mut server, &third, "third");
+            assert_eq!(text(&server.said()), (3, "third"));
+            assert!(server.answered.is_empty(), "{ends}");
+            is_clean(&mut server);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_leaves_ends_the_wait() {
+    for is_in_line in [false, true] {
+        let mut server = server();
+        let (first, ids) = asked(&mut server, 1, "both", &["a"]);
+        let second = call(&mut server, 2, "both");
+        if is_in_line {
+            answer(&mut server, &ids[0]);
+        }
+        server.handle(Input::Closed);
+        server.cancelled.sort_unstable();
+        assert_eq!(server.cancelled, [first.context.call, second.context.call]);
+        assert!(server.answered.is_empty());
+        assert_eq!((server.in_flight(), server.deadline()), (0, None));
+    }
+}
+
+#[test]
+fn returned_questions_take_neither_time_nor_place_until_the_handler_runs_again() {
+    let mut server = server();
+    let first = call(&mut server, 1, "both");
+    wait(&mut server, 9);
+    server.done(&first, Ok(questions(&["a", "b"])));
+    let ids = [asked_by(&mut server), asked_by(&mut server)];
+    let second = call(&mut server, 2, "both");
+    wait(&mut server, 9);
+    done(&mut server, &second, "second");
+    assert_eq!(text(&server.said()), (2, "second"));
+    wait(&mut server, 200);
+    assert!(server.sent.is_empty());
+    let third = call(&mut server, 3, "both");
+    for id in &ids {
+        answer(&mut server, id);
+    }
+    assert!(server.runs.is_empty(), "it waits in line");
+    done(&mut server, &third, "third");
+    assert_eq!(text(&server.said()), (3, "third"));
+    let again = server.running();
+    wait(&mut server, 9);
+    done(&mut server, &again, "first");
+    assert_eq!(text(&server.said()), (1, "first"));
+    is_clean(&mut server);
+}
+
+#[test]
+fn returned_questions_that_nobody_answers_are_given_up() {
+    let mut server = server();
+    for ends in ["late", "cancelled", "refused"] {
+        let run = call(&mut server, 1, "both");
+        server.done(&run, Ok(questions(&["a"])));
+        let id = asked_by(&mut server);
+        match ends {
+            "late" => {
+                wait(&mut server, 300);
+                assert_eq!(server.said()["method"], "notifications/cancelled");
+                let said = server.said();
+                assert!(text(&said).1.contains("(option park_ttl)"), "{said}");
+            }
+            "cancelled" => {
+                cancel(&mut server, 1);
+                assert_eq!(server.said()["method"], "notifications/cancelled");
+            }
+            _ => {
+                let error = json!({"code": -1, "message": "no"});
+                server.hear(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+                assert_eq!(server.said()["error"]["message"], "no");
+            }
+        }
+        is_clean(&mut server);
+    }
+}
+
+#[test]
+fn a_tool_that_must_not_run_again_can_not_return_questions() {
+    let problem = "the handler returned a question, though its tool forbids being run again (replay=\"forbid\"): ask with \
+                   ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
+    for revision in REVISIONS {
+        let mut server = opened(revision);
+        let run = call(&mut server, 1, "forbids");
+        server.done(&run, Ok(questions(&["a"])));
+        let said = server.said();
+        assert_eq!(text(&said), (1, problem));
+        assert_eq!(said["result"]["isError"], true);
+        is_clean(&mut server);
+    }
+    let mut server = Server::new();
+    let able = json!({"elicitation": {}});
+    server.hear(&modern(1, &able, &json!({"name": "forbids"})));
+    let run = server.running();
+    server.done(&run, Ok(questions(&["a"])));
+    let said = server.said();
+    assert_eq!((text(&said), &said["result"]["isError"]), ((1, problem), &json!(true)));
+    // One that is parked does not either.
+    server.hear(&modern(2, &able, &json!({"name": "forbids"})));
+    let run = server.running();
+    server.handle(ask(&run, 0, "a"));
+    server.handle(Input::Waits { call: run.context.call, blocks: false });
+    let state = server.said()["result"]["requestState"].clone();
+    server.done(&run, Ok(questions(&["b"])));
+    let rest = json!({"name": "forbids", "requestState": state, "inputResponses": {"a": yes()}});
+    server.hear(&modern(3, &able, &rest));
+    assert_eq!(text(&server.said()), (3, problem));
+    assert!(server.runs.is_empty());
+    assert_eq!(server.in_flight(), 0);
+}
+
+/// What may happen next; a number picks one of those that it can happen to.
+#[derive(Clone, Debug)]
+enum Step {
+    Call,
+    Ask(usize),
+    Answer(usize),
+    End(usize),
+    Return(usize),
+    Cancel(usize),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => Just(Step::Call),
+        4 => (0..8_usize).prop_map(Step::Ask),
+        4 => (0..8_usize).prop_map(Step::Answer),
+        2 => (0..8_usize).prop_map(Step::End),
+        2 => (0..8_usize).prop_map(Step::Return),
+        1 => (0..8_usize).prop_map(Step::Cancel),
+        1 => (1..200_u64).prop_map(Step::Wait),
+    ]
+}
+
+/// Handlers of the tool `both` as their shell knows them, and questions that are open at the client.
+#[derive(Default)]
+struct Scene {
+    next: u64,
+    running: Vec<Run>,
+    open: Vec<Value>,
+}
+
+impl Scene {
+    fn act(&mut self, server: &mut Server, step: &Step) {
+        self.next += 1;
+        let key = format!("key-{}", self.next);
+        let of = |number: usize, all: usize| (all > 0).then(|| number % all);
+        match *step {
+            Step::Call => request(server, self.next, "both"),
+            Step::Ask(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let call = self.running[at].context.call;
+                server.handle(ask(&self.running[at], self.next, &key));
+                server.handle(Input::Waits { call, blocks: false });
+            }
+            Step::Answer(number) => {
+                let Some(at) = of(number, self.open.len()) else { return };
+                let id = self.open.swap_remove(at);
+                answer(server, &id);
+            }
+            Step::End(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let run = self.running.swap_remove(at);
+                done(server, &run, "done");
+            }
+            Step::Return(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let run = self.running.swap_remove(at);
+                server.done(&run, Ok(questions(&[&key])));
+            }
+            Step::Cancel(number) => {
+                let Some(at) = of(number, self.running.len()) else { return };
+                let id = self.running[at].context.request_id.clone();
+                let id: u64 = id.unwrap().as_json().parse().unwrap();
+                cancel(server, id);
+            }
+            Step::Wait(seconds) => wait(server, seconds),
+        }
+        self.running.append(&mut server.runs);
+        for said in server.sent.drain(..) {
+            match said["method"].as_str() {
+                Some("elicitation/create") => self.open.push(said["id"].clone()),
+                Some(_) => self.open.retain(|it| *it != said["params"]["requestId"]),
+                None => (),
+            }
+        }
+        let cancelled: Vec<_> = server.cancelled.drain(..).collect();
+        self.running.retain(|it| !cancelled.contains(&it.context.call));
+        server.answered.clear();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_no_place_is_lost_and_nothing_waits_for_ever(steps in vec(step(), 1..60)) {
+        let mut server = server();
+        let mut scene = Scene::default();
+        for step in &steps {
+            scene.act(&mut server, step);
+        }
+        // Whoever still runs ends, and whoever waits is given up in time.
+        while server.in_flight() > 0 {
+            match scene.running.is_empty() {
+                false => scene.act(&mut server, &Step::End(0)),
+                true => scene.act(&mut server, &Step::Wait(300)),
+            }
+        }
+        server.runs.clear();
+        is_clean(&mut server);
+    }
+}
