@@ -35,8 +35,8 @@ class Stage(NamedTuple):
 CARGO_TEST = ["cargo", "test", "--quiet"]
 SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features"]
 WORKSPACE = [*CARGO_TEST, "--workspace"]
-SHOWN = ["--", "--show-output"]
 # Tests mostly wait: more go on at once than there are processors.
+SHOWN = ["--", "--show-output", "--test-threads=4"]
 PYTEST = [BIN / "pytest", "-q"]
 PYTEST_AT_ONCE = [*PYTEST, "--numprocesses", "3", "--dist", "worksteal"]
 NODE_TEST = ["node", "--test", "--test-reporter=tap", "--test-concurrency=3"]
