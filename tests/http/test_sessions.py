@@ -4,6 +4,7 @@ import re
 import time
 
 import speak
+from servers import eventually
 from speak import Session, message, refused
 
 
@@ -60,7 +61,7 @@ def test_deleting_a_session_ends_its_calls(server):
         assert 200 <= session.delete().status < 300
         connection.socket.settimeout(5)
         connection.response()  # whatever it is, it comes now
-    assert speak.cancelled_so_far(server) == before + 1
+    assert eventually(lambda: speak.cancelled_so_far(server) == before + 1)
 
 
 def test_an_idle_session_ends_and_one_at_work_does_not(start):
