@@ -7,10 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    calls::{Begun, Calls},
-    gates::Ready,
-};
+use super::{calls::Calls, gates::Ready, upshot::Upshot};
 use crate::{
     error::Fault,
     protocol::{Inputs, Principal, Request, Response},
@@ -63,18 +60,18 @@ struct Read {
 
 impl Calls {
     /// Answers a read from what was kept, lets it join one under way, or admits it.
-    pub(super) fn admit_read(&mut self, now: Instant, ready: Ready) -> Begun {
+    pub(super) fn admit_read(&mut self, now: Instant, ready: Ready) -> Upshot {
         let Some((key, keep)) = what_is_kept(&ready) else {
             self.admit(now, ready);
-            return Begun::Started;
+            return Upshot::Nothing;
         };
         if let Some(response) = self.cache.find(now, &key) {
-            return Begun::Answered(Ok(response));
+            return Upshot::Answered(Ok(response));
         }
         if let Some(ready) = self.cache.begin(key, keep, ready) {
             self.admit(now, ready);
         }
-        Begun::Started
+        Upshot::Nothing
     }
 
     /// A call has its answer: others wait for the same.

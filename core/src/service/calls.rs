@@ -15,10 +15,11 @@ use super::{
     running::{Kept, Running, RunningCalls},
     sealing::Sealing,
     state::{Binding, Opened},
+    upshot::Upshot,
 };
 use crate::{
     error::Fault,
-    protocol::{Inputs, Method, Principal, Question, Raw, Request, Response, SubscriptionFilter},
+    protocol::{Inputs, Method, Principal, Question, Raw, Request, Response},
     router::{
         self, Concluded, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits, Seeing, Sight,
     },
@@ -53,28 +54,6 @@ pub(super) struct Calls {
     references: u32,
 }
 
-/// What came of a request at once.
-#[derive(Debug)]
-pub(super) enum Begun {
-    Answered(Result<Response, Fault>),
-    /// The client listens, to this part of what it asked for.
-    Listening(SubscriptionFilter),
-    /// A handler runs, or will.
-    Started,
-}
-
-/// What came of a handler's end.
-#[derive(Debug)]
-pub(super) enum Finished {
-    Answered(Result<Response, Fault>),
-    /// The client listens from now on.
-    Listening(SubscriptionFilter),
-    /// These questions go out as requests first; then the handler runs again.
-    Asks(Vec<(AskId, Method, Raw)>),
-    /// Nobody waits for it any more.
-    Forgotten,
-}
-
 impl Calls {
     pub(super) fn new(offers: Arc<Offers>, start: &Start) -> Self {
         Self {
@@ -101,14 +80,15 @@ impl Calls {
     }
 
     /// A question as it goes out in a request of its own.
-    pub(super) fn as_request(&self, question: Question) -> Question {
-        match self.rehearsal {
+    pub(super) fn as_request(&self, ask: AskId, question: Question) -> (AskId, Method, Raw) {
+        let question = match self.rehearsal {
             None => question,
             Some(_) => Rehearsal::named(question),
-        }
+        };
+        (ask, question.method, question.params)
     }
 
-    pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Begun {
+    pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Upshot {
         let Call { request, mut context } = call;
         let is_answered = cache::brings_answers(&request);
         let round = match self.opened(now, &request, context.principal.as_deref()) {
@@ -116,15 +96,15 @@ impl Calls {
                 context.answers = answers;
                 round
             }
-            Err(fault) => return Begun::Answered(Err(fault)),
+            Err(fault) => return Upshot::Answered(Err(fault)),
         };
         let kept = can_be_asked(&context).then(|| request.clone());
         let claims = context.http.as_deref().filter(|_| context.checks_headers);
         let headers = claims.map(|it| &it.headers);
         let seeing = Seeing { sight, headers, cursors: self.sealing.keys() };
         match router::dispatch(&self.offers, request, seeing) {
-            Dispatch::Answer(answer) => Begun::Answered(answer),
-            Dispatch::Listen(filter) => Begun::Listening(filter),
+            Dispatch::Answer(answer) => Upshot::Answered(answer),
+            Dispatch::Listen(filter) => Upshot::Listening(filter),
             Dispatch::Run(job) => {
                 let is_handlers = !matches!(job.finish, Finish::Prepared(_));
                 if let Some(round) = round.filter(|_| is_handlers)
@@ -152,7 +132,7 @@ impl Calls {
                     return self.admit_read(now, ready);
                 }
                 self.admit(now, ready);
-                Begun::Started
+                Upshot::Nothing
             }
         }
     }
@@ -163,10 +143,10 @@ impl Calls {
         now: Instant,
         handler: CallId,
         outcome: Result<Reply, Failure>,
-    ) -> (CallId, Finished) {
+    ) -> (CallId, Upshot) {
         // Its own side stopped it: when the answers come, it is run again.
         if matches!(outcome, Err(Failure::Cancelled)) && self.parking.abandon(handler) {
-            return (handler, Finished::Forgotten);
+            return (handler, Upshot::Nothing);
         }
         if let Some(parked) = self.parking.get_mut(handler) {
             parked.outcome = Some(match outcome {
@@ -176,12 +156,12 @@ impl Calls {
                 }
                 outcome => outcome,
             });
-            return (handler, Finished::Forgotten);
+            return (handler, Upshot::Nothing);
         }
         self.skip_line(handler);
         let call = self.links.end(handler);
         let outcome = match self.judged(now, call, outcome) {
-            Ok(finished) => return (call, finished),
+            Ok(upshot) => return (call, upshot),
             Err(outcome) => outcome,
         };
         let outcome = match outcome {
@@ -193,19 +173,19 @@ impl Calls {
             }
             outcome => outcome,
         };
-        let Some(running) = self.take_running(call) else { return (call, Finished::Forgotten) };
+        let Some(running) = self.take_running(call) else { return (call, Upshot::Nothing) };
         let answer = match outcome.and_then(|reply| running.finish.conclude(reply)) {
             Ok(Concluded::Answer(answer)) => answer,
             Ok(Concluded::Listen(filter)) => {
                 self.leave(now, running.gate);
-                return (call, Finished::Listening(filter));
+                return (call, Upshot::Listening(filter));
             }
             Err(failure) => Err(self.fault(&running.finish, failure)),
         };
         self.conclude(&running, &answer);
         self.share(now, call, &answer);
         self.leave(now, running.gate);
-        (call, Finished::Answered(answer))
+        (call, Upshot::Answered(answer))
     }
 
     /// A question was answered: some handler goes on, unless the whole call has come to its end with this.
@@ -215,7 +195,7 @@ impl Calls {
         call: CallId,
         ask: AskId,
         outcome: Result<Raw, Fault>,
-    ) -> Finished {
+    ) -> Upshot {
         let kept = self.running.kept(call);
         match self.rounds.answered(call, ask, outcome, kept) {
             Outcome::Elsewhere(outcome) => {
@@ -224,17 +204,17 @@ impl Calls {
                     true => self.hear(now, call, ask, outcome),
                     false => self.effects.push_back(Effect::Answered { call, ask, outcome }),
                 }
-                Finished::Forgotten
+                Upshot::Nothing
             }
-            Outcome::Waiting => Finished::Forgotten,
+            Outcome::Waiting => Upshot::Nothing,
             Outcome::Complete(run) => {
                 self.run_again(now, call, run);
-                Finished::Forgotten
+                Upshot::Nothing
             }
             Outcome::Failed(fault) => {
-                let Some(running) = self.running.remove(call) else { return Finished::Forgotten };
+                let Some(running) = self.running.remove(call) else { return Upshot::Nothing };
                 self.leave(now, running.gate);
-                Finished::Answered(Err(fault))
+                Upshot::Answered(Err(fault))
             }
         }
     }

@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    Effect, ExchangeId,
-    calls::{Begun, Calls, Finished},
-};
+use super::{Effect, ExchangeId, calls::Calls, upshot::Upshot};
 use crate::{
     protocol::{MethodName, Principal, Raw},
     session::{
@@ -202,14 +199,14 @@ impl Conversation {
                 }
                 Output::Answered { call: local, ask, outcome } => {
                     if let Some(call) = self.global(local) {
-                        let finished = scene.calls.answered(scene.now, call, ask, outcome);
-                        self.conclude(scene, local, finished);
+                        let upshot = scene.calls.answered(scene.now, call, ask, outcome);
+                        self.conclude(scene, local, upshot);
                     }
                 }
                 Output::Unfit { call: local, ask, problem } => {
                     if let Some(call) = self.global(local) {
-                        let finished = scene.calls.unfit(scene.now, call, ask, &problem);
-                        self.conclude(scene, local, finished);
+                        let upshot = scene.calls.unfit(scene.now, call, ask, &problem);
+                        self.conclude(scene, local, upshot);
                     }
                 }
                 Output::Report(text) => scene.calls.effects.push_back(Effect::Report(text)),
@@ -241,16 +238,8 @@ impl Conversation {
         self.calls.insert(local, Place { global, stream });
         call.context.call = global;
         self.introduce(scene, &mut call.context);
-        match scene.calls.begin(scene.now, call) {
-            Begun::Answered(answer) => {
-                self.forget(scene, local);
-                self.machine.handle(session::Input::Done(local, answer));
-            }
-            Begun::Listening(filter) => {
-                self.machine.handle(session::Input::Listening(local, filter));
-            }
-            Begun::Started => (),
-        }
+        let upshot = scene.calls.begin(scene.now, call);
+        self.conclude(scene, local, upshot);
     }
 
     fn notify(
@@ -271,23 +260,11 @@ impl Conversation {
         }
     }
 
-    fn conclude(&mut self, scene: &mut Scene<'_>, local: CallId, finished: Finished) {
-        match finished {
-            Finished::Answered(answer) => {
-                self.forget(scene, local);
-                self.machine.handle(session::Input::Done(local, answer));
-            }
-            Finished::Listening(filter) => {
-                self.machine.handle(session::Input::Listening(local, filter));
-            }
-            Finished::Asks(asks) => {
-                for (ask, method, params) in asks {
-                    let call = local;
-                    self.machine.handle(session::Input::Ask { call, ask, method, params });
-                }
-            }
-            Finished::Forgotten => (),
+    fn conclude(&mut self, scene: &mut Scene<'_>, local: CallId, upshot: Upshot) {
+        if matches!(upshot, Upshot::Answered(_)) {
+            self.forget(scene, local);
         }
+        upshot.tell(local, |it| self.machine.handle(it));
     }
 
     fn forget(&mut self, scene: &mut Scene<'_>, local: CallId) -> Option<Place> {

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use super::{
     Effect,
-    calls::{Calls, Finished},
+    calls::Calls,
     running::{Kept, Running},
+    upshot::Upshot,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -22,24 +23,24 @@ pub(super) const ASKS_ELSEWHERE: &str =
     "only the results of tools, resources and prompts carry questions: ask there";
 
 impl Calls {
-    /// A running handler asks: what has to go out as a request of its call's, if it is not settled otherwise.
+    /// A running handler asks. The question goes out as a request of its call's, if it is not settled otherwise.
     pub(super) fn ask(
         &mut self,
         now: Instant,
         handler: CallId,
         ask: AskId,
         question: Question,
-    ) -> Option<(CallId, Question)> {
+    ) -> Upshot {
         if let Some(parked) = self.waiting(handler) {
             match parked.later.len() < MAX_QUESTIONS {
                 true => parked.later.push((ask, question)),
                 false => self.tell(handler, ask, Err(too_many())),
             }
-            return None;
+            return Upshot::Nothing;
         }
         if let Err(fault) = self.listeners.check(handler, question.method) {
             self.tell(handler, ask, Err(fault));
-            return None;
+            return Upshot::Nothing;
         }
         let call = self.links.current(handler);
         self.keep_apart(now, call);
@@ -47,16 +48,16 @@ impl Calls {
             Ok(None) => (),
             Ok(Some(answer)) => {
                 self.tell(handler, ask, Ok(answer));
-                return None;
+                return Upshot::Nothing;
             }
             Err(fault) => {
                 self.tell(handler, ask, Err(fault));
-                return None;
+                return Upshot::Nothing;
             }
         }
         if let Some(Err(fault)) = self.running.kept(call).map(|it| it.count(1)) {
             self.tell(handler, ask, Err(fault));
-            return None;
+            return Upshot::Nothing;
         }
         let travels_inside = self
             .running
@@ -66,7 +67,7 @@ impl Calls {
             if let Err(fault) = self.ask_inside(call, ask, question) {
                 self.tell(handler, ask, Err(fault));
             }
-            return None;
+            return Upshot::Nothing;
         }
         if let Some(kept) = self.running.kept(call) {
             kept.sent.push((ask, question.clone()));
@@ -74,7 +75,7 @@ impl Calls {
             let until = now.checked_add(self.limits().park_ttl);
             self.listeners.asks(call, ask, question.clone(), until);
         }
-        Some((call, self.as_request(question)))
+        Upshot::Asks(vec![self.as_request(ask, question)])
     }
 
     /// What a running handler was answered is not what it wanted, because of this problem: it asks once more.
@@ -85,12 +86,12 @@ impl Calls {
         ask: AskId,
         question: Question,
         problem: &str,
-    ) -> Option<(CallId, Question)> {
+    ) -> Upshot {
         match self.refuse(handler, &question, problem) {
             Ok(()) => self.ask(now, handler, ask, question),
             Err(fault) => {
                 self.tell(handler, ask, Err(fault));
-                None
+                Upshot::Nothing
             }
         }
     }
@@ -103,19 +104,16 @@ impl Calls {
         call: CallId,
         ask: AskId,
         problem: &str,
-    ) -> Finished {
+    ) -> Upshot {
         let kept = self.running.get(call).and_then(|it| it.kept.as_deref());
         let sent = kept.and_then(|it| it.sent.iter().find(|(sent, _)| *sent == ask));
         let question = sent.map(|(_, question)| question.clone());
         let question = question.or_else(|| self.rounds.asked(call, ask));
         let Some(question) = question.or_else(|| self.listeners.asked(call, ask)) else {
-            return Finished::Forgotten;
+            return Upshot::Nothing;
         };
         match self.refuse(call, &question, problem) {
-            Ok(()) => {
-                let Question { method, params, .. } = self.as_request(question);
-                Finished::Asks(vec![(ask, method, params)])
-            }
+            Ok(()) => Upshot::Asks(vec![self.as_request(ask, question)]),
             Err(fault) => self.answered(now, call, ask, Err(fault)),
         }
     }

@@ -2,12 +2,8 @@
 
 use std::time::Instant;
 
-use super::{
-    Effect, Run,
-    calls::{Begun, Calls, Finished},
-};
+use super::{Effect, Run, calls::Calls, upshot::Upshot};
 use crate::{
-    protocol::Request,
     router::{Doubts, Failure, Reply, Sight},
     session::{CallId, CallMap, server::Call},
 };
@@ -21,7 +17,7 @@ pub(super) struct Judging {
 
 impl Calls {
     /// Begins what a request asks for, as soon as it is known what there is for whoever sent it.
-    pub(super) fn begin(&mut self, now: Instant, call: Call) -> Begun {
+    pub(super) fn begin(&mut self, now: Instant, call: Call) -> Upshot {
         let Some(doubts) = self.offers.doubts(&call.request) else {
             return self.begin_seeing(now, call, &Sight::plain());
         };
@@ -37,7 +33,7 @@ impl Calls {
         }));
         self.judging.weight += weight(&call);
         self.judging.calls.insert(call.context.call, (call, doubts));
-        Begun::Started
+        Upshot::Nothing
     }
 
     /// Gives what comes of a request, if it was for this that the judge was asked.
@@ -46,7 +42,7 @@ impl Calls {
         now: Instant,
         id: CallId,
         outcome: Result<Reply, Failure>,
-    ) -> Result<Finished, Result<Reply, Failure>> {
+    ) -> Result<Upshot, Result<Reply, Failure>> {
         let Some((call, doubts)) = self.judging.take(id) else { return Err(outcome) };
         let verdict = match outcome {
             Ok(verdict) => Some(verdict),
@@ -57,11 +53,7 @@ impl Calls {
             }
         };
         let sight = doubts.settled(verdict);
-        Ok(match self.begin_seeing(now, call, &sight) {
-            Begun::Answered(answer) => Finished::Answered(answer),
-            Begun::Listening(filter) => Finished::Listening(filter),
-            Begun::Started => Finished::Forgotten,
-        })
+        Ok(self.begin_seeing(now, call, &sight))
     }
 }
 

@@ -25,10 +25,10 @@ mod running;
 mod sealing;
 mod sessions;
 pub mod state;
+mod upshot;
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
-use self::calls::{Begun, Calls, Finished};
 pub use self::endpoint::{
     ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     Reader, Refused,
@@ -36,6 +36,7 @@ pub use self::endpoint::{
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::rehearsal::Rehearsal;
 pub use self::sealing::Start;
+use self::{calls::Calls, upshot::Upshot};
 use crate::{
     error::Fault,
     protocol::{Implementation, LoggingLevel, Question, Raw, json},
@@ -187,8 +188,8 @@ impl Service {
                 self.session.handle(session::Input::Heard(handler));
             }
             Input::Done(handler, outcome) => {
-                let (call, finished) = self.calls.finish(now, handler, outcome);
-                self.conclude(call, finished);
+                let (call, upshot) = self.calls.finish(now, handler, outcome);
+                self.conclude(call, upshot);
             }
             Input::Progress(..) if self.is_behind => (),
             Input::Progress(handler, progress) => {
@@ -202,12 +203,14 @@ impl Service {
                 self.session.handle(session::Input::Log { now, call, log, is_behind });
             }
             Input::Ask { call: handler, ask, question } => {
-                let asked = self.calls.ask(now, handler, ask, question);
-                self.send_question(ask, asked);
+                let call = self.calls.links.current(handler);
+                let upshot = self.calls.ask(now, handler, ask, question);
+                self.conclude(call, upshot);
             }
             Input::AskAgain { call: handler, ask, question, problem } => {
-                let asked = self.calls.ask_again(now, handler, ask, question, &problem);
-                self.send_question(ask, asked);
+                let call = self.calls.links.current(handler);
+                let upshot = self.calls.ask_again(now, handler, ask, question, &problem);
+                self.conclude(call, upshot);
             }
             Input::Waits { call, blocks } => self.calls.wait(now, call, blocks),
             Input::Step { call, key, value } => self.calls.step(call, &key, value),
@@ -279,25 +282,8 @@ impl Service {
         self.in_flight() > MAX_IN_FLIGHT || self.calls.is_full()
     }
 
-    fn send_question(&mut self, ask: AskId, asked: Option<(CallId, Question)>) {
-        if let Some((call, Question { method, params, .. })) = asked {
-            self.session.handle(session::Input::Ask { call, ask, method, params });
-        }
-    }
-
-    fn conclude(&mut self, call: CallId, finished: Finished) {
-        match finished {
-            Finished::Answered(answer) => self.session.handle(session::Input::Done(call, answer)),
-            Finished::Listening(filter) => {
-                self.session.handle(session::Input::Listening(call, filter));
-            }
-            Finished::Asks(asks) => {
-                for (ask, method, params) in asks {
-                    self.session.handle(session::Input::Ask { call, ask, method, params });
-                }
-            }
-            Finished::Forgotten => (),
-        }
+    fn conclude(&mut self, call: CallId, upshot: Upshot) {
+        upshot.tell(call, |it| self.session.handle(it));
     }
 
     fn drain(&mut self, now: Instant) {
@@ -321,24 +307,17 @@ impl Service {
                 }
                 session::Output::Call(call) => {
                     let id = call.context.call;
-                    match self.calls.begin(now, call) {
-                        Begun::Answered(answer) => {
-                            self.session.handle(session::Input::Done(id, answer));
-                        }
-                        Begun::Listening(filter) => {
-                            self.session.handle(session::Input::Listening(id, filter));
-                        }
-                        Begun::Started => (),
-                    }
+                    let upshot = self.calls.begin(now, call);
+                    self.conclude(id, upshot);
                 }
                 session::Output::Cancel(call) => self.calls.cancel(now, call),
                 session::Output::Answered { call, ask, outcome } => {
-                    let finished = self.calls.answered(now, call, ask, outcome);
-                    self.conclude(call, finished);
+                    let upshot = self.calls.answered(now, call, ask, outcome);
+                    self.conclude(call, upshot);
                 }
                 session::Output::Unfit { call, ask, problem } => {
-                    let finished = self.calls.unfit(now, call, ask, &problem);
-                    self.conclude(call, finished);
+                    let upshot = self.calls.unfit(now, call, ask, &problem);
+                    self.conclude(call, upshot);
                 }
                 session::Output::Notified { method, params, context } => {
                     let listener = context.call;

@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use super::{
     Effect,
-    calls::{Begun, Calls, Finished},
+    calls::Calls,
     gates::Ready,
     interaction::{journal, nobody_to_ask},
     parking::{Claimed, Parked},
     running::Running,
     state::{Binding, Refused, RoundId},
+    upshot::Upshot,
 };
 use crate::{
     error::Fault,
@@ -26,17 +27,17 @@ impl Calls {
         round: RoundId,
         job: &Job,
         context: &CallContext,
-    ) -> Option<Begun> {
+    ) -> Option<Upshot> {
         match self.parking.claim(round, context) {
             Claimed::Waiting(parked) => Some(self.bring(now, round, parked, context)),
-            Claimed::Joined => Some(Begun::Started),
+            Claimed::Joined => Some(Upshot::Nothing),
             Claimed::Crowded => {
                 let refused = Refused::new("too many requests with the same state wait already");
-                Some(Begun::Answered(Err(self.refused(refused))))
+                Some(Upshot::Answered(Err(self.refused(refused))))
             }
             Claimed::Unknown if job.finish.forbids_replay() => {
                 let refused = Refused::new("its handler is gone, and must not run again");
-                Some(Begun::Answered(Err(self.refused(refused))))
+                Some(Upshot::Answered(Err(self.refused(refused))))
             }
             Claimed::Unknown => None,
         }
@@ -62,7 +63,7 @@ impl Calls {
         for (ask, question) in later {
             // Whoever is parked speaks a revision whose questions travel inside results.
             let outside = self.ask(now, handler, ask, question);
-            debug_assert!(outside.is_none());
+            debug_assert!(!matches!(outside, Upshot::Asks(_)));
         }
         if is_ready {
             self.wait(now, handler, blocks);
@@ -124,9 +125,9 @@ impl Calls {
         round: RoundId,
         mut parked: Box<Parked>,
         context: &CallContext,
-    ) -> Begun {
+    ) -> Upshot {
         let Some(kept) = parked.running.kept.as_mut() else {
-            return Begun::Answered(Err(nobody_to_ask()));
+            return Upshot::Answered(Err(nobody_to_ask()));
         };
         kept.round = Some(round);
         for (ask, question) in std::mem::take(&mut parked.open) {
@@ -146,24 +147,20 @@ impl Calls {
             let (questions, call) = (questions.clone(), context.call);
             kept.context = CallContext { answers: kept.context.answers.clone(), ..context.clone() };
             self.running.insert(call, parked.running);
-            return match self.ask_back(now, call, &questions) {
-                Finished::Answered(answer) => Begun::Answered(answer),
-                Finished::Listening(filter) => Begun::Listening(filter),
-                Finished::Asks(_) | Finished::Forgotten => Begun::Started,
-            };
+            return self.ask_back(now, call, &questions);
         }
         if let Some(outcome) = parked.outcome.take() {
             let finish = &parked.running.finish;
             let answer = outcome.and_then(|reply| finish.response(reply));
             let answer = answer.map_err(|failure| self.fault(finish, failure));
             self.conclude(&parked.running, &answer);
-            return Begun::Answered(answer);
+            return Upshot::Answered(answer);
         }
         if !parked.open.is_empty() {
-            return Begun::Answered(self.send_round(now, parked));
+            return Upshot::Answered(self.send_round(now, parked));
         }
         self.admit(now, Ready::Resume(parked, context.clone()));
-        Begun::Started
+        Upshot::Nothing
     }
 
     /// Nobody will come back for handlers that wait.

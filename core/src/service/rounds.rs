@@ -4,10 +4,11 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use super::{
     Run,
-    calls::{Calls, Finished},
+    calls::Calls,
     interaction::{ASKS_ELSEWHERE, journal, nobody_to_ask},
     running::Kept,
     state::Binding,
+    upshot::Upshot,
 };
 use crate::{
     error::Fault,
@@ -132,14 +133,14 @@ impl Rounds {
 
 impl Calls {
     /// A handler returned questions: they are the answer, or go out as requests.
-    pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Finished {
+    pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Upshot {
         self.keep_apart(now, call);
-        let Some(mut running) = self.take_running(call) else { return Finished::Forgotten };
+        let Some(mut running) = self.take_running(call) else { return Upshot::Nothing };
         running.pause = None;
         let Some(mut kept) = running.kept.take() else {
             let round = asking::round(questions, &Answers::default(), None, running.wire);
             self.leave(now, running.gate);
-            return Finished::Answered(Err(round.err().unwrap_or_else(nobody_to_ask)));
+            return Upshot::Answered(Err(round.err().unwrap_or_else(nobody_to_ask)));
         };
         let capabilities = kept.context.client.capabilities.as_ref();
         let answers = match kept.recorded.weight() {
@@ -160,7 +161,7 @@ impl Calls {
                 running.kept = Some(kept);
                 self.conclude(&running, &Err(fault.clone()));
                 self.leave(now, running.gate);
-                Finished::Answered(Err(fault))
+                Upshot::Answered(Err(fault))
             }
             Ok(Round::Ask(requests)) => {
                 let known = answers.journal().asking(&requests);
@@ -172,22 +173,18 @@ impl Calls {
                 running.kept = Some(kept);
                 self.conclude(&running, &answer);
                 self.leave(now, running.gate);
-                Finished::Answered(answer)
+                Upshot::Answered(answer)
             }
             Ok(Round::Request(requests)) => {
                 let asks = self.rounds.begin(call, &kept, requests);
-                let asks = asks.into_iter().map(|(ask, question)| {
-                    let Question { method, params, .. } = self.as_request(question);
-                    (ask, method, params)
-                });
-                let asks = asks.collect();
+                let asks = asks.into_iter().map(|(ask, it)| self.as_request(ask, it)).collect();
                 // Its next run has the whole time, as if the answers had come with another request.
                 running.deadline = running.timeout.and_then(|it| now.checked_add(it));
                 kept.sent.clear();
                 running.kept = Some(kept);
                 self.running.insert(call, running);
                 self.pause(now, call);
-                Finished::Asks(asks)
+                Upshot::Asks(asks)
             }
         }
     }

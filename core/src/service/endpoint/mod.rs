@@ -23,14 +23,16 @@ use http::{HeaderMap, StatusCode, request::Parts};
 pub use self::config::EndpointConfig;
 use super::{
     Effect, Start, TOO_SLOW,
-    calls::{Calls, Finished},
+    calls::Calls,
     conversation::{Conversation, Emission, Flights, Owner, Scene},
     guard::Guard,
     reply::Accepts,
     session_config,
     sessions::Sessions,
+    upshot::Upshot,
 };
 use crate::{
+    error::Fault,
     protocol::{LoggingLevel, Principal, Question, Raw},
     router::{Failure, Offers, Reply},
     session::{
@@ -248,8 +250,8 @@ impl Endpoint {
                 self.flights.end(handler);
             }
             EndpointInput::Done(handler, outcome) => {
-                let (call, finished) = self.calls.finish(now, handler, outcome);
-                self.conclude(now, call, finished);
+                let (call, upshot) = self.calls.finish(now, handler, outcome);
+                self.conclude(now, call, upshot);
             }
             EndpointInput::Progress(handler, step) => {
                 let call = self.calls.links.current(handler);
@@ -263,12 +265,14 @@ impl Endpoint {
                 self.tell_call(now, call, |call| session::Input::Log { now, call, log, is_behind });
             }
             EndpointInput::Ask { call: handler, ask, question } => {
-                let asked = self.calls.ask(now, handler, ask, question);
-                self.send_question(now, ask, asked);
+                let call = self.calls.links.current(handler);
+                let upshot = self.calls.ask(now, handler, ask, question);
+                self.conclude(now, call, upshot);
             }
             EndpointInput::AskAgain { call: handler, ask, question, problem } => {
-                let asked = self.calls.ask_again(now, handler, ask, question, &problem);
-                self.send_question(now, ask, asked);
+                let call = self.calls.links.current(handler);
+                let upshot = self.calls.ask_again(now, handler, ask, question, &problem);
+                self.conclude(now, call, upshot);
             }
             EndpointInput::Waits { call, blocks } => self.calls.wait(now, call, blocks),
             EndpointInput::Step { call, key, value } => self.calls.step(call, &key, value),
@@ -336,48 +340,35 @@ impl Endpoint {
         self.config.max_body
     }
 
-    pub(super) fn conclude(&mut self, now: Instant, call: CallId, finished: Finished) {
-        match finished {
-            Finished::Answered(answer) => {
-                self.tell_call(now, call, |local| session::Input::Done(local, answer));
-            }
-            Finished::Listening(filter) => {
-                self.tell_call(now, call, |local| session::Input::Listening(local, filter));
-            }
-            Finished::Asks(asks) => {
-                for (ask, method, params) in asks {
-                    let question = Question { key: String::new(), method, params };
-                    self.send_question(now, ask, Some((call, question)));
+    fn conclude(&mut self, now: Instant, call: CallId, upshot: Upshot) {
+        let upshot = match upshot {
+            Upshot::Asks(asks) => match self.check_reach(call) {
+                Ok(()) => Upshot::Asks(asks),
+                Err(fault) => {
+                    for (ask, ..) in asks {
+                        let upshot = self.calls.answered(now, call, ask, Err(fault.clone()));
+                        self.conclude(now, call, upshot);
+                    }
+                    return;
                 }
-            }
-            Finished::Forgotten => (),
-        }
-    }
-
-    fn send_question(&mut self, now: Instant, ask: AskId, asked: Option<(CallId, Question)>) {
-        let Some((call, Question { method, params, .. })) = asked else { return };
-        let reachable = match self.is_there(call) {
-            true => self.has_way_to_ask(call),
-            false => Err(session::nobody()),
+            },
+            upshot => upshot,
         };
-        match reachable {
-            Ok(()) => {
-                self.tell_call(now, call, |call| session::Input::Ask { call, ask, method, params });
-            }
-            Err(fault) => {
-                let finished = self.calls.answered(now, call, ask, Err(fault));
-                self.conclude(now, call, finished);
-            }
-        }
+        let Some((owner, local)) = self.flights.get(call) else { return };
+        upshot.tell(local, |input| self.tell_owner(now, owner, input));
     }
 
-    /// Whether whoever a call belongs to is still there.
-    fn is_there(&mut self, call: CallId) -> bool {
-        match self.flights.get(call) {
+    /// Fails where whoever a call belongs to can't be asked.
+    fn check_reach(&mut self, call: CallId) -> Result<(), Fault> {
+        let is_there = match self.flights.get(call) {
             None => false,
             Some((Owner::Exchange(id), _)) => self.exchanges.contains_key(&id),
             Some((Owner::Session(number), _)) => self.sessions.get_mut(number).is_some(),
             Some((Owner::Connection(id), _)) => self.connections.contains_key(&id),
+        };
+        match is_there {
+            true => self.has_way_to_ask(call),
+            false => Err(session::nobody()),
         }
     }
 
@@ -388,11 +379,16 @@ impl Endpoint {
         call: CallId,
         input: impl FnOnce(CallId) -> session::Input<'a>,
     ) {
-        let Some((owner, local)) = self.flights.get(call) else { return };
+        if let Some((owner, local)) = self.flights.get(call) {
+            self.tell_owner(now, owner, input(local));
+        }
+    }
+
+    fn tell_owner(&mut self, now: Instant, owner: Owner, input: session::Input<'_>) {
         match owner {
-            Owner::Exchange(exchange) => self.tell_exchange(now, exchange, input(local)),
-            Owner::Session(session) => self.tell_session(now, session, input(local)),
-            Owner::Connection(connection) => self.tell_connection(now, connection, input(local)),
+            Owner::Exchange(exchange) => self.tell_exchange(now, exchange, input),
+            Owner::Session(session) => self.tell_session(now, session, input),
+            Owner::Connection(connection) => self.tell_connection(now, connection, input),
         }
     }
 
