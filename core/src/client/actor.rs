@@ -107,7 +107,7 @@ impl Actor {
             }
             match self.wait().await {
                 Woken::Order(Some(Order::Close(done))) => {
-                    self.tell(Input::Closed("the client was closed"));
+                    self.tell(Input::Leave("the client was closed"));
                     self.tell_listeners(subscriptions::Input::Closed(None));
                     self.settle();
                     self.end().await;

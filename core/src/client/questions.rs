@@ -32,6 +32,8 @@ pub(super) struct Questions {
     pub(super) roots: RwLock<Option<Roots>>,
     /// The modes of elicitation that were declared.
     modes: Vec<&'static str>,
+    /// It was declared that the model may be given tools.
+    may_use_tools: bool,
 }
 
 /// Where the roots come from.
@@ -61,6 +63,20 @@ impl Questions {
             Some(_) => vec!["form", "url"],
             None => Vec::new(),
         };
+        self.may_use_tools = capabilities.sampling.as_ref().is_some_and(|it| it.tools.is_some());
+    }
+
+    /// Tools MUST be answered with an error where they were not declared, results of tools in disorder with -32602
+    /// (Sampling, "Capabilities" and "Error Handling").
+    fn check_sampling(&self, params: &Raw) -> Result<(), Error> {
+        let message = if !self.may_use_tools && asking::wants_tools(params.get()) {
+            "this client did not declare sampling.tools".to_owned()
+        } else if let Some(disorder) = asking::disorder(params.get()) {
+            disorder.as_str().to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(invalid(message))
     }
 
     /// A mode that was not declared MUST be answered with -32602 (Elicitation, "Error Handling").
@@ -70,9 +86,7 @@ impl Questions {
         if self.modes.contains(&mode) {
             return Ok(());
         }
-        let message = format!("this client did not declare elicitation in the mode {mode:?}");
-        let refusal = Error::new(ErrorKind::Protocol, message);
-        Err(Error { code: Some(code::INVALID_PARAMS), ..refusal })
+        Err(invalid(format!("this client did not declare elicitation in the mode {mode:?}")))
     }
 
     pub(super) fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
@@ -123,13 +137,7 @@ impl Questions {
                 Some(Roots::Callback(callback)) => Some(callback),
                 None => None,
             },
-            Method::CreateMessage => match asking::disorder(params.get()) {
-                Some(disorder) => {
-                    let refusal = Error::new(ErrorKind::Protocol, disorder.as_str());
-                    return Err(Error { code: Some(code::INVALID_PARAMS), ..refusal });
-                }
-                None => self.sample.clone(),
-            },
+            Method::CreateMessage => self.sample.clone(),
             Method::Elicit => self.elicit.clone(),
             _ => None,
         };
@@ -140,8 +148,10 @@ impl Questions {
             );
             return Err(Error::new(ErrorKind::Protocol, message));
         };
-        if method == Method::Elicit {
-            self.check_mode(&params)?;
+        match method {
+            Method::Elicit => self.check_mode(&params)?,
+            Method::CreateMessage => self.check_sampling(&params)?,
+            _ => (),
         }
         let answer = answerer(question).await;
         if method == Method::ListRoots
@@ -181,6 +191,10 @@ fn check_roots(roots: &[Root]) -> Result<(), Error> {
             "a root is a file:// URI such as \"file:///srv/shelf\", not {uri:?}"
         ))),
     }
+}
+
+fn invalid(message: String) -> Error {
+    Error { code: Some(code::INVALID_PARAMS), ..Error::new(ErrorKind::Protocol, message) }
 }
 
 /// A callback ended without an answer.

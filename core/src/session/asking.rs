@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use self::capability::check_declared;
 pub use self::{
     again::again,
+    capability::wants_tools,
     fit::{fill, fit},
     form::check_form,
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::support::{
     asking_server::{ERAS, PATIENCE, accept, answers, asking, form},
-    stream::server,
+    stream::{result, server},
 };
 
 #[tokio::test]
@@ -222,6 +222,39 @@ async fn a_mode_that_was_not_declared_is_refused() {
 }
 
 #[tokio::test]
+async fn tools_that_were_not_declared_are_refused_to_the_model() {
+    let plain = json!({"messages": [], "maxTokens": 5});
+    let tools = json!({"messages": [], "maxTokens": 5, "tools": []});
+    let choice = json!({"messages": [], "maxTokens": 5, "toolChoice": {"mode": "none"}});
+    for (sampling, is_taken) in [(json!({}), false), (json!({"tools": {}}), true)] {
+        let questions = [("plain", &plain), ("tools", &tools), ("choice", &choice)];
+        let questions = questions.map(|(key, it)| (key, "sampling/createMessage", it.clone()));
+        let capabilities = ClientCapabilities {
+            sampling: Some(serde_json::from_value(sampling).expect("a capability")),
+            ..ClientCapabilities::default()
+        };
+        let builder = Client::builder(asking("2025-11-25", questions.to_vec()))
+            .capabilities(capabilities)
+            .on_sample(|_| async {
+                Ok(CreateMessageResult {
+                    role: Role::Assistant,
+                    content: vec![gudgeon::protocol::ContentBlock::text("so")].into(),
+                    model: "m".into(),
+                    stop_reason: None,
+                    result_type: None,
+                    meta: None,
+                })
+            });
+        let answers = answers(&builder.connect().await.expect("connects")).await;
+        for (key, is_taken) in [("plain", true), ("tools", is_taken), ("choice", is_taken)] {
+            let answer = &answers[key];
+            assert_eq!(answer["model"] == "m", is_taken, "{key}: {answer}");
+            assert_eq!(answer["code"] == -32602, !is_taken, "{key}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_a_model_says_is_said_in_the_servers_words_or_refused() {
     for (era, blocks, expected) in [
         ("2025-06-18", 1, json!({"type": "text", "text": "0"})),
@@ -271,6 +304,46 @@ async fn a_page_that_is_done_is_told_to_who_was_sent_there() {
     server.registry().notify_url_done(&page);
     let heard = tokio::time::timeout(PATIENCE, done.recv()).await.expect("in time");
     assert_eq!(heard, Some(page));
+}
+
+/// A client MUST ignore what is done that it does not know of, or that is done already (2025-11-25, Elicitation).
+#[tokio::test]
+async fn a_page_is_done_once_and_only_where_somebody_was_sent_there() {
+    let (target, _) = server("2025-11-25", |it| {
+        let done = |id: &str| json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": id}});
+        let page = |id: &str| json!({"mode": "url", "message": "In?", "url": "https://a.example", "elicitationId": id});
+        match it["method"].as_str() {
+            Some("tools/call") => (),
+            Some("ping") => return vec![result(it, &json!({}))],
+            _ => return Vec::new(),
+        }
+        let error = json!({"code": -32042, "message": "first sign in", "data": {"elicitations": [page("named")]}});
+        vec![
+            done("unknown"),
+            json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": page("asked")}),
+            done("asked"),
+            done("asked"),
+            done("named"),
+            json!({"jsonrpc": "2.0", "id": it["id"], "error": error}),
+            done("named"),
+            done("named"),
+            done("unknown"),
+        ]
+    });
+    let (told, mut heard) = mpsc::unbounded_channel();
+    let builder = Client::builder(target)
+        .on_elicit(|_| async { Ok(accept(None)) })
+        .on_url_done(move |it| drop(told.send(it)));
+    let client = builder.connect().await.expect("connects");
+    client.call_tool("t", ()).await.expect_err("not yet");
+    client.ping().await.expect("everything before was heard");
+    client.close().await;
+    drop(client);
+    let mut done = Vec::new();
+    while let Some(page) = tokio::time::timeout(PATIENCE, heard.recv()).await.expect("in time") {
+        done.push(page);
+    }
+    assert_eq!(done, ["asked", "named"]);
 }
 
 #[tokio::test]

@@ -308,6 +308,23 @@ async fn dropping_a_call_cancels_it() {
 }
 
 #[tokio::test]
+async fn closing_cancels_the_calls_under_way() {
+    for era in ERAS {
+        let (target, mut heard) = server(era, |_| Vec::new());
+        let client = connect(target).await;
+        let call = tokio::spawn({
+            let client = client.clone();
+            async move { client.call_tool("slow", ()).await.expect_err("closed") }
+        });
+        let id = hear(&mut heard, "tools/call").await["id"].clone();
+        client.close().await;
+        let cancelled = hear(&mut heard, "notifications/cancelled").await;
+        assert_eq!(cancelled["params"]["requestId"], id);
+        assert_eq!(call.await.expect("ends").kind, ErrorKind::Lost);
+    }
+}
+
+#[tokio::test]
 async fn progress_and_logs_and_changes_reach_their_callbacks_in_order() {
     for era in ERAS {
         let (target, mut heard) = server(era, |it| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gudgeon::{
     error::ErrorKind,
-    protocol::{ErrorObject, LoggingLevel, Method, MethodName},
+    protocol::{ErrorObject, LoggingLevel, Method, MethodName, Revision},
     session::client::{Input, ListKind, Output, RequestKey, RequestOptions},
 };
 use serde_json::json;
@@ -61,7 +61,7 @@ fn log_level_in_the_legacy_era_is_a_request() {
 
 #[test]
 fn what_the_server_or_the_revision_lacks_is_not_sent() {
-    let mut client = Scripted::start(&[gudgeon::protocol::Revision::V2025_11_25]);
+    let mut client = Scripted::start(&[Revision::V2025_11_25]);
     client.sent();
     client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
         "protocolVersion": "2025-11-25", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"},
@@ -268,6 +268,34 @@ fn a_lost_connection_ends_every_request_and_refuses_new_ones() {
 }
 
 #[test]
+fn who_leaves_takes_back_what_is_under_way() {
+    for mut client in [Scripted::legacy(), Scripted::modern()] {
+        for key in [1, 2] {
+            client.request(key, Method::ListTools, "{}", RequestOptions::default());
+        }
+        let ids = [client.sent(), client.sent()].map(|it| it["id"].clone());
+        client.tell(Input::Leave("closed"));
+        for id in ids {
+            let params = json!({"requestId": id, "reason": "closed"});
+            let taken_back = client.sent();
+            assert_eq!(taken_back["method"], "notifications/cancelled");
+            assert_eq!(taken_back["params"], params);
+        }
+        for key in [1, 2] {
+            let (ended, outcome) = client.done();
+            assert_eq!((ended, outcome.expect_err("closed").kind), (key, ErrorKind::Lost));
+        }
+        client.tell(Input::Closed("gone"));
+        client.silent();
+    }
+    let mut client = Scripted::start(&[Revision::V2025_11_25]);
+    client.sent();
+    client.tell(Input::Leave("closed"));
+    assert_eq!(client.failed().kind, ErrorKind::Connect, "initialize is never cancelled");
+    client.silent();
+}
+
+#[test]
 fn a_message_over_the_limit_ends_the_only_request() {
     let mut client = Scripted::legacy();
     client.request(1, Method::ListTools, "{}", NONE);
@@ -297,8 +325,10 @@ fn a_server_may_ask_only_what_the_client_declared() {
     client.silent();
 
     let mut client = Scripted::modern();
-    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"}));
-    assert_eq!(client.sent()["error"]["code"], -32601, "a modern server asks in results only");
+    for method in ["roots/list", "ping", "acme/x"] {
+        client.hear(&json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+        client.silent();
+    }
 }
 
 #[test]

@@ -45,6 +45,11 @@ fn has_words(question: &Question, wire: &Wire) -> bool {
         && (wire.has_pages_and_tools() || !is_newer)
 }
 
+/// Whether a model is asked that is given tools; `params` is a JSON object.
+pub fn wants_tools(params: &str) -> bool {
+    serde_json::from_str(params).is_ok_and(|it| uses_tools(&it))
+}
+
 fn uses_tools(params: &Value) -> bool {
     params.get("tools").or_else(|| params.get("toolChoice")).is_some()
 }

@@ -115,6 +115,13 @@ impl Calls {
         Some((id, key, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
     }
 
+    /// What is in flight, in the order it was sent.
+    pub(super) fn ids(&self) -> Vec<u64> {
+        let mut ids: Vec<_> = self.open.keys().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// Forgets everything, in the order it was sent.
     pub(super) fn drain(&mut self) -> Vec<(RequestKey, MethodName)> {
         self.ids.clear();

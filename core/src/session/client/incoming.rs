@@ -46,6 +46,12 @@ impl ClientSession {
             Ok(Message::Response { id, outcome }) => {
                 self.handle_response(now, id.as_ref(), outcome);
             }
+            // Servers ask in results there, and clients MUST NOT write responses (Transports).
+            Ok(Message::Request { method, .. })
+                if self.is_modern() && matches!(self.phase, Phase::Open) =>
+            {
+                tracing::warn!(%method, "the server sends a request of its own: dropped");
+            }
             Ok(Message::Request { id, method, params }) => self.handle_ask(id, &method, &params),
             Ok(Message::Notification { method, params }) => {
                 self.handle_notification(now, &method, &params);
@@ -82,7 +88,11 @@ impl ClientSession {
             return;
         }
         // Answers that come too late, or to nothing, are ignored.
-        let Some(id) = id else { return };
+        let Some(id) = id else {
+            let problem = outcome.err().map(|it| it.message).unwrap_or_default();
+            tracing::warn!(problem, "an answer of the server's has no id: dropped");
+            return;
+        };
         if self.renewed(id, outcome.as_ref().map(|it| it.get())) {
             return;
         }
@@ -92,10 +102,11 @@ impl ClientSession {
             Ok(result) => self
                 .read_result(&method, result)
                 .and_then(|()| self.lift_result(&method, uri.as_deref(), result)),
-            Err(error) => match self.lift_error(&method, &error) {
-                Some(result) => Ok(result),
-                None => Err(self.read_error(&method, error)),
-            },
+            Err(error) => {
+                self.pages.refused(&error);
+                let lifted = self.lift_error(&method, &error);
+                lifted.ok_or_else(|| self.read_error(&method, error))
+            }
         };
         self.outputs.push_back(Output::Done(key, outcome));
     }
@@ -167,6 +178,9 @@ impl ClientSession {
             MethodName::Standard(Method::Progress) => self.read_progress(now, params),
             MethodName::Standard(Method::Cancelled) => return self.handle_cancelled(params),
             MethodName::Standard(Method::LogMessage) => read_log(params),
+            MethodName::Standard(Method::ElicitationComplete) if !self.pages.finish(params) => {
+                return tracing::debug!("a page is done that nobody was sent to: dropped");
+            }
             MethodName::Standard(Method::SubscriptionsAcknowledged) => {
                 self.read_acknowledged(params)
             }

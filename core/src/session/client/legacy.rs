@@ -70,6 +70,9 @@ impl ClientSession {
             Ok(method) => {
                 let key = params.get("_meta").and_then(Meta::parse).and_then(|it| it.question_key);
                 let key = key.and_then(|it| serde_json::from_str(it.get()).ok());
+                if method == Method::Elicit {
+                    self.pages.ask(params);
+                }
                 let params = params.without_meta();
                 let id = self.asks.register(id, ());
                 self.outputs.push_back(Output::Ask(Ask { id, key, method, params }));

@@ -10,6 +10,7 @@ mod listening;
 mod modern;
 mod negotiate;
 mod offered;
+mod pages;
 mod renewal;
 
 use std::{
@@ -23,6 +24,7 @@ use self::{
     calls::Calls,
     modern::Counterpart,
     negotiate::{Negotiation, Phase},
+    pages::Pages,
     renewal::Renewal,
 };
 use super::pending::{CallId, Pending};
@@ -92,6 +94,8 @@ pub enum Input<'a> {
     Renewed,
     /// The wire could not carry the request with this id, or its answer.
     Failed { id: u64, error: Error },
+    /// This side closes while the wire is still there: what is under way is taken back first.
+    Leave(&'a str),
     /// The wire is gone, and why.
     Closed(&'a str),
 }
@@ -218,6 +222,7 @@ pub struct ClientSession {
     calls: Calls,
     renewal: Renewal,
     asks: Pending<()>,
+    pages: Pages,
     next_id: u64,
     outputs: VecDeque<Output>,
 }
@@ -235,6 +240,7 @@ impl ClientSession {
             calls: Calls::default(),
             renewal: Renewal::default(),
             asks: Pending::new(),
+            pages: Pages::default(),
             next_id: 1,
             outputs: VecDeque::new(),
             config,
@@ -262,6 +268,10 @@ impl ClientSession {
             Input::Tick => self.expire(now),
             Input::Renewed => self.restore(),
             Input::Failed { id, error } => self.fail_request(now, id, error),
+            Input::Leave(reason) => {
+                self.calls.ids().into_iter().for_each(|id| self.send_cancelled(id, Some(reason)));
+                self.close(reason);
+            }
             Input::Closed(reason) => self.close(reason),
         }
     }

@@ -1,0 +1,58 @@
+//! Pages that the user was sent to, until the server says that they are done (2025-11-25, Elicitation › URL mode).
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use super::incoming::member;
+use crate::protocol::{ErrorObject, Params, code};
+
+/// Of more open pages the oldest is forgotten.
+const MAX_PAGES: usize = 1_000;
+
+/// The open pages, by the ids of their elicitations.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    open: VecDeque<String>,
+}
+
+impl Pages {
+    /// The user is asked to visit one.
+    pub(super) fn ask(&mut self, params: &Params<'_>) {
+        self.open(member(params, "elicitationId"));
+    }
+
+    /// A request failed because of pages that are to be visited first.
+    pub(super) fn refused(&mut self, error: &ErrorObject) {
+        #[derive(Deserialize)]
+        struct Data {
+            elicitations: Vec<Page>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Page {
+            elicitation_id: Option<String>,
+        }
+        if error.code != code::URL_ELICITATION_REQUIRED {
+            return;
+        }
+        let data = error.data.as_ref().and_then(|it| serde_json::from_str::<Data>(it.get()).ok());
+        let pages = data.into_iter().flat_map(|it| it.elicitations);
+        pages.for_each(|it| self.open(it.elicitation_id));
+    }
+
+    /// One is done: whether it was open. A client MUST ignore others.
+    pub(super) fn finish(&mut self, params: &Params<'_>) -> bool {
+        let id: Option<String> = member(params, "elicitationId");
+        let at = id.and_then(|id| self.open.iter().position(|it| *it == id));
+        at.and_then(|it| self.open.remove(it)).is_some()
+    }
+
+    fn open(&mut self, id: Option<String>) {
+        let Some(id) = id.filter(|id| !self.open.contains(id)) else { return };
+        if self.open.len() == MAX_PAGES {
+            self.open.pop_front();
+        }
+        self.open.push_back(id);
+    }
+}
