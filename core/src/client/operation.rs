@@ -277,6 +277,7 @@ impl Client {
             return self.send(Method::CallTool, params, options).await;
         }
         self.list_tools_once(name, options).await;
+        self.with_tools(|it| it.check_mirrored(name, params)).map_err(|it| self.name(it))?;
         match self.send(Method::CallTool, params, options).await {
             // Streamable HTTP, "Client Behavior": the tool may have changed since it was listed.
             Err(error) if error.code == Some(code::HEADER_MISMATCH) => {

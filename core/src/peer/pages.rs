@@ -1,6 +1,9 @@
 //! Lists, page by page, from a server that may never come to an end.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use super::{broken, read};
 use crate::{
@@ -32,7 +35,8 @@ pub struct Page {
 pub struct Pages {
     kind: ListKind,
     items: Vec<Raw>,
-    seen: HashSet<String>,
+    /// Hashes of the pages that came.
+    seen: HashSet<u64>,
 }
 
 impl ListKind {
@@ -69,6 +73,13 @@ impl Page {
         Ok(Self { items: read(method, items)?, next_cursor })
     }
 
+    fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.items.iter().for_each(|it| it.get().hash(&mut hasher));
+        self.next_cursor.hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// `{"items": […], "nextCursor": …}`
     pub fn to_json(&self) -> Raw {
         let mut page = json::ObjectWriter::with_capacity(64);
@@ -88,12 +99,14 @@ impl Pages {
     /// Takes one page; the cursor of the next one, if there is one.
     pub fn push(&mut self, result: &Raw) -> Result<Option<String>, Error> {
         let page = Page::read(self.kind, result)?;
+        let hash = page.hash();
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
         let method = self.kind.method().as_str();
-        if !self.seen.insert(cursor.clone()) {
+        // A cursor alone tells nothing: one that comes again may lead to another page (Pagination).
+        if !self.seen.insert(hash) {
             return Err(broken(format!(
-                "{method}: the server gave the cursor {cursor:?} twice, so its list would never end"
+                "{method}: the server gave the same page twice, with the cursor {cursor:?}, so its list would never end"
             )));
         }
         if self.seen.len() >= MAX_PAGES {
@@ -129,6 +142,8 @@ mod tests {
         let mut pages = Pages::new(ListKind::Tools);
         pages.push(&page(r#","nextCursor":"2""#)).expect("a page");
         assert!(pages.push(&page(r#","nextCursor":"2""#)).is_err());
+        let other = json::raw(r#"{"tools":[{"name":"b"}],"nextCursor":"2"}"#.into());
+        pages.push(&other).expect("another page under the same cursor");
 
         let mut pages = Pages::new(ListKind::Tools);
         let end = (0..2 * MAX_PAGES)

@@ -7,9 +7,9 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{Raw, ResultType},
-    schema::Schema,
-    wire::{ParamHeader, mirror},
+    protocol::{Params, Raw, ResultType},
+    schema::{Schema, SchemaError},
+    wire::{ParamHeader, mirror, unsayable},
 };
 
 /// The tools of a server, as it listed them last.
@@ -28,11 +28,12 @@ struct KnownTool {
     mirrored: Vec<ParamHeader>,
 }
 
-/// A schema that is compiled when it is needed first; one that can't be used checks nothing.
+/// A schema that is compiled when it is needed first. One that is too much for us checks nothing; one whose meaning stands
+/// elsewhere lets nothing pass.
 #[derive(Debug)]
 enum Lazy {
     Text(Option<Raw>),
-    Ready(Option<Arc<Schema>>),
+    Ready(Result<Option<Arc<Schema>>, SchemaError>),
 }
 
 /// What a tool's result is to the caller.
@@ -90,6 +91,22 @@ impl KnownTools {
         self.tools.get(name).map(|it| mirror(&it.mirrored, arguments)).unwrap_or_default()
     }
 
+    /// Whether headers can say the arguments that they have to repeat; `params` is the call's.
+    pub fn check_mirrored(&self, name: &str, params: &str) -> Result<(), Error> {
+        let mirrored = self.tools.get(name).map_or(&[][..], |it| &it.mirrored);
+        if mirrored.is_empty() {
+            return Ok(());
+        }
+        let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
+        match unsayable(mirrored, params.get("arguments").map_or("{}", |it| it.get())) {
+            None => Ok(()),
+            Some(argument) => Err(Error::misuse(format!(
+                "argument {argument:?} of tool {name:?} travels in a header, too: it must be an integer from -(2^53 - 1) \
+                 to 2^53 - 1"
+            ))),
+        }
+    }
+
     /// What the result says, with what is known of the tool.
     pub fn judge(&self, name: &str, result: &Raw) -> Result<ToolVerdict, Error> {
         let wire: Wire<'_> = super::read("tools/call", result)?;
@@ -118,9 +135,8 @@ impl KnownTools {
 
     /// Clients SHOULD validate structured results against the output schema (Tools, "Output Schema").
     pub fn check_result(&mut self, name: &str, result: &Raw) -> Result<(), Error> {
-        let Some(schema) = self.tools.get_mut(name).and_then(|it| it.output.get()) else {
-            return Ok(());
-        };
+        let Some(known) = self.tools.get_mut(name) else { return Ok(()) };
+        let Some(schema) = known.output.get().transpose() else { return Ok(()) };
         let wire: Wire<'_> = super::read("tools/call", result)?;
         let may_differ = wire.is_error == Some(true)
             || !matches!(wire.result_type.unwrap_or_default(), ResultType::Complete);
@@ -132,6 +148,9 @@ impl KnownTools {
                 "tool {name:?} has an output schema but answered without structured content"
             )));
         };
+        let schema = schema.map_err(|it| {
+            super::broken(format!("the output schema of tool {name:?} can't be used: {it}"))
+        })?;
         let value: Value = super::read("tools/call", &value.to_owned())?;
         schema.check(&value).map_err(|it| {
             super::broken(format!("tool {name:?} answered what its output schema forbids: {it}"))
@@ -140,9 +159,11 @@ impl KnownTools {
 
     /// Whether the server's own schema takes these arguments.
     pub fn check_arguments(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
-        let Some(schema) = self.tools.get_mut(name).and_then(|it| it.input.get()) else {
-            return Ok(());
-        };
+        let Some(known) = self.tools.get_mut(name) else { return Ok(()) };
+        let schema = known.input.get().map_err(|it| {
+            Error::new(ErrorKind::Unsupported, format!("the input schema of tool {name:?}: {it}"))
+        })?;
+        let Some(schema) = schema else { return Ok(()) };
         let value: Value =
             serde_json::from_str(arguments).map_err(|it| Error::misuse(it.to_string()))?;
         schema.check(&value).map_err(|it| {
@@ -177,20 +198,22 @@ pub fn retain_mirrored(items: &mut Vec<Raw>) {
 }
 
 impl Lazy {
-    fn get(&mut self) -> Option<Arc<Schema>> {
+    fn get(&mut self) -> Result<Option<Arc<Schema>>, SchemaError> {
         if let Self::Text(text) = self {
-            let schema = text.take().and_then(|it| match Schema::compile(it.get()) {
-                Ok(schema) => Some(Arc::new(schema)),
-                Err(error) => {
+            let schema = match text.take().map(|it| Schema::compile(it.get())) {
+                Some(Ok(schema)) => Ok(Some(Arc::new(schema))),
+                Some(Err(error)) if error.is_foreign() => Err(error),
+                Some(Err(error)) => {
                     tracing::warn!(%error, "a tool's schema can't be used: not checked");
-                    None
+                    Ok(None)
                 }
-            });
+                None => Ok(None),
+            };
             *self = Self::Ready(schema);
         }
         match self {
             Self::Ready(schema) => schema.clone(),
-            Self::Text(_) => None,
+            Self::Text(_) => Ok(None),
         }
     }
 }
@@ -326,6 +349,26 @@ mod tests {
         let failed = json::raw(r#"{"content":[],"isError":true}"#.into());
         assert!(tools.check_result("t", &failed).is_ok());
         assert!(tools.check_result("other", &result("3")).is_ok());
+    }
+
+    #[test]
+    fn what_a_schema_means_elsewhere_is_not_taken_as_checked() {
+        for (foreign, mend) in [
+            (r#"{"$schema":"https://a.example/dialect"}"#, "dialect"),
+            (r#"{"$ref":"https://a.example/schema"}"#, "never fetched"),
+        ] {
+            let mut tools = known(&format!(
+                r#"{{"name":"t","inputSchema":{foreign},"outputSchema":{foreign}}}"#
+            ));
+            let refused = tools.check_result("t", &result("1")).expect_err(foreign);
+            assert!(refused.message.contains(mend), "{refused}");
+            let refused = tools.check_arguments("t", "{}").expect_err(foreign);
+            assert!(refused.message.contains(mend), "{refused}");
+            let failed = json::raw(r#"{"content":[],"isError":true}"#.into());
+            tools.check_result("t", &failed).expect("there is nothing to check");
+        }
+        let mut tools = known(r#"{"name":"t","inputSchema":{},"outputSchema":{"type":"nothing"}}"#);
+        tools.check_result("t", &result("1")).expect("not checked");
     }
 
     #[test]

@@ -204,7 +204,8 @@ impl<'a> Builder<'a> {
             Err(SchemaError::at(
                 &self.nodes[reference.node].pointer,
                 format!("`$ref` to {text:?}: {message}"),
-            ))
+            )
+            .foreign())
         };
         let (identifier, fragment) = reference.text.split_once('#').unwrap_or((reference.text, ""));
         let resource = if identifier.is_empty() {

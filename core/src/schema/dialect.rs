@@ -43,5 +43,6 @@ pub(super) fn of(schema: &Value) -> Result<Draft, SchemaError> {
              draft-06 and draft-04, such as \"https://json-schema.org/draft/2020-12/schema\"",
             clipped(&named.to_string(), 100)
         ))
+        .foreign()
     })
 }

@@ -34,22 +34,36 @@ pub struct Schema {
 
 /// Why a schema can't be used, where in it, and the mend.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SchemaError(String);
+pub struct SchemaError {
+    message: String,
+    is_foreign: bool,
+}
 
 impl SchemaError {
     fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self { message: message.into(), is_foreign: false }
+    }
+
+    /// What the schema means stands elsewhere.
+    fn foreign(self) -> Self {
+        Self { is_foreign: true, ..self }
+    }
+
+    /// Whether it is in an unknown dialect or refers to what is not inside it. Nobody may do without its check then
+    /// (spec: Base Protocol, "JSON Schema Usage").
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
     }
 
     /// `pointer` is where in the schema; empty for its root.
     fn at(pointer: &str, message: impl fmt::Display) -> Self {
-        Self(format!("at `#{}`: {message}", violation::clipped(pointer, 100)))
+        Self::new(format!("at `#{}`: {message}", violation::clipped(pointer, 100)))
     }
 }
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 

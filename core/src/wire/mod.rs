@@ -40,7 +40,7 @@ pub use headers::{HeaderClaims, check_standard};
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, plain_result, result_frame};
 pub use offers::describes_object;
-pub use param_headers::{ParamHeader, check_params, mirror};
+pub use param_headers::{ParamHeader, check_params, mirror, unsayable};
 pub use question::{lower as lower_question, lower_answer};
 
 use crate::protocol::{Dialect, Method, MethodName, Revision};

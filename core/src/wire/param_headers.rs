@@ -159,6 +159,12 @@ pub fn mirror(annotated: &[ParamHeader], arguments: &str) -> Vec<(String, String
         .collect()
 }
 
+/// The first argument that a header has to repeat and can't: a number that is no integer, or not exact in JavaScript.
+pub fn unsayable(annotated: &[ParamHeader], arguments: &str) -> Option<String> {
+    let is_unsayable = |it: &&ParamHeader| matches!(argument(&it.path, arguments), Some(Argument::Number(number)) if exact_integer(number).is_none());
+    annotated.iter().find(is_unsayable).map(|it| it.path.join("."))
+}
+
 /// Whether the headers say what the arguments say.
 pub fn check_params(
     headers: &HeaderMap,

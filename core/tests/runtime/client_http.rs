@@ -125,6 +125,13 @@ async fn parameters_are_mirrored_as_the_listed_schema_says() {
     assert_eq!(calls[1].header("mcp-param-region"), Some(""));
     assert_eq!(calls[1].header("mcp-param-count"), None);
 
+    for count in [json!(1_u64 << 53), json!(1.5)] {
+        let refused = client.call_tool("sql", json!({"count": count})).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Misuse, "{refused}");
+        assert!(refused.message.contains("\"count\""), "{refused}");
+    }
+    assert_eq!(mock.of("tools/call").len(), 2, "what no header can say is not sent");
+
     let listed = client.list_tools().await.unwrap();
     let names: Vec<_> = listed.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["sql"], "a tool with an invalid annotation is left out");

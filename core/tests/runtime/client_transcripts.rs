@@ -8,7 +8,7 @@ use gudgeon::{
     client::{CallOptions, Change, Target},
     error::Error,
     protocol::{
-        CreateMessageResult, Dialect, Implementation, ResourceContents, Root, SamplingMessage,
+        CreateMessageResult, Implementation, ResourceContents, Revision, Root, SamplingMessage,
         SubscriptionFilter,
     },
     transport::Transport,
@@ -39,7 +39,7 @@ async fn every_transcript_holds() {
 async fn replay(path: &Path) {
     let transcript = fs::read_to_string(path).unwrap();
     let revision = transcript.lines().find_map(|it| it.strip_prefix("revision: ")).unwrap();
-    let mut player = Player::new(revision.parse().unwrap());
+    let mut player = Player::new(revision.to_owned());
     for (index, line) in transcript.lines().enumerate() {
         let place = format!("{} line {}", path.display(), index + 1);
         let Some((mark, rest)) = line.split_once(' ') else { continue };
@@ -88,7 +88,8 @@ impl Transport for Wire {
 }
 
 struct Player {
-    dialect: Dialect,
+    /// A revision's date, or a dialect's name.
+    spoken: String,
     client: Arc<Mutex<Option<Client>>>,
     hears: Option<mpsc::UnboundedSender<Vec<u8>>>,
     said: Option<mpsc::UnboundedReceiver<Vec<u8>>>,
@@ -98,9 +99,9 @@ struct Player {
 }
 
 impl Player {
-    fn new(dialect: Dialect) -> Self {
+    fn new(spoken: String) -> Self {
         Self {
-            dialect,
+            spoken,
             client: Arc::default(),
             hears: None,
             said: None,
@@ -116,9 +117,9 @@ impl Player {
                 (mpsc::unbounded_channel(), mpsc::unbounded_channel());
             (self.said, self.hears) = (Some(said), Some(hears));
             let wire = Wire { says, arriving: Mutex::new(arriving) };
-            let (dialect, kept) = (self.dialect, Arc::clone(&self.client));
+            let (spoken, kept) = (self.spoken.clone(), Arc::clone(&self.client));
             self.acts.push_back(tokio::spawn(async move {
-                match connect(wire, dialect, told).await {
+                match connect(wire, &spoken, told).await {
                     Ok(client) => {
                         let spoken = json!(client.server().spoken().name());
                         *kept.lock().await = Some(client);
@@ -162,12 +163,16 @@ impl Player {
 
 async fn connect(
     wire: Wire,
-    dialect: Dialect,
+    spoken: &str,
     told: mpsc::UnboundedSender<Value>,
 ) -> Result<Client, Error> {
     let changes = told.clone();
-    Client::builder(Target::transport(wire))
-        .dialect(dialect)
+    let builder = Client::builder(Target::transport(wire));
+    let builder = match Revision::parse(spoken) {
+        Some(revision) => builder.revision(revision),
+        None => builder.dialect(spoken.parse().unwrap()),
+    };
+    builder
         .client_info(Implementation::new("c", "1"))
         .roots([Root::new("file:///a")])
         .on_sample(|_| async {
