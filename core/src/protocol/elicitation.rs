@@ -43,6 +43,13 @@ pub struct ElicitRequestUrlParams {
     pub meta: Option<Raw>,
 }
 
+impl ElicitRequestUrlParams {
+    /// Whether this is a URL that a browser can be sent to: absolute, with a host, and in characters of URLs.
+    pub(crate) fn is_address(url: &str) -> bool {
+        http::Uri::try_from(url).is_ok_and(|it| it.scheme().is_some() && it.host().is_some())
+    }
+}
+
 /// What `elicitation/create` answers (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]

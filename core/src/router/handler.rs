@@ -5,7 +5,10 @@ use std::{any::Any, sync::Arc, time::Duration};
 use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{CacheHint, ElicitRequestParams, Raw, Response, UrlElicitationRequiredData, code},
+    protocol::{
+        CacheHint, ElicitRequestParams, ElicitRequestUrlParams, Raw, Response,
+        UrlElicitationRequiredData, code,
+    },
 };
 
 /// What a shell registered, given back to it when it is to run. The router never looks inside.
@@ -238,7 +241,8 @@ fn names_pages(data: Option<&Raw>) -> bool {
     let said = data.and_then(|it| serde_json::from_str(it.get()).ok());
     said.is_some_and(|UrlElicitationRequiredData { elicitations }| {
         let is_page = |it: &ElicitRequestParams| {
-            matches!(it, ElicitRequestParams::Url(page) if page.elicitation_id.is_some())
+            matches!(it, ElicitRequestParams::Url(page)
+                if page.elicitation_id.is_some() && ElicitRequestUrlParams::is_address(&page.url))
         };
         !elicitations.is_empty() && elicitations.iter().all(is_page)
     })

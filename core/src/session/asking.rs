@@ -30,7 +30,7 @@ pub use self::{
 pub use crate::protocol::Question;
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Method, Raw, canonical::canonical, json},
+    protocol::{ElicitRequestUrlParams, Method, Raw, canonical::canonical, json},
     wire::Wire,
 };
 
@@ -142,10 +142,15 @@ fn check_elicitation(params: &Value, wire: &Wire) -> Result<(), Fault> {
         return Err(misused("an elicitation needs a \"message\", which the user reads"));
     };
     match mode(params) {
-        "url" if text("url").is_none() => {
-            Err(misused(&format!("{message:?} sends the user to a page, and has no \"url\"")))
-        }
-        "url" => Ok(()),
+        "url" => match text("url") {
+            Some(url) if ElicitRequestUrlParams::is_address(url) => Ok(()),
+            Some(url) => Err(misused(&format!(
+                "{message:?} sends the user to {url:?}: give an absolute URL such as \"https://example.org/in\""
+            ))),
+            None => {
+                Err(misused(&format!("{message:?} sends the user to a page, and has no \"url\"")))
+            }
+        },
         "form" => {
             let schema = params.get("requestedSchema").unwrap_or(&Value::Null);
             // A revision that can't ask at all says so itself, as a capability that is missing.

@@ -212,6 +212,33 @@ fn a_revision_without_words_for_a_question_is_a_client_that_can_t_be_asked() {
 }
 
 #[test]
+fn a_page_is_named_by_an_absolute_url() {
+    let declared = to_raw(&json!({"elicitation": {"url": {}}}));
+    let ask = |url: &str| {
+        let page = json!({"mode": "url", "message": "In?", "url": url});
+        let questions = asked(&[("a", "elicitation/create", page)]);
+        round(&questions, &Answers::default(), Some(&declared), modern())
+    };
+    for url in ["https://a.example", "https://a.example:8443/in?x=1#y", "app://a/b%20c"] {
+        assert!(ask(url).is_ok(), "{url}");
+    }
+    for url in [
+        "",
+        "in",
+        "/in",
+        "a.example/in",
+        "https://",
+        "https://a b/",
+        "https://a.example/b c",
+        "https://a.example/\n",
+    ] {
+        let fault = ask(url).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Handler, "{url}");
+        assert!(fault.message.contains("absolute URL"), "{}", fault.message);
+    }
+}
+
+#[test]
 fn questions_that_make_no_sense_are_the_handlers_mistake() {
     for bad in [
         "nonsense".to_owned(),
@@ -221,6 +248,7 @@ fn questions_that_make_no_sense_are_the_handlers_mistake() {
         asked(&[("a", "acme/ask", json!({}))]),
         asked(&[("a", "roots/list", json!([]))]),
         asked(&[("a", "roots/list", json!({})), ("a", "roots/list", json!({}))]),
+        asked(&[("a", "elicitation/create", json!({"mode": "url", "message": "?"}))]),
         asked(&[(
             "a",
             "elicitation/create",
