@@ -1,7 +1,8 @@
 // Makes what is published of the modules in dist/modules: all code in one CommonJS file, which loads in a few
 // milliseconds, and for each entry a face to import and a face to require. So both give the same classes.
-import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { rollup } from "@rollup/wasm-node";
@@ -12,7 +13,7 @@ const MODULES = dist("modules");
 const code = await bundled();
 for (const kind of ["esm", "cjs"]) {
   rmSync(dist(kind), { recursive: true, force: true });
-  cpSync(MODULES, dist(kind), { recursive: true, filter: (path) => !path.endsWith(".js") });
+  for (const file of declarations()) cpSync(`${MODULES}/${file}`, dist(`${kind}/${file}`));
 }
 // The package is of type "module"; this file says that what stands beside it is CommonJS.
 writeFileSync(dist("cjs/package.json"), '{ "type": "commonjs" }\n');
@@ -47,6 +48,17 @@ async function bundled() {
   const { output } = await bundle.generate({ format: "cjs", freeze: false, externalLiveBindings: false });
   await bundle.close();
   return output[0].code;
+}
+
+/** What the entries' types are made of: whoever checks the types of libraries as well meets no insides, and what those need. */
+function declarations() {
+  const found = new Set(ENTRIES.map((entry) => `${entry}.d.ts`));
+  for (const file of found) {
+    for (const [, module] of readFileSync(`${MODULES}/${file}`, "utf8").matchAll(/^(?:import|export) .*from "(\..*)\.js";$/gm)) {
+      found.add(posix.join(posix.dirname(file), `${module}.d.ts`));
+    }
+  }
+  return found;
 }
 
 function dist(path) {

@@ -16,7 +16,8 @@ export type ErrorKind =
   | "cancelled";
 
 /** What an error may know beside its message. */
-export interface ErrorDetails extends ErrorOptions {
+export interface ErrorDetails {
+  cause?: unknown;
   kind?: ErrorKind | undefined;
   code?: number | undefined;
   data?: unknown;

@@ -6,7 +6,8 @@ import { Rehearsed } from "./client-target.js";
 import { Client } from "./client.js";
 import { coreOf } from "./core.js";
 import { ProtocolError } from "./errors.js";
-import { type Faults, Recorder, tapped } from "./testing-wire.js";
+import { type Faults, Recorder } from "./testing-options.js";
+import { tapped } from "./testing-wire.js";
 import type { AnyServer, ClientOptions, ElicitRequest, Revision, SampleRequest } from "./types.js";
 
 export { type Faults, Recorder };

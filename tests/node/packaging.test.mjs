@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
@@ -45,6 +45,22 @@ test("nothing but Node is needed at run time, and every entry has its types", ()
     for (const way of ["import", "require"]) {
       assert.deepEqual(Object.keys(entry[way]), ["types", "default"]);
       assert.match(entry[way].types, way === "import" ? /dist\/esm\/.*\.d\.ts$/ : /dist\/cjs\/.*\.d\.ts$/);
+    }
+  }
+});
+
+test("published types need Node's types and nothing else, and stay among themselves", () => {
+  for (const kind of ["esm", "cjs"]) {
+    const root = new URL(`../../bindings-node/dist/${kind}/`, import.meta.url);
+    const files = readdirSync(root, { recursive: true }).filter((file) => file.endsWith(".d.ts"));
+    assert.ok(files.length > 10);
+    for (const file of files) {
+      const source = readFileSync(new URL(file, root), "utf8").replace(/^ *\*.*$/gm, "");
+      for (const [, module] of source.matchAll(/\b(?:from|import\() ?"([^"]+)"/g)) {
+        const target = module.startsWith(".") ? new URL(module.replace(/\.js$/, ".d.ts"), new URL(file, root)) : undefined;
+        const isThere = target?.href.startsWith(root.href) && existsSync(target);
+        assert.ok(isThere || module.startsWith("node:"), `${kind}/${file} needs ${module}`);
+      }
     }
   }
 });
