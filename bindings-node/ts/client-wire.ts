@@ -1,7 +1,7 @@
 import { errorOf, refusalOf, type Told } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
 import { Cancelled, ConnectionLost } from "./errors.js";
-import { toJson } from "./json.js";
+import { stringify, toJson } from "./json.js";
 import { checked, type NativeClient } from "./native.js";
 import { stamped } from "./tracing.js";
 import type { Change, ClientOptions, LogLevel, Meta, Progress } from "./types.js";
@@ -257,7 +257,7 @@ export class ClientWire {
     try {
       this.#native.answer(number, await answer(this.#options, what, params, key));
     } catch (error) {
-      this.#native.answer(number, null, JSON.stringify(refusalOf(error, CALLBACKS[what])));
+      this.#native.answer(number, null, stringify(refusalOf(error, CALLBACKS[what])));
     }
   }
 }

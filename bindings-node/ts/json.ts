@@ -3,13 +3,13 @@ import { isContent, isMessage } from "./content.js";
 /**
  * JSON text of a value. What JSON would lose without a word (NaN, a function, a Map, bytes) or can't say (a BigInt, a
  * cycle) is an error that names its place; `undefined` is left out of objects and is null in lists, as everywhere in
- * JavaScript: nothing stays nothing.
+ * JavaScript: nothing stays nothing. Half a character, as of a text that was cut, becomes U+FFFD.
  */
 export function toJson(value: unknown, place = "the result"): string {
   let fault: string | undefined;
   try {
     if (!isPlain(value, 0)) fault = findFault(value, place, new Set());
-    const text = fault === undefined ? (JSON.stringify(value) as string | undefined) : undefined;
+    const text = fault === undefined ? stringify(value) : undefined;
     if (text !== undefined) return text;
     fault ??= `${place} is undefined, which JSON can't say`;
   } catch (error) {
@@ -17,6 +17,15 @@ export function toJson(value: unknown, place = "the result"): string {
   }
   throw new TypeError(fault);
 }
+
+/** JSON.stringify, without the halves of surrogate pairs: UTF-8 has no bytes for them, and many readers of JSON refuse the whole text. */
+export function stringify(value: unknown): string | undefined {
+  const text = JSON.stringify(value) as string | undefined;
+  return text?.includes("\\ud") ? text.replace(ESCAPE, (escape) => (escape.length > 2 ? "\ufffd" : escape)) : text;
+}
+
+/** A half is all that JSON.stringify writes so; an escaped backslash before "ud83d" is none. */
+const ESCAPE = /\\(?:ud[89a-f][0-9a-f]{2}|.)/g;
 
 const DEEP = 64;
 
