@@ -207,7 +207,12 @@ export class CallContext implements Context {
       return undefined;
     }
     if (!isPromise(answer)) return answer as T;
-    throw new TypeError(`the answer to ${JSON.stringify(asked.message)} is checked by an async schema: use one that is not`);
+    // Nobody waits for it: what it rejects with must not end the process.
+    (answer as Promise<T>).catch(() => undefined);
+    throw new TypeError(
+      `ctx.answer() can't wait for the answer to ${JSON.stringify(asked.message)}, which an async schema checks: ` +
+        "write `const [answer] = await ctx.ask(question)`, or use a schema that is not async",
+    );
   }
 
   /** Questions that the handler returned, each under its key. */

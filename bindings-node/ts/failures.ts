@@ -1,3 +1,5 @@
+import { inspect, types } from "node:util";
+
 import { isObject } from "./content.js";
 import {
   Cancelled,
@@ -9,7 +11,7 @@ import {
   ToolError,
   UrlElicitationRequired,
 } from "./errors.js";
-import { toJson } from "./json.js";
+import { stringify, toJson } from "./json.js";
 import { SchemaMismatch } from "./schema.js";
 import type { ErrorClass } from "./types.js";
 
@@ -37,7 +39,7 @@ export function failureJson(thrown: unknown, options: FailureOptions = {}): stri
   } catch (error) {
     // Its data can't be written, or it has getters that throw.
     console.error("what was thrown carries is left out:", messageOf(error));
-    return JSON.stringify(bareFailure(thrown));
+    return stringify(bareFailure(thrown)) ?? "";
   }
 }
 
@@ -91,21 +93,34 @@ function exception(thrown: unknown): Failure {
 
 /** The class's name, where a class of the user's own left `name` as it was. */
 function typeOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return typeof thrown;
+  if (!isError(thrown)) return typeof thrown;
   return thrown.name === "Error" ? thrown.constructor.name || "Error" : String(thrown.name);
 }
 
 function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? String(thrown.message) : String(thrown);
+  const hasMessage = isError(thrown) || (isObject(thrown) && typeof thrown["message"] === "string");
+  return String(hasMessage ? (thrown as { message: unknown }).message : thrown);
 }
 
-/** The stack, and those of its causes. */
+/** The stack, and those of its causes and of the errors that it gathers. */
 function traceback(thrown: unknown): string {
   const stacks: string[] = [];
-  for (let at = thrown; at instanceof Error && stacks.length < 8; at = at.cause) {
+  for (let at = thrown; isError(at) && stacks.length < MANY; at = at.cause) {
     stacks.push(at.stack ?? `${at.name}: ${at.message}`);
   }
-  return stacks.length > 0 ? stacks.join("\ncaused by: ") : messageOf(thrown);
+  const told = [stacks.length > 0 ? stacks.join("\ncaused by: ") : isObject(thrown) ? inspect(thrown) : messageOf(thrown)];
+  const gathered: unknown = isError(thrown) && "errors" in thrown ? thrown.errors : undefined;
+  for (const one of Array.isArray(gathered) ? gathered.slice(0, MANY) : []) {
+    told.push(`one of its errors: ${isError(one) ? String(one.stack) : inspect(one).replace(/^'(.*)'$/s, "$1")}`);
+  }
+  return told.join("\n");
+}
+
+const MANY = 8;
+
+/** Also of another realm, as Node's own are in a test runner's sandbox. */
+function isError(thrown: unknown): thrown is Error {
+  return thrown instanceof Error || types.isNativeError(thrown);
 }
 
 /** The same with nothing in it that could not be written. */

@@ -85,9 +85,10 @@ function writtenBy(standard: Standard, place: string, side: Side): JsonObject {
   try {
     json = writer[side]({ target: "draft-2020-12" });
   } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
     throw new TypeError(
-      `${place}: ${vendor} can't write this schema's ${side} side as JSON Schema: ${error instanceof Error ? error.message : String(error)}. ` +
-        `${side === "output" ? TRANSFORM_MEND : TYPE_MEND} Or give plain JSON Schema with jsonSchema<T>().`,
+      `${place}: ${vendor} can't write this schema's ${side} side as JSON Schema: ${why}. ` +
+        `${/transform|morph/i.test(why) ? TRANSFORM_MEND : TYPE_MEND} Or give plain JSON Schema with jsonSchema<T>().`,
       { cause: error },
     );
   }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
+import * as z from "zod";
 import { Cancelled, Client, ProtocolError, Server, ask, cancelled, declined } from "gudgeon";
 
 import { closing } from "./closing.mjs";
@@ -139,4 +140,25 @@ test("what waits is told when the call is over", async () => {
   assert.equal(error.name, "AbortError");
   assert(!(error instanceof Cancelled), "nobody has closed the question");
   await client.close();
+});
+
+test("an answer that an async schema checks is waited for by ctx.ask(); ctx.answer() can't, and says so", async () => {
+  const slow = new Server("slow", { debug: true });
+  const even = () => ask.elicit("Even?", z.number().refine(async (n) => n % 2 === 0, "odd"));
+  slow.tool("answer", {}, (_, ctx) => {
+    const question = even();
+    return ctx.answer(question) ?? question;
+  });
+  slow.tool("ask", {}, async (_, ctx) => {
+    const [answer] = await ctx.ask(even());
+    return answer;
+  });
+  for (const revision of EVERY) {
+    const given = [3, 4, 4];
+    await closing(Client.connect(slow, { revision, onElicit: () => given.shift() }), async (client) => {
+      const { isError, text } = await client.callTool("answer", {}, { throwOnError: false });
+      assert.ok(isError && text.includes("write `const [answer] = await ctx.ask(question)`, or use a schema that is not async"), text);
+      assert.equal((await client.callTool("ask")).text, "4");
+    });
+  }
 });

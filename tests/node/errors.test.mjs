@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 
 import * as gudgeon from "gudgeon";
 
@@ -68,6 +69,17 @@ test("anything else is an exception with its type, and the stacks of its causes"
   for (const [thrown, type, message] of [["text", "string", "text"], [undefined, "undefined", "undefined"], [Symbol("s"), "symbol", "Symbol(s)"]]) {
     assert.deepEqual(failure(thrown), { kind: "exception", type, message, traceback: message });
   }
+});
+
+test("the log says what was thrown, also where it is no Error, is of another realm, or holds several", () => {
+  assert.match(failure({ status: 503, body: { reason: "busy" } }).traceback, /status: 503[\s\S]*reason: 'busy'/);
+  assert.deepEqual([failure({ message: "no luck", code: 3 }).type, failure({ message: "no luck", code: 3 }).message], ["object", "no luck"]);
+  assert.match(failure({ message: "no luck", code: 3 }).traceback, /code: 3/);
+  const foreign = runInNewContext("new TypeError('elsewhere')");
+  assert.ok(!(foreign instanceof Error));
+  assert.deepEqual([failure(foreign).type, failure(foreign).message], ["TypeError", "elsewhere"]);
+  const several = failure(new AggregateError([new Error("first"), "second"], "all failed"));
+  assert.match(several.traceback, /all failed[\s\S]*one of its errors: Error: first[\s\S]*one of its errors: second/);
 });
 
 test("what the call's own signal threw is a cancellation, another's is not", () => {

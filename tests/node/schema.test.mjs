@@ -70,6 +70,10 @@ test("the output side is what comes out", () => {
     () => compileSchema(z.string().transform(Number), 'tool "add", output', "portable", "output"),
     /^TypeError: tool "add", output: zod can't write this schema's output side as JSON Schema: Transforms cannot .*\.pipe\(z\.number\(\)\)/,
   );
+  assert.throws(
+    () => compileSchema(z.object({ at: z.date() }), 'tool "add", output', "portable", "output"),
+    /output side as JSON Schema: Date cannot .*Use types that JSON has, such as an ISO 8601 string for a date/,
+  );
 });
 
 test("a schema that can't be written fails with the mend", () => {
