@@ -10,6 +10,7 @@ use tokio::{
 
 use super::{
     Target,
+    alarm::Alarm,
     connection::{ConnectionConfig, Event, Order, Question, Waiting},
     listeners::Listeners,
     questions::unanswerable,
@@ -49,6 +50,7 @@ struct Actor {
     waiting: HashMap<RequestKey, Waiting>,
     asks: HashMap<CallId, AbortHandle>,
     listeners: Listeners,
+    alarm: Alarm,
     opened: Option<Opened>,
 }
 
@@ -83,6 +85,7 @@ pub(super) async fn start(
         waiting: HashMap::new(),
         asks: HashMap::new(),
         listeners: Listeners::default(),
+        alarm: Alarm::default(),
         opened: Some(opened),
     };
     tokio::spawn(actor.run());
@@ -130,12 +133,7 @@ impl Actor {
     async fn wait(&mut self) -> Woken {
         let deadline = [self.session.deadline(), self.listeners.deadline()];
         let deadline = deadline.into_iter().flatten().min();
-        let tick = async {
-            match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-                None => std::future::pending().await,
-            }
-        };
+        let tick = self.alarm.ring(deadline.map(Into::into));
         let hear = async {
             match &mut self.wire {
                 Some(wire) => wire.hear().await,

@@ -12,6 +12,7 @@
 //! ```
 
 mod actor;
+mod alarm;
 mod builder;
 mod connection;
 mod failures;

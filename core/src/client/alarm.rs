@@ -1,0 +1,56 @@
+//! One timer for deadlines that move all the time.
+
+use std::pin::Pin;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Setting a timer wakes the thread that waits for all timers. So this one is left as it is while it rings early enough,
+/// and may ring for nothing.
+#[derive(Debug, Default)]
+pub(super) struct Alarm {
+    set: Option<Pin<Box<Sleep>>>,
+}
+
+impl Alarm {
+    /// Waits for the deadline at most; without one it may wait for ever.
+    pub(super) async fn ring(&mut self, deadline: Option<Instant>) {
+        if let Some(deadline) = deadline {
+            match &mut self.set {
+                Some(sleep) if sleep.deadline() <= deadline => (),
+                Some(sleep) => sleep.as_mut().reset(deadline),
+                None => self.set = Some(Box::pin(sleep_until(deadline))),
+            }
+        }
+        match &mut self.set {
+            Some(sleep) => sleep.await,
+            None => std::future::pending().await,
+        }
+        self.set = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::Future, task::Context, time::Duration};
+
+    use super::*;
+
+    /// Whether it rings at once.
+    fn rings(alarm: &mut Alarm, deadline: Option<Instant>) -> bool {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        std::pin::pin!(alarm.ring(deadline)).poll(&mut context).is_ready()
+    }
+
+    #[tokio::test]
+    async fn an_earlier_deadline_is_heard_and_a_later_one_sets_nothing() {
+        let (now, hour) = (Instant::now(), Duration::from_secs(3600));
+        let mut alarm = Alarm::default();
+        assert!(!rings(&mut alarm, None));
+        assert!(!rings(&mut alarm, Some(now + hour)));
+        assert!(!rings(&mut alarm, Some(now + 2 * hour)));
+        assert_eq!(alarm.set.as_ref().map(|it| it.deadline()), Some(now + hour));
+        alarm.ring(Some(now)).await;
+        assert!(!rings(&mut alarm, None), "it rings once");
+        alarm.ring(Some(now)).await;
+    }
+}
