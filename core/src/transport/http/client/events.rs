@@ -302,6 +302,6 @@ impl Shared {
             })?;
             headers.insert("last-event-id", value);
         }
-        self.send(Method::GET, headers, Bytes::new(), true).await
+        self.send(Method::GET, || headers.clone(), Bytes::new(), true).await
     }
 }

@@ -132,14 +132,17 @@ impl Shared {
     }
 
     async fn post(&self, message: &Message) -> Result<Reply, Error> {
-        let mut headers = match message.is_stateless || message.is(Rpc::Initialize) {
-            true => self.headers.clone(),
-            false => self.session_headers(),
+        let headers = || {
+            let mut headers = match message.is_stateless || message.is(Rpc::Initialize) {
+                true => self.headers.clone(),
+                false => self.session_headers(),
+            };
+            headers.extend(message.headers.clone());
+            let accepted = HeaderValue::from_static("application/json, text/event-stream");
+            headers.insert(header::ACCEPT, accepted);
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers
         };
-        headers.extend(message.headers.clone());
-        let accepted = HeaderValue::from_static("application/json, text/event-stream");
-        headers.insert(header::ACCEPT, accepted);
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // An answer or a notification that came twice does nothing, or what was wanted.
         let may_repeat = message.is_read_only() || !matches!(message.kind, Kind::Request { .. });
         self.send(Method::POST, headers, message.body.clone(), may_repeat).await
@@ -149,7 +152,7 @@ impl Shared {
     pub(super) async fn send(
         &self,
         method: Method,
-        headers: HeaderMap,
+        headers: impl Fn() -> HeaderMap,
         body: Bytes,
         may_repeat: bool,
     ) -> Result<Reply, Error> {
@@ -163,7 +166,7 @@ impl Shared {
             *request.uri_mut() = url.path().parse().map_err(|_| {
                 Error::misuse(format!("{url} has a path that HTTP can't carry: percent-encode it"))
             })?;
-            *request.headers_mut() = headers.clone();
+            *request.headers_mut() = headers();
             let (response, lease) = self.pool.send(request, may_repeat).await?;
             let (parts, body) = response.into_parts();
             let reply = Reply { status: parts.status, headers: parts.headers, body, lease };

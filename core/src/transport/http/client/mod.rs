@@ -251,7 +251,7 @@ impl HttpWire {
         self.shared.tasks().abort_all();
         if self.shared.session().is_some() && !self.shared.is_pair() {
             let headers = self.shared.session_headers();
-            let ended = self.shared.send(Method::DELETE, headers, Bytes::new(), true);
+            let ended = self.shared.send(Method::DELETE, || headers.clone(), Bytes::new(), true);
             // A server need not allow it, and may be gone.
             let ended = async { drop(ended.await.map(|it| it.status)) };
             let _ = tokio::time::timeout(grace, ended).await;
