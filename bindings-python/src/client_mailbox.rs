@@ -65,6 +65,8 @@ pub(crate) struct Letters {
 struct Queue {
     letters: VecDeque<Letter>,
     unread: usize,
+    /// Threads that wait: an event loop's mailbox has none.
+    waiting: usize,
 }
 
 /// Where letters are kept until they are taken.
@@ -132,8 +134,11 @@ impl Letters {
         }
         queue.unread += weight;
         queue.letters.push_back(letter);
+        let is_awaited = queue.waiting > 0;
         drop(queue);
-        self.arrived.notify_all();
+        if is_awaited {
+            self.arrived.notify_all();
+        }
         self.waker.wake();
     }
 
@@ -157,8 +162,10 @@ impl Letters {
         if !letters.is_empty() {
             return letters;
         }
+        queue.waiting += 1;
         let waited = self.arrived.wait_timeout(queue, rest.min(PATIENCE));
         let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        queue.waiting -= 1;
         collect(&mut queue, Some(ticket))
     }
 
