@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
+from msgspec.json import decode
+
 from ._client_errors import error_of
 from ._client_options import Options, how, roots_of
 from ._client_read import read_page, read_prompt, read_resource, read_tool, reader, typed
 from ._client_targets import Command, InMemory, Url, place_of
+from ._json import encode, to_builtins
 from .errors import ConnectionLost, McpError
 
 Steps = Generator["Ask | Sleep | Tell", Any, Any]
@@ -84,8 +87,6 @@ class Core:
 
     def connect(self, stream: int | None = None) -> Steps:
         """Connects; `stream` is this side's end of a pair of sockets, where the other end is served already."""
-        from ._json import encode
-
         place = self.place
         said: dict[str, Any] = {"name": self.target_name()}
         if isinstance(place, Url):
@@ -200,8 +201,6 @@ class Core:
         yield from self._do({"setLogLevel": {"level": level}})
 
     def set_roots(self, roots: Sequence[Any]) -> None:
-        from ._json import encode
-
         wire = roots_of(roots)
         self._check_open()
         refused = self.native.set_roots(encode(wire))
@@ -220,8 +219,6 @@ class Core:
         return decode(letter[2])
 
     def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
-        from ._json import encode
-
         self._check_open()
         self.native.notify(method, encode(_object("params", params) or {}, "the params"))
 
@@ -240,8 +237,6 @@ class Core:
     # ── a request, and what is done when the server is lost ─────────────────────────────────────────
 
     def _do(self, order: Any, options: Mapping[str, Any] | None = None, *, repeat: bool = False) -> Steps:
-        from ._json import encode
-
         self._check_open()
         special = how(options or {})
         on_progress = (options or {}).get("on_progress") or self.options.callbacks.get("progress")
@@ -326,8 +321,6 @@ def _not_connected(target: str) -> McpError:
 def _object(what: str, value: Mapping[str, Any] | None) -> Any:
     if value is None or isinstance(value, Mapping):
         return value
-    from ._json import to_builtins
-
     plain = to_builtins(value)
     if not isinstance(plain, dict):
         raise TypeError(f"{what} is a mapping, not {value!r}")
@@ -337,9 +330,3 @@ def _object(what: str, value: Mapping[str, Any] | None) -> Any:
 def _is_repeatable(tool: Any) -> bool:
     notes = tool.annotations
     return notes is not None and bool(notes.read_only or notes.idempotent)
-
-
-def decode(text: bytes) -> Any:
-    from msgspec.json import decode as read
-
-    return read(text)

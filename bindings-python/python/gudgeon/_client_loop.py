@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ._client_core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
+from ._client_core import Ask, Core, Sleep, Steps, answer_of, progress_of
 from ._client_errors import refusal_of
 from ._client_exit import log_failure
 
@@ -65,8 +65,14 @@ class LoopPost:
         try:
             step = next(steps)
             while True:
+                value = None
                 try:
-                    value = await self._step(core, step)
+                    if isinstance(step, Ask):
+                        value = await self._ask(core, step)
+                    elif isinstance(step, Sleep):
+                        await asyncio.sleep(step.seconds)
+                    else:
+                        self._tell(step.callback, step.value)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
@@ -81,13 +87,6 @@ class LoopPost:
                 return
         self.adopt(core)
         core.native.move_to(self.mailbox)
-
-    async def _step(self, core: Core, step: Ask | Sleep | Tell) -> Any:
-        if isinstance(step, Ask):
-            return await self._ask(core, step)
-        if isinstance(step, Sleep):
-            return await asyncio.sleep(step.seconds)
-        return self._tell(step.callback, step.value)
 
     async def _ask(self, core: Core, ask: Ask) -> Any:
         ticket = ask.start(self.mailbox)

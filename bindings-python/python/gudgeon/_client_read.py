@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msgspec.json import decode
+
 from .errors import McpError, ProtocolError
 from .types import Prompt, PromptResult, Resource, ResourceResult, ResourceTemplate, Tool, ToolResult
 
@@ -33,8 +35,6 @@ def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
 
 
 def read_tool(core: Any, name: str, letter: tuple[Any, ...]) -> ToolResult[Any]:
-    from msgspec.json import decode
-
     def read() -> ToolResult[Any]:
         result: ToolResult[Any] = ToolResult.from_dict(decode(letter[2]))
         return result if letter[3] is None else result._with_data(decode(letter[3]))
@@ -43,14 +43,10 @@ def read_tool(core: Any, name: str, letter: tuple[Any, ...]) -> ToolResult[Any]:
 
 
 def read_resource(core: Any, letter: tuple[Any, ...]) -> ResourceResult:
-    from msgspec.json import decode
-
     return read_page(core, "resources/read", lambda: ResourceResult.from_dict(decode(letter[2])))
 
 
 def read_prompt(core: Any, letter: tuple[Any, ...]) -> PromptResult:
-    from msgspec.json import decode
-
     return read_page(core, "prompts/get", lambda: PromptResult.from_dict(decode(letter[2])))
 
 
@@ -79,7 +75,7 @@ def _reader(wanted: Any) -> Callable[[bytes], Any]:
     from ._schema import uses_pydantic
 
     if is_pydantic(wanted) or not uses_pydantic(wanted):
-        return decoder(wanted).decode
+        return decoder(wanted)
     from pydantic import TypeAdapter
 
     adapter: Any = TypeAdapter(wanted)

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ._client_core import Ask, Core, Steps, decode
+from msgspec.json import decode
+
+from ._client_core import Ask, Core, Steps
 from ._client_errors import error_of
 from .errors import ConnectionLost
 

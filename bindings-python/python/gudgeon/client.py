@@ -92,14 +92,13 @@ class Client(Peer):
 
         Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
         """
-        from ._client_loop import loop_post
         from ._client_memory import OtherEnd
 
         core = self._core
         if core.is_open():
             return self
         close_at_exit()
-        post = loop_post()
+        post = self._loop_post()
         post.adopt(core)
         if not isinstance(core.place, (InMemory, Wire)):
             await post.run(core, core.connect())
@@ -124,10 +123,17 @@ class Client(Peer):
             if end is not None and not self._core.is_forked():
                 await end.close()
 
-    async def _run(self, steps):
+    @staticmethod
+    def _loop_post():
+        """The mailbox of the running loop. Its module brings asyncio, which blocking clients do without."""
         from ._client_loop import loop_post
 
-        return await loop_post().run(self._core, steps)
+        # An import in each call would cost more than anything else that is done in Python there.
+        Client._loop_post = staticmethod(loop_post)
+        return loop_post()
+
+    def _run(self, steps):
+        return self._loop_post().run(self._core, steps)
 
     async def list_tools(self):
         """All tools, all pages. Spec: Server Features › Tools."""
