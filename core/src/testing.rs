@@ -11,7 +11,7 @@ use crate::{
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw},
     router::{Failure, Offers, Reply},
-    service::{self, Effect, Run, Service, Start},
+    service::{self, Effect, HandlerEvent, Run, Service, Start},
     session::client::{
         self, ClientConfig, ClientSession, RequestKey, RequestOptions, ServerIdentity,
     },
@@ -106,7 +106,7 @@ impl Pair {
     /// Ends a handler that was left running.
     pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
         self.running.retain(|it| it.context.call != run.context.call);
-        self.tell_server(service::Input::Done(run.context.call, outcome));
+        self.tell_server(done(run, outcome));
     }
 
     /// Moves the clock; deadlines on the way are kept, in order.
@@ -168,7 +168,7 @@ impl Pair {
             }
             service::Output::Effect(Effect::Run(run)) => match (self.runner)(&run) {
                 Some(outcome) => {
-                    self.server.handle(self.now, service::Input::Done(run.context.call, outcome));
+                    self.server.handle(self.now, done(&run, outcome));
                 }
                 None => self.running.push(run),
             },
@@ -180,6 +180,10 @@ impl Pair {
             ) => (),
         }
     }
+}
+
+fn done(run: &Run, outcome: Result<Reply, Failure>) -> service::Input<'static> {
+    service::Input::Handler(run.context.call, HandlerEvent::Done(outcome))
 }
 
 /// Circumstances that are the same in every run.

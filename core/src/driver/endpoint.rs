@@ -17,17 +17,13 @@ use tokio::sync::Notify;
 
 use super::{Backend, Work, start};
 use crate::{
-    protocol::{LoggingLevel, Principal, Question, Raw},
-    router::{Failure, Offers, Reply},
+    protocol::Principal,
+    router::Offers,
     service::{
-        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-        Reader, Refused, Rehearsal, Start,
+        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
+        HandlerEvent, Part, Reader, Refused, Rehearsal, Start,
     },
-    session::{
-        CallId,
-        asking::AskId,
-        server::{ListKind, Progress},
-    },
+    session::{CallId, server::ListKind},
 };
 
 /// With changes of more bytes unread, the subscription of a stream is torn down.
@@ -352,38 +348,14 @@ impl State {
 }
 
 impl Backend for EndpointServer {
-    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
-        let work = self.lock().handle(EndpointInput::Done(call, outcome));
+    fn hear(&self, call: CallId, event: HandlerEvent) -> Work {
+        let work = self.lock().handle(EndpointInput::Handler(call, event));
+        // The answer to a question must be read, whatever else is in flight.
         self.ended(work)
     }
 
-    fn progress(&self, call: CallId, step: Progress) {
-        self.say(EndpointInput::Progress(call, step));
-    }
-
-    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        self.say(EndpointInput::Log { call, level, logger, data });
-    }
-
-    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
-        let work = self.lock().handle(EndpointInput::Ask { call, ask, question });
-        // Its answer must be read, whatever else is in flight.
-        self.ended(work)
-    }
-
-    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work {
-        let work = self.lock().handle(EndpointInput::AskAgain { call, ask, question, problem });
-        self.ended(work)
-    }
-
-    fn waits(&self, call: CallId, blocks: bool) -> Work {
-        let work = self.lock().handle(EndpointInput::Waits { call, blocks });
-        self.ended(work)
-    }
-
-    fn step(&self, call: CallId, key: &str, value: Raw) {
-        let key = key.to_owned();
-        self.say(EndpointInput::Step { call, key, value });
+    fn note(&self, call: CallId, event: HandlerEvent) {
+        self.say(EndpointInput::Handler(call, event));
     }
 
     fn page_done(&self, page: &str) {

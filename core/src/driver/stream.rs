@@ -10,14 +10,9 @@ use std::{
 use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
     framing::{Frame, LineDecoder},
-    protocol::{LoggingLevel, Question, Raw},
-    router::{Failure, Offers, Reply},
-    service::{Input, Output, Rehearsal, Service, Start},
-    session::{
-        CallId,
-        asking::AskId,
-        server::{ListKind, Progress},
-    },
+    router::Offers,
+    service::{HandlerEvent, Input, Output, Rehearsal, Service, Start},
+    session::{CallId, server::ListKind},
 };
 
 /// Unwritten bytes at which reading pauses, and who would add to them should wait.
@@ -168,33 +163,12 @@ impl StreamServer {
 }
 
 impl Backend for StreamServer {
-    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
-        self.handle(Input::Done(call, outcome))
+    fn hear(&self, call: CallId, event: HandlerEvent) -> Work {
+        self.handle(Input::Handler(call, event))
     }
 
-    fn progress(&self, call: CallId, step: Progress) {
-        // Notifications start no handlers.
-        self.say(Input::Progress(call, step));
-    }
-
-    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
-        self.say(Input::Log { call, level, logger, data });
-    }
-
-    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
-        self.handle(Input::Ask { call, ask, question })
-    }
-
-    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work {
-        self.handle(Input::AskAgain { call, ask, question, problem })
-    }
-
-    fn waits(&self, call: CallId, blocks: bool) -> Work {
-        self.handle(Input::Waits { call, blocks })
-    }
-
-    fn step(&self, call: CallId, key: &str, value: Raw) {
-        self.say(Input::Step { call, key: key.to_owned(), value });
+    fn note(&self, call: CallId, event: HandlerEvent) {
+        self.say(Input::Handler(call, event));
     }
 
     fn page_done(&self, page: &str) {

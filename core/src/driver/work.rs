@@ -10,11 +10,11 @@ use crate::{
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
-    service::{Effect, Run},
+    service::{Effect, HandlerEvent, Run},
     session::{
         CallId,
         asking::AskId,
-        server::{CallContext, ListKind, Progress},
+        server::{CallContext, ListKind, Log, Progress},
     },
 };
 
@@ -67,19 +67,10 @@ impl Work {
 
 /// What handlers and timers need of a server, whoever its peers are. Nothing here blocks.
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// A handler has finished. Others may start in its place.
-    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work;
-    fn progress(&self, call: CallId, step: Progress);
-    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw);
-    /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
-    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work;
-    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
-    /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
-    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work;
-    /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
-    fn waits(&self, call: CallId, blocks: bool) -> Work;
-    /// A step of a handler's gave this, and is not to be done again.
-    fn step(&self, call: CallId, key: &str, value: Raw);
+    /// Hears what a running handler says. Others may start or go on because of it.
+    fn hear(&self, call: CallId, event: HandlerEvent) -> Work;
+    /// The same, of what neither starts handlers nor ends them.
+    fn note(&self, call: CallId, event: HandlerEvent);
     /// What somebody was sent to a page for, with this id, is finished.
     fn page_done(&self, page: &str);
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
@@ -95,4 +86,38 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn close(&self) -> Work;
     /// Requests that were read and not yet answered.
     fn in_flight(&self) -> usize;
+
+    /// A handler has finished. Others may start in its place.
+    fn done(&self, call: CallId, outcome: Result<Reply, Failure>) -> Work {
+        self.hear(call, HandlerEvent::Done(outcome))
+    }
+
+    fn progress(&self, call: CallId, progress: Progress) {
+        self.note(call, HandlerEvent::Progress(progress));
+    }
+
+    fn log(&self, call: CallId, level: LoggingLevel, logger: Option<String>, data: Raw) {
+        self.note(call, HandlerEvent::Log(Log { level, logger, data }));
+    }
+
+    /// A running handler asks the client, with params in the newest vocabulary; [`Work::answers`] brings the answer.
+    fn ask(&self, call: CallId, ask: AskId, question: Question) -> Work {
+        self.hear(call, HandlerEvent::Ask { ask, question })
+    }
+
+    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
+    /// another number. [`Work::answers`] brings the answer, or the error that it was asked often enough.
+    fn ask_again(&self, call: CallId, ask: AskId, question: Question, problem: String) -> Work {
+        self.hear(call, HandlerEvent::AskAgain { ask, question, problem })
+    }
+
+    /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
+    fn waits(&self, call: CallId, blocks: bool) -> Work {
+        self.hear(call, HandlerEvent::Waits { blocks })
+    }
+
+    /// A step of a handler's gave this, and is not to be done again.
+    fn step(&self, call: CallId, key: &str, value: Raw) {
+        self.note(call, HandlerEvent::Step { key: key.to_owned(), value });
+    }
 }

@@ -11,6 +11,7 @@ mod endpoint;
 mod events;
 mod gates;
 mod guard;
+mod handler_event;
 mod interaction;
 mod judging;
 mod links;
@@ -34,19 +35,18 @@ pub use self::endpoint::{
     Reader, Refused,
 };
 pub use self::guard::{Arrival, Cors, GuardConfig};
+pub use self::handler_event::HandlerEvent;
 pub use self::rehearsal::Rehearsal;
 pub use self::sealing::Start;
 use self::{calls::Calls, upshot::Upshot};
 use crate::{
     error::Fault,
-    protocol::{Implementation, LoggingLevel, Question, Raw, json},
-    router::{Failure, Handler, Offers, Passage, Reply},
+    protocol::{Implementation, Raw, json},
+    router::{Failure, Handler, Offers, Passage},
     session::{
         CallId,
         asking::AskId,
-        server::{
-            self as session, CallContext, ListKind, Log, Progress, ServerSession, SessionConfig,
-        },
+        server::{self as session, CallContext, ListKind, ServerSession, SessionConfig},
     },
 };
 
@@ -61,43 +61,9 @@ pub enum Input<'a> {
     /// One frame arrived.
     Frame(&'a [u8]),
     /// A frame over the limit, in bytes, was thrown away.
-    TooLong {
-        limit: usize,
-    },
-    /// A handler has finished.
-    Done(CallId, Result<Reply, Failure>),
-    Progress(CallId, Progress),
-    Log {
-        call: CallId,
-        level: LoggingLevel,
-        logger: Option<String>,
-        data: Raw,
-    },
-    /// A running handler asks the client. Its number is the shell's, below 2⁶³.
-    Ask {
-        call: CallId,
-        ask: AskId,
-        question: Question,
-    },
-    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
-    /// another number.
-    AskAgain {
-        call: CallId,
-        ask: AskId,
-        question: Question,
-        problem: String,
-    },
-    /// A handler has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
-    Waits {
-        call: CallId,
-        blocks: bool,
-    },
-    /// A step of a handler's gave this, and is not to be done again.
-    Step {
-        call: CallId,
-        key: String,
-        value: Raw,
-    },
+    TooLong { limit: usize },
+    /// A running handler says this.
+    Handler(CallId, HandlerEvent),
     /// What somebody was sent to a page for is finished.
     PageDone(&'a str),
     /// What the server offers from now on, and which lists that changes.
@@ -184,36 +150,10 @@ impl Service {
         match input {
             Input::Frame(bytes) => self.session.handle(session::Input::Frame(bytes)),
             Input::TooLong { limit } => self.session.handle(session::Input::TooLong { limit }),
-            Input::Done(handler, _) if self.calls.listeners.end(handler) => {
-                self.session.handle(session::Input::Heard(handler));
-            }
-            Input::Done(handler, outcome) => {
-                let (call, upshot) = self.calls.finish(now, handler, outcome);
+            Input::Handler(handler, event) => {
+                let (call, upshot) = self.calls.hear_handler(now, self.is_behind, handler, event);
                 self.conclude(call, upshot);
             }
-            Input::Progress(..) if self.is_behind => (),
-            Input::Progress(handler, progress) => {
-                let call = self.calls.links.current(handler);
-                self.session.handle(session::Input::Progress(call, progress));
-            }
-            Input::Log { call: handler, level, logger, data } => {
-                let call = self.calls.links.current(handler);
-                let log = Log { level, logger, data };
-                let is_behind = self.is_behind;
-                self.session.handle(session::Input::Log { now, call, log, is_behind });
-            }
-            Input::Ask { call: handler, ask, question } => {
-                let call = self.calls.links.current(handler);
-                let upshot = self.calls.ask(now, handler, ask, question);
-                self.conclude(call, upshot);
-            }
-            Input::AskAgain { call: handler, ask, question, problem } => {
-                let call = self.calls.links.current(handler);
-                let upshot = self.calls.ask_again(now, handler, ask, question, &problem);
-                self.conclude(call, upshot);
-            }
-            Input::Waits { call, blocks } => self.calls.wait(now, call, blocks),
-            Input::Step { call, key, value } => self.calls.step(call, &key, value),
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
             Input::Offers(offers, changed) => {
                 let (replaced, routed) = (offers.replaced(), offers.routed());

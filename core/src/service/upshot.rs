@@ -1,9 +1,15 @@
 //! What comes of a call, and how its session is told.
 
+use std::time::Instant;
+
 use crate::{
     error::Fault,
     protocol::{Method, Raw, Response, SubscriptionFilter},
-    session::{CallId, asking::AskId, server::Input},
+    session::{
+        CallId,
+        asking::AskId,
+        server::{Input, Log, Progress},
+    },
 };
 
 /// What has come of a call just now.
@@ -14,6 +20,16 @@ pub(super) enum Upshot {
     Listening(SubscriptionFilter),
     /// These questions go out as requests.
     Asks(Vec<(AskId, Method, Raw)>),
+    /// Its handler got further.
+    Progress(Progress),
+    /// Its handler has something to tell. With `is_behind`, when the client does not read, it is not told at once.
+    Log {
+        now: Instant,
+        log: Log,
+        is_behind: bool,
+    },
+    /// It was a notification, and who listened to it is done.
+    Heard,
     /// Nothing that its client is to hear: a handler runs or waits, or nobody waits for it any more.
     Nothing,
 }
@@ -29,6 +45,9 @@ impl Upshot {
                     session(Input::Ask { call, ask, method, params });
                 }
             }
+            Self::Progress(progress) => session(Input::Progress(call, progress)),
+            Self::Log { now, log, is_behind } => session(Input::Log { now, call, log, is_behind }),
+            Self::Heard => session(Input::Heard(call)),
             Self::Nothing => (),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gudgeon::{
     protocol::{Method, Question, json::to_raw},
     router::{Reply, RoundLimits},
-    service::{Input, Run},
+    service::{HandlerEvent, Input, Run},
     session::asking::AskId,
 };
 use serde_json::{Value, json};
@@ -26,12 +26,14 @@ fn question(key: &str) -> Question {
 
 /// The handler's own check refuses what was answered under this key.
 fn again(run: &Run, number: u64, key: &str) -> Input<'static> {
-    Input::AskAgain {
-        call: run.context.call,
-        ask: AskId(number),
-        question: question(key),
-        problem: "nobody is that sure".into(),
-    }
+    Input::Handler(
+        run.context.call,
+        HandlerEvent::AskAgain {
+            ask: AskId(number),
+            question: question(key),
+            problem: "nobody is that sure".into(),
+        },
+    )
 }
 
 fn retry(id: u64, state: &str, responses: &Value) -> Value {
@@ -280,12 +282,18 @@ fn what_a_model_said_is_asked_once() {
     let run = server.running();
     let roots =
         || Question { method: Method::ListRoots, params: to_raw(&json!({})), ..question("roots") };
-    server.handle(Input::Ask { call: run.context.call, ask: AskId(0), question: roots() });
+    server.handle(Input::Handler(
+        run.context.call,
+        HandlerEvent::Ask { ask: AskId(0), question: roots() },
+    ));
     let asked = server.said();
     server.hear(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": []}}));
     assert!(heard(&mut server).is_ok());
     let (call, problem) = (run.context.call, "there is none".into());
-    server.handle(Input::AskAgain { call, ask: AskId(1), question: roots(), problem });
+    server.handle(Input::Handler(
+        call,
+        HandlerEvent::AskAgain { ask: AskId(1), question: roots(), problem },
+    ));
     let error = "the client's answer to roots/list does not fit: there is none";
     assert_eq!(heard(&mut server), Err(error.into()));
     finish(&mut server, &run);

@@ -9,6 +9,7 @@ use gudgeon::{
     error::ErrorKind,
     protocol::{ClientCapabilities, Dialect, Implementation, MethodName, Revision},
     service,
+    service::HandlerEvent,
     session::{
         client::{
             ClientConfig, ClientSession, Input, ListKind, Output, RequestKey, RequestOptions,
@@ -240,7 +241,7 @@ fn bare_notifications_go_both_ways() {
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
     let run = pair.running[0].context.call;
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
-    pair.tell_server(service::Input::Progress(run, step));
+    pair.tell_server(service::Input::Handler(run, HandlerEvent::Progress(step)));
     assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));
     pair.tell_server(service::Input::Offers(
         Arc::new(fixture::offers_in(vec![Dialect::Bare])),

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use gudgeon::{
     protocol::Dialect,
-    service::{ConnectionId, Effect, EndpointConfig, EndpointInput, EndpointOutput, Part},
+    service::{
+        ConnectionId, Effect, EndpointConfig, EndpointInput, EndpointOutput, HandlerEvent, Part,
+    },
 };
 use serde_json::{Value, json};
 
@@ -37,7 +39,7 @@ fn run(visitor: &mut Visitor) {
         let act = run.handler.downcast_ref::<Act>().unwrap();
         let input = serde_json::from_str(&run.input).unwrap();
         if let Some(outcome) = act(&input, &mut Vec::new()) {
-            visitor.handle(EndpointInput::Done(run.context.call, outcome));
+            visitor.handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(outcome)));
         }
     }
 }

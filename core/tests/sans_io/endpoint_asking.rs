@@ -3,7 +3,7 @@
 use gudgeon::{
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    service::{EndpointConfig, EndpointInput, ExchangeId},
+    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{CallId, asking::AskId, server::Progress},
 };
 use serde_json::json;
@@ -24,10 +24,14 @@ fn the_client_is_asked_on_the_stream_of_its_call() {
     let stream = visitor.get(&session, "");
     let call = visitor.call(&session, 1, "wait");
     let running = visitor.runs[0].context.call;
-    let ask = |method| EndpointInput::Ask {
-        call: running,
-        ask: AskId(5),
-        question: Question { key: "asked".into(), method, params: to_raw(&json!({})) },
+    let ask = |method| {
+        EndpointInput::Handler(
+            running,
+            HandlerEvent::Ask {
+                ask: AskId(5),
+                question: Question { key: "asked".into(), method, params: to_raw(&json!({})) },
+            },
+        )
     };
     visitor.handle(ask(Method::ListRoots));
     let question = visitor.reply(call).messages()[0].clone();
@@ -54,7 +58,7 @@ fn call_accepting(visitor: &mut Visitor, session: &str, accept: &str) -> (u64, C
 fn ask_for_roots(visitor: &mut Visitor, call: CallId) {
     let question =
         Question { key: "asked".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
-    visitor.handle(EndpointInput::Ask { call, ask: AskId(5), question });
+    visitor.handle(EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(5), question }));
 }
 
 /// The question comes on this stream, and its answer reaches the handler.
@@ -77,9 +81,9 @@ fn a_question_whose_stream_broke_goes_where_somebody_listens() {
         let session = visitor.open("2025-11-25", json!({"roots": {}}));
         let (call, running) = call_accepting(&mut visitor, &session, visitor::BOTH);
         if !event_store {
-            visitor.handle(EndpointInput::Progress(
+            visitor.handle(EndpointInput::Handler(
                 running,
-                Progress { progress: 1.0, total: None, message: None },
+                HandlerEvent::Progress(Progress { progress: 1.0, total: None, message: None }),
             ));
         }
         visitor.handle(EndpointInput::Gone(ExchangeId(call)));
@@ -102,7 +106,7 @@ fn who_takes_no_events_and_does_not_listen_can_not_be_asked() {
         let (call, running) = call_accepting(&mut visitor, &session, json);
         ask_for_roots(&mut visitor, running);
         assert_eq!(visitor.answers.pop(), Some((5, Err(problem.into()))), "{event_store}");
-        visitor.handle(EndpointInput::Waits { call: running, blocks: false });
+        visitor.handle(EndpointInput::Handler(running, HandlerEvent::Waits { blocks: false }));
         // Returned questions fail the call.
         let asked = json!([
             {"key": "a", "method": "roots/list", "params": {}},

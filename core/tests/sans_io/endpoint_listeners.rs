@@ -5,8 +5,12 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     protocol::{LoggingLevel, Method, Question, json::to_raw},
     router::{Offers, Reply},
-    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader, Run},
-    session::{CallId, asking::AskId, server::Progress},
+    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, HandlerEvent, Reader, Run},
+    session::{
+        CallId,
+        asking::AskId,
+        server::{Log, Progress},
+    },
 };
 use serde_json::json;
 
@@ -30,7 +34,7 @@ fn visitor() -> Visitor {
 fn ask(call: CallId, number: u64) -> EndpointInput<'static> {
     let params = to_raw(&json!({}));
     let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
-    EndpointInput::Ask { call, ask: AskId(number), question }
+    EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 /// The handler of a notification that was told of in this session.
@@ -44,7 +48,8 @@ fn hear(visitor: &mut Visitor, session: &str) -> Run {
 }
 
 fn done(visitor: &mut Visitor, run: &Run) {
-    visitor.handle(EndpointInput::Done(run.context.call, Ok(Reply::Nothing)));
+    visitor
+        .handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(Ok(Reply::Nothing))));
 }
 
 #[test]
@@ -62,7 +67,8 @@ fn a_handler_of_notifications_asks_on_the_sessions_own_stream() {
     assert_eq!(visitor.answers, [(1, Ok(r#"{"roots":[]}"#.into()))]);
     let data = to_raw(&json!("heard"));
     let (call, level) = (run.context.call, LoggingLevel::Info);
-    visitor.handle(EndpointInput::Log { call, level, logger: None, data });
+    visitor
+        .handle(EndpointInput::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));
     assert_eq!(visitor.reply(stream).messages()[1]["params"]["data"], "heard");
     done(&mut visitor, &run);
     visitor.answers.clear();
@@ -209,9 +215,9 @@ fn progress_that_steps_back_is_reported() {
     visitor.call(&session, 1, "wait");
     let call = visitor.runs[0].context.call;
     for progress in [2.0, 1.0, 0.0] {
-        visitor.handle(EndpointInput::Progress(
+        visitor.handle(EndpointInput::Handler(
             call,
-            Progress { progress, total: None, message: None },
+            HandlerEvent::Progress(Progress { progress, total: None, message: None }),
         ));
     }
     assert_eq!(visitor.reports.len(), 1);
@@ -229,7 +235,10 @@ fn what_was_left_out_of_a_log_is_told_later() {
         let run = visitor.runs.last().unwrap().context.call;
         for _ in 0..1_200 {
             let (level, data) = (LoggingLevel::Info, to_raw(&json!("x")));
-            visitor.handle(EndpointInput::Log { call: run, level, logger: None, data });
+            visitor.handle(EndpointInput::Handler(
+                run,
+                HandlerEvent::Log(Log { level, logger: None, data }),
+            ));
         }
     };
     log(&mut visitor);

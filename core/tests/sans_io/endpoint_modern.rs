@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     protocol::Revision,
     router::{Failure, Reply},
-    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
+    service::{
+        ConnectionId, EndpointConfig, EndpointInput, ExchangeId, HandlerEvent, Part, Refused,
+    },
     session::server::{ListKind, Progress},
 };
 use serde_json::json;
@@ -47,7 +49,7 @@ fn the_first_notification_makes_a_stream_of_it() {
     let mut visitor = visitor();
     let id = visitor.modern("tools/call", wait());
     let call = visitor.runs[0].context.call;
-    visitor.handle(EndpointInput::Progress(call, step(1.0)));
+    visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(1.0))));
     assert!(visitor.reply(id).is_stream());
     assert_eq!(visitor.reply(id).header("x-accel-buffering"), "no");
     assert!(!visitor.reply(id).complete);
@@ -63,7 +65,7 @@ fn who_takes_no_stream_gets_the_answer_alone() {
     let mut visitor = visitor();
     let id = visitor.modern_with("tools/call", wait(), &[("accept", "application/json")]);
     let call = visitor.runs[0].context.call;
-    visitor.handle(EndpointInput::Progress(call, step(1.0)));
+    visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(1.0))));
     visitor.advance(Duration::from_secs(60));
     visitor.finish(Ok(Reply::Text("done".into())));
     assert_eq!(visitor.reply(id).json()["result"]["resultType"], "complete");

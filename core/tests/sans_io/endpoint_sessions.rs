@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    service::{EndpointConfig, EndpointInput, ExchangeId},
+    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{
         asking::AskId,
         server::{ListKind, Progress},
@@ -122,7 +122,7 @@ fn a_message_goes_on_one_stream_only() {
     let call = visitor.call(&session, 1, "wait");
     let running = visitor.runs[0].context.call;
     change(&mut visitor);
-    visitor.handle(EndpointInput::Progress(running, step(1.0)));
+    visitor.handle(EndpointInput::Handler(running, HandlerEvent::Progress(step(1.0))));
     visitor.finish(Ok(Reply::Text("done".into())));
     let told: usize = [first, second].iter().map(|it| visitor.reply(*it).messages().len()).sum();
     assert_eq!(told, 1);
@@ -149,7 +149,7 @@ fn disconnecting_is_no_cancelling_and_a_stream_can_be_gone_on_with() {
     let (one, two) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
     let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
     for (call, amount) in [(calls[0], 1.0), (calls[1], 1.0), (calls[0], 2.0)] {
-        visitor.handle(EndpointInput::Progress(call, step(amount)));
+        visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step(amount))));
     }
     // The first event primes: it has an id and no data.
     assert!(
@@ -159,9 +159,12 @@ fn disconnecting_is_no_cancelling_and_a_stream_can_be_gone_on_with() {
     assert_eq!(events.len(), 2);
     visitor.handle(EndpointInput::Gone(ExchangeId(one)));
     assert!(visitor.cancelled.is_empty());
-    visitor.handle(EndpointInput::Progress(calls[0], step(3.0)));
+    visitor.handle(EndpointInput::Handler(calls[0], HandlerEvent::Progress(step(3.0))));
     let resumed = visitor.get(&session, &events[0].0);
-    visitor.handle(EndpointInput::Done(calls[0], Ok(Reply::Text("one".into()))));
+    visitor.handle(EndpointInput::Handler(
+        calls[0],
+        HandlerEvent::Done(Ok(Reply::Text("one".into()))),
+    ));
     let messages = visitor.reply(resumed).messages();
     let seen: Vec<_> = messages.iter().map(|it| it["params"]["progress"].clone()).collect();
     assert_eq!(seen, [json!(2), json!(3), Value::Null], "{messages:?}");
@@ -289,7 +292,10 @@ fn who_waits_for_a_client_hears_it_however_much_is_in_flight() {
     let (one, _) = (visitor.call(&session, 1, "wait"), visitor.call(&session, 2, "wait"));
     let calls: Vec<_> = visitor.runs.iter().map(|it| it.context.call).collect();
     assert!(visitor.endpoint.is_full());
-    visitor.handle(EndpointInput::Ask { call: calls[0], ask: AskId(5), question: question() });
+    visitor.handle(EndpointInput::Handler(
+        calls[0],
+        HandlerEvent::Ask { ask: AskId(5), question: question() },
+    ));
     assert!(!visitor.endpoint.is_full(), "answers would not be read");
     let third = visitor.call(&session, 3, "wait");
     assert_eq!(visitor.reply(third).status, 503);

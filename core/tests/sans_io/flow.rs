@@ -5,8 +5,8 @@ use std::time::Duration;
 use gudgeon::{
     protocol::{LoggingLevel, Resource, json::to_raw},
     router::{Failure, Reply, ResourceOffer, RoundLimits},
-    service::{Input, Run},
-    session::server::Progress,
+    service::{HandlerEvent, Input, Run},
+    session::server::{Log, Progress},
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn server() -> Server {
 
 fn log(run: &Run, level: LoggingLevel, text: &str) -> Input<'static> {
     let data = to_raw(&json!(text));
-    Input::Log { call: run.context.call, level, logger: None, data }
+    Input::Handler(run.context.call, HandlerEvent::Log(Log { level, logger: None, data }))
 }
 
 fn done(server: &mut Server, run: &Run) {
@@ -173,7 +173,7 @@ fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
         let run = server.running();
         for progress in [1.0, 3.0, 2.0, f64::NAN, 3.0, 3.5, f64::INFINITY] {
             let step = Progress { progress, total: None, message: None };
-            server.handle(Input::Progress(run.context.call, step));
+            server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
         }
         let told: Vec<_> =
             server.sent.drain(..).map(|it| it["params"]["progress"].clone()).collect();
@@ -227,7 +227,7 @@ fn who_does_not_read_gets_neither_progress_nor_log_until_it_does() {
     server.handle(Input::Behind(true));
     for number in 0..50 {
         let step = Progress { progress: f64::from(number), total: None, message: None };
-        server.handle(Input::Progress(run.context.call, step));
+        server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
         server.handle(log(&run, LoggingLevel::Error, "x"));
     }
     assert!(server.sent.is_empty());

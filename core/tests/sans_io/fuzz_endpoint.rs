@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    service::{EndpointConfig, EndpointInput, ExchangeId},
+    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{
         asking::AskId,
         server::{ListKind, Progress},
@@ -163,7 +163,7 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
             if let Some(call) = pick(&visitor.runs, *at) {
                 let progress = f64::from(u32::try_from(*at).unwrap());
                 let step = Progress { progress, total: None, message: None };
-                visitor.handle(EndpointInput::Progress(call, step));
+                visitor.handle(EndpointInput::Handler(call, HandlerEvent::Progress(step)));
             }
         }
         Act::Ask(at) => {
@@ -171,8 +171,11 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
                 let (ask, key) = (AskId(*at as u64), format!("k{at}"));
                 let question =
                     Question { key, method: Method::ListRoots, params: to_raw(&json!({})) };
-                visitor.handle(EndpointInput::Ask { call, ask, question });
-                visitor.handle(EndpointInput::Waits { call, blocks: at % 2 == 0 });
+                visitor.handle(EndpointInput::Handler(call, HandlerEvent::Ask { ask, question }));
+                visitor.handle(EndpointInput::Handler(
+                    call,
+                    HandlerEvent::Waits { blocks: at % 2 == 0 },
+                ));
             }
         }
         Act::AskAgain(at) => {
@@ -183,8 +186,14 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
                 let form = json!({"mode": "form", "message": "Sure?", "requestedSchema": schema});
                 let question = Question { key, method: Method::Elicit, params: to_raw(&form) };
                 let problem = "nobody is".into();
-                visitor.handle(EndpointInput::AskAgain { call, ask, question, problem });
-                visitor.handle(EndpointInput::Waits { call, blocks: at % 2 == 0 });
+                visitor.handle(EndpointInput::Handler(
+                    call,
+                    HandlerEvent::AskAgain { ask, question, problem },
+                ));
+                visitor.handle(EndpointInput::Handler(
+                    call,
+                    HandlerEvent::Waits { blocks: at % 2 == 0 },
+                ));
             }
         }
         Act::CloseStream(at) => {
@@ -195,7 +204,10 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
         Act::Done(at) => {
             if !visitor.runs.is_empty() {
                 let run = visitor.runs.remove(*at % visitor.runs.len());
-                visitor.handle(EndpointInput::Done(run.context.call, Ok(Reply::Text("x".into()))));
+                visitor.handle(EndpointInput::Handler(
+                    run.context.call,
+                    HandlerEvent::Done(Ok(Reply::Text("x".into()))),
+                ));
             }
         }
         Act::Change => {
@@ -224,7 +236,7 @@ proptest! {
             perform(&mut visitor, &mut sent, act);
         }
         while let Some(run) = visitor.runs.pop() {
-            visitor.handle(EndpointInput::Done(run.context.call, Ok(Reply::Text("x".into()))));
+            visitor.handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(Ok(Reply::Text("x".into())))));
         }
         prop_assert_eq!(visitor.endpoint.in_flight(), 0);
         let gone: Vec<u64> = acts

@@ -10,8 +10,11 @@ use std::{
 use gudgeon::{
     protocol::{LoggingLevel, Method, json::to_raw},
     router::{Failure, Middleware, Offers, Reply},
-    service::{Effect, Input, Output, Run, Service},
-    session::{CallId, server::Progress},
+    service::{Effect, HandlerEvent, Input, Output, Run, Service},
+    session::{
+        CallId,
+        server::{Log, Progress},
+    },
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
 use serde::de::IgnoredAny;
@@ -321,11 +324,14 @@ impl Shell {
             6 => {
                 let progress =
                     Progress { progress: f64::NAN, total: Some(f64::INFINITY), message: None };
-                self.service.handle(now, Input::Progress(call, progress));
+                self.service.handle(now, Input::Handler(call, HandlerEvent::Progress(progress)));
                 let data = to_raw(&json!("told"));
                 self.service.handle(
                     now,
-                    Input::Log { call, level: LoggingLevel::Error, logger: None, data },
+                    Input::Handler(
+                        call,
+                        HandlerEvent::Log(Log { level: LoggingLevel::Error, logger: None, data }),
+                    ),
                 );
                 Ok(Reply::Text("told".into()))
             }
@@ -334,13 +340,13 @@ impl Shell {
                 return;
             }
         };
-        self.service.handle(now, Input::Done(call, outcome));
+        self.service.handle(now, Input::Handler(call, HandlerEvent::Done(outcome)));
     }
 
     /// Lets every handler answer: then no reply is missing, none too many, and both eras are still served.
     fn finish(mut self) {
         for call in std::mem::take(&mut self.waiting) {
-            self.exchange(Input::Done(call, Ok(Reply::Text("late".into()))));
+            self.exchange(Input::Handler(call, HandlerEvent::Done(Ok(Reply::Text("late".into())))));
         }
         let settled = self.replied + self.cancelled;
         assert!(settled <= self.expected && self.expected <= settled + self.withdrawn);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     protocol::{Method, Principal, Question, Resource, ResourceTemplate, json as written},
     router::{Failure, Handler, Middleware, Offers, Reply, ResourceOffer, TemplateOffer},
-    service::{EndpointConfig, EndpointInput, ExchangeId},
+    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{asking::AskId, server::ListKind},
 };
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ fn an_update_ends_what_is_kept_and_what_is_being_read() {
     let after = read(&mut visitor, BOOKS);
     assert_eq!(visitor.runs.len(), 1, "what began before the update is not for who asks after it");
     let old = Ok(Reply::Text("old".into()));
-    visitor.handle(EndpointInput::Done(reads_old.context.call, old));
+    visitor.handle(EndpointInput::Handler(reads_old.context.call, HandlerEvent::Done(old)));
     visitor.finish(Ok(Reply::Text("new".into())));
     assert_eq!((text(&visitor, before), text(&visitor, after)), (json!("old"), json!("new")));
     let id = read(&mut visitor, BOOKS);
@@ -218,9 +218,9 @@ fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
     });
     let question =
         Question { key: "who".into(), method: Method::Elicit, params: written::to_raw(&params) };
-    visitor.handle(EndpointInput::Ask { call, ask: AskId(0), question });
+    visitor.handle(EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(0), question }));
     assert_eq!(visitor.runs.len(), 1, "who waited reads himself");
-    visitor.handle(EndpointInput::Waits { call, blocks: false });
+    visitor.handle(EndpointInput::Handler(call, HandlerEvent::Waits { blocks: false }));
     let state = visitor.reply(asks).json()["result"]["requestState"].clone();
     visitor.finish(Ok(Reply::Text("plain".into())));
     assert_eq!(text(&visitor, waits), "plain");
@@ -231,7 +231,10 @@ fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
             "inputResponses": {"who": {"action": "accept", "content": {"value": "Ada"}}},
         }),
     );
-    visitor.handle(EndpointInput::Done(call, Ok(Reply::Text("for Ada".into()))));
+    visitor.handle(EndpointInput::Handler(
+        call,
+        HandlerEvent::Done(Ok(Reply::Text("for Ada".into()))),
+    ));
     assert_eq!(text(&visitor, answered), "for Ada");
     assert!(read_as(&mut visitor, BOOKS, "again"), "nothing of this was kept");
     assert_eq!(visitor.endpoint.in_flight(), 0);

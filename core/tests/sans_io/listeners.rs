@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gudgeon::{
     protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
     router::{Failure, PromptOffer, Reply, RoundLimits},
-    service::{Input, Run},
-    session::asking::AskId,
+    service::{HandlerEvent, Input, Run},
+    session::{asking::AskId, server::Log},
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn roots(run: &Run, number: u64) -> Input<'static> {
         method: Method::ListRoots,
         params: to_raw(&json!({})),
     };
-    Input::Ask { call: run.context.call, ask: AskId(number), question }
+    Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 fn changed() -> Value {
@@ -64,7 +64,7 @@ fn a_handler_of_notifications_asks_in_a_session() {
     // It may tell the client's log, too, and what it still asks is taken back when it ends.
     let data = to_raw(&json!("heard"));
     let (call, level) = (second.context.call, LoggingLevel::Info);
-    server.handle(Input::Log { call, level, logger: None, data });
+    server.handle(Input::Handler(call, HandlerEvent::Log(Log { level, logger: None, data })));
     assert_eq!(server.said()["params"]["data"], "heard");
     server.done(&first, Ok(Reply::Nothing));
     assert!(server.sent.is_empty());
@@ -265,7 +265,10 @@ fn a_form_that_the_revision_can_not_say_is_not_sent() {
         let run = server.running();
         let params = to_raw(&form(property.clone()));
         let question = Question { key: "k".into(), method: Method::Elicit, params };
-        server.handle(Input::Ask { call: run.context.call, ask: AskId(0), question });
+        server.handle(Input::Handler(
+            run.context.call,
+            HandlerEvent::Ask { ask: AskId(0), question },
+        ));
         let told = server.answered.pop().unwrap().unwrap_err();
         assert!(told.starts_with(problem), "{revision}: {told}");
         assert!(server.sent.is_empty());

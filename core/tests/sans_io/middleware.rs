@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Instant};
 use gudgeon::{
     protocol::{Implementation, Tool, json},
     router::{Failure, Handler, Middleware, Offers, Reply, ServerFacts, ToolOffer},
-    service::{Effect, Input, Output, Run, Service},
+    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ impl Shell {
 
     fn finish(&mut self, outcome: Result<Reply, Failure>) {
         let run = self.runs.pop().expect("nothing runs");
-        self.tell(Input::Done(run.context.call, outcome));
+        self.tell(Input::Handler(run.context.call, HandlerEvent::Done(outcome)));
     }
 
     fn last(&self) -> &Value {

@@ -3,7 +3,7 @@
 use gudgeon::{
     protocol::{Raw, json::to_raw},
     router::{Failure, RoundLimits},
-    service::{Input, Run},
+    service::{HandlerEvent, Input, Run},
     session::server::Progress,
 };
 use serde_json::json;
@@ -40,13 +40,13 @@ fn progress_goes_to_the_request_that_the_handler_runs_for_now() {
     let mut server = Server::new();
     let (run, state) = asked(&mut server, 1, "tool", &["a"]);
     let step = || Progress { progress: 1.0, total: None, message: None };
-    server.handle(Input::Progress(run.context.call, step()));
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step())));
     assert!(server.sent.is_empty(), "nobody waits for it");
     let mut request = retry(2, "tool", &state, &json!({"a": yes()}));
     request["params"]["_meta"]["progressToken"] = json!("later");
     server.hear(&request);
     assert!(server.resumed[0].1.wants_progress);
-    server.handle(Input::Progress(run.context.call, step()));
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step())));
     assert_eq!(server.said()["params"]["progressToken"], "later");
 }
 
@@ -55,11 +55,10 @@ fn where_the_handler_is_gone_it_runs_from_its_top_with_all_answers() {
     let (mut first, mut second) = (Server::new(), Server::new());
     let (run, state) = asked(&mut first, 1, "tool", &["a"]);
     first.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
-    first.handle(Input::Step {
-        call: run.context.call,
-        key: "paid".into(),
-        value: to_raw(&json!(7)),
-    });
+    first.handle(Input::Handler(
+        run.context.call,
+        HandlerEvent::Step { key: "paid".into(), value: to_raw(&json!(7)) },
+    ));
     let state = asks(&mut first, &run, &["b"]);
     // Another process that shares the keys.
     second.hear(&retry(3, "tool", &state, &json!({"b": yes()})));
@@ -212,7 +211,10 @@ fn what_a_handler_does_while_its_request_is_in_line_counts() {
     // It asks again, and does a step: both are known to the next round.
     let (waits_in_line, runs, _) = in_line(&mut server);
     let handler = waits_in_line.context.call;
-    server.handle(Input::Step { call: handler, key: "paid".into(), value: to_raw(&json!(7)) });
+    server.handle(Input::Handler(
+        handler,
+        HandlerEvent::Step { key: "paid".into(), value: to_raw(&json!(7)) },
+    ));
     server.handle(ask(&waits_in_line, 9, "b"));
     server.handle(waits(&waits_in_line));
     assert!(server.answered.is_empty() && server.sent.is_empty());
@@ -274,11 +276,10 @@ fn a_question_that_changed_is_asked_again() {
         method: gudgeon::protocol::Method::Elicit,
         params: to_raw(&changed),
     };
-    server.handle(Input::Ask {
-        call: run.context.call,
-        ask: gudgeon::session::asking::AskId(0),
-        question,
-    });
+    server.handle(Input::Handler(
+        run.context.call,
+        HandlerEvent::Ask { ask: gudgeon::session::asking::AskId(0), question },
+    ));
     server.handle(waits(&run));
     assert!(server.answered.is_empty());
     state(&mut server, &["a"]);
@@ -304,7 +305,8 @@ fn a_state_that_grew_too_long_still_finds_its_handler() {
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
     let value: Raw = to_raw(&"x".repeat(4_000));
-    server.handle(Input::Step { call: run.context.call, key: "long".into(), value });
+    server
+        .handle(Input::Handler(run.context.call, HandlerEvent::Step { key: "long".into(), value }));
     let second = asks(&mut server, &run, &["b"]);
     assert!(second.len() < 600);
     server.hear(&retry(3, "tool", &second, &json!({"b": yes()})));
@@ -327,7 +329,7 @@ fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
         params: to_raw(&json!({})),
     };
     let (call, number) = (run.context.call, gudgeon::session::asking::AskId);
-    server.handle(Input::Ask { call, ask: number(1), question: roots });
+    server.handle(Input::Handler(call, HandlerEvent::Ask { ask: number(1), question: roots }));
     server.handle(waits(&run));
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
     assert_eq!(server.answered.remove(0).unwrap(), yes());

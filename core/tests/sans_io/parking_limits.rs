@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use gudgeon::{router::RoundLimits, service::Input, session::CallId};
+use gudgeon::{
+    router::RoundLimits,
+    service::{HandlerEvent, Input},
+    session::CallId,
+};
 use serde_json::json;
 
 use self::{
@@ -40,7 +44,7 @@ fn threads_of_tools_that_must_not_run_twice_are_kept_to_the_limit() {
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
         server.handle(ask(&run, 1, "b"));
-        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
         run
     };
     blocking(&mut server, 1, "forbids");
@@ -73,7 +77,7 @@ fn the_oldest_leaves_for_the_newest() {
         server.hear(&call(id, "tool", &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
-        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
         state(&mut server, &["a"]);
         run.context.call
     };
@@ -90,7 +94,7 @@ fn a_thousand_that_hold_threads_are_kept_to_the_limit() {
         server.hear(&call(id, "tool", &json!({})));
         let run = server.running();
         server.handle(ask(&run, 0, "a"));
-        server.handle(Input::Waits { call: run.context.call, blocks: true });
+        server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
         states.push(state(&mut server, &["a"]));
     }
     assert_eq!(server.cancelled.len(), 1_000 - RoundLimits::default().park_threads);

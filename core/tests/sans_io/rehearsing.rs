@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gudgeon::{
     protocol::{Implementation, Tool, json::to_raw},
     router::{Offers, Reply, ServerFacts, ToolOffer},
-    service::{Input, Rehearsal, Service, Start},
+    service::{HandlerEvent, Input, Rehearsal, Service, Start},
     testing::start,
 };
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn retry(id: u64, state: &str, key: &str) -> Value {
 fn asked(server: &mut Server, key: &str) -> String {
     let run = server.running();
     server.handle(ask(&run, 0, key));
-    server.handle(Input::Waits { call: run.context.call, blocks: false });
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false }));
     let said = server.said();
     said["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{said}")).to_owned()
 }

@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     protocol::{Tool, json},
     router::{Failure, Handler, Offers, Reply, ToolOffer},
-    service::{Effect, Input, Output, Run, Service},
+    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::server::ListKind,
 };
 use serde_json::Value;
@@ -73,7 +73,7 @@ impl Shell {
 
     fn finish(&mut self, run: usize, outcome: Result<Reply, Failure>) {
         let call = self.runs[run].context.call;
-        self.handle(Input::Done(call, outcome));
+        self.handle(Input::Handler(call, HandlerEvent::Done(outcome)));
     }
 
     fn pass(&mut self, time: Duration) {

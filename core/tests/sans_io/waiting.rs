@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     protocol::{Tool, json::to_raw},
     router::{Reply, RoundLimits, ToolOffer},
-    service::{Input, Run},
+    service::{HandlerEvent, Input, Run},
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn asks(server: &mut Server, run: &Run, keys: &[&str]) -> Vec<Value> {
     for (number, key) in keys.iter().enumerate() {
         server.handle(ask(run, number as u64, key));
     }
-    server.handle(Input::Waits { call: run.context.call, blocks: false });
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false }));
     keys.iter().map(|_| asked_by(server)).collect()
 }
 
@@ -206,7 +206,7 @@ fn who_asks_again_while_it_is_in_line_waits_for_its_client_as_before() {
     // Another task of the same handler's asks.
     server.handle(ask(&first, 7, "b"));
     let more = asked_by(&mut server);
-    server.handle(Input::Waits { call: first.context.call, blocks: false });
+    server.handle(Input::Handler(first.context.call, HandlerEvent::Waits { blocks: false }));
     assert_eq!(server.answered.len(), 1, "while it waits for another, each answer is told");
     done(&mut server, &second, "second");
     assert_eq!(text(&server.said()), (2, "second"));
@@ -226,7 +226,7 @@ fn an_answer_that_came_before_the_wait_lets_nothing_stand_still() {
     let id = asked_by(&mut server);
     answer(&mut server, &id);
     assert_eq!(server.answered.len(), 1);
-    server.handle(Input::Waits { call: run.context.call, blocks: true });
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: true }));
     request(&mut server, 2, "both");
     assert!(server.runs.is_empty(), "it runs");
     wait(&mut server, 10);
@@ -368,7 +368,7 @@ fn a_tool_that_must_not_run_again_can_not_return_questions() {
     server.hear(&modern(2, &able, &json!({"name": "forbids"})));
     let run = server.running();
     server.handle(ask(&run, 0, "a"));
-    server.handle(Input::Waits { call: run.context.call, blocks: false });
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false }));
     let state = server.said()["result"]["requestState"].clone();
     server.done(&run, Ok(questions(&["b"])));
     let rest = json!({"name": "forbids", "requestState": state, "inputResponses": {"a": yes()}});
@@ -421,7 +421,7 @@ impl Scene {
                 let Some(at) = of(number, self.running.len()) else { return };
                 let call = self.running[at].context.call;
                 server.handle(ask(&self.running[at], self.next, &key));
-                server.handle(Input::Waits { call, blocks: false });
+                server.handle(Input::Handler(call, HandlerEvent::Waits { blocks: false }));
             }
             Step::Answer(number) => {
                 let Some(at) = of(number, self.open.len()) else { return };

@@ -22,7 +22,7 @@ use http::{HeaderMap, StatusCode, request::Parts};
 
 pub use self::config::EndpointConfig;
 use super::{
-    Effect, Start, TOO_SLOW,
+    Effect, HandlerEvent, Start, TOO_SLOW,
     calls::Calls,
     conversation::{Conversation, Emission, Flights, Owner, Scene},
     guard::Guard,
@@ -33,12 +33,11 @@ use super::{
 };
 use crate::{
     error::Fault,
-    protocol::{LoggingLevel, Principal, Question, Raw},
-    router::{Failure, Offers, Reply},
+    protocol::Principal,
+    router::Offers,
     session::{
         CallId,
-        asking::AskId,
-        server::{self as session, HttpFacts, ListKind, Log, Progress, SessionConfig},
+        server::{self as session, HttpFacts, ListKind, SessionConfig},
     },
 };
 
@@ -77,40 +76,8 @@ pub enum EndpointInput<'a> {
     /// A frame over the limit, in bytes, was thrown away.
     TooLong(ConnectionId, usize),
     HungUp(ConnectionId),
-    /// A handler has finished.
-    Done(CallId, Result<Reply, Failure>),
-    Progress(CallId, Progress),
-    Log {
-        call: CallId,
-        level: LoggingLevel,
-        logger: Option<String>,
-        data: Raw,
-    },
-    /// A running handler asks the client. Its number is the shell's, below 2⁶³.
-    Ask {
-        call: CallId,
-        ask: AskId,
-        question: Question,
-    },
-    /// What the client answered to a running handler is not what it wanted, because of this problem: it asks again, under
-    /// another number.
-    AskAgain {
-        call: CallId,
-        ask: AskId,
-        question: Question,
-        problem: String,
-    },
-    /// A handler has asked all that it wants to ask now, and waits. `blocks`: it holds a thread meanwhile.
-    Waits {
-        call: CallId,
-        blocks: bool,
-    },
-    /// A step of a handler's gave this, and is not to be done again.
-    Step {
-        call: CallId,
-        key: String,
-        value: Raw,
-    },
+    /// A running handler says this.
+    Handler(CallId, HandlerEvent),
     /// What somebody was sent to a page for is finished.
     PageDone(&'a str),
     /// The client is to come back for this call's answer: after so long, if given.
@@ -245,37 +212,15 @@ impl Endpoint {
                 self.tell_connection(now, connection, session::Input::TooLong { limit });
             }
             EndpointInput::HungUp(connection) => self.close_connection(now, connection),
-            EndpointInput::Done(handler, _) if self.calls.listeners.end(handler) => {
-                self.tell_call(now, handler, session::Input::Heard);
-                self.flights.end(handler);
-            }
-            EndpointInput::Done(handler, outcome) => {
-                let (call, upshot) = self.calls.finish(now, handler, outcome);
+            EndpointInput::Handler(handler, event) => {
+                self.has_logged |= matches!(event, HandlerEvent::Log(_));
+                let (call, upshot) = self.calls.hear_handler(now, false, handler, event);
+                let is_heard = matches!(upshot, Upshot::Heard);
                 self.conclude(now, call, upshot);
+                if is_heard {
+                    self.flights.end(call);
+                }
             }
-            EndpointInput::Progress(handler, step) => {
-                let call = self.calls.links.current(handler);
-                self.tell_call(now, call, |local| session::Input::Progress(local, step));
-            }
-            EndpointInput::Log { call: handler, level, logger, data } => {
-                let call = self.calls.links.current(handler);
-                self.has_logged = true;
-                let log = Log { level, logger, data };
-                let is_behind = false;
-                self.tell_call(now, call, |call| session::Input::Log { now, call, log, is_behind });
-            }
-            EndpointInput::Ask { call: handler, ask, question } => {
-                let call = self.calls.links.current(handler);
-                let upshot = self.calls.ask(now, handler, ask, question);
-                self.conclude(now, call, upshot);
-            }
-            EndpointInput::AskAgain { call: handler, ask, question, problem } => {
-                let call = self.calls.links.current(handler);
-                let upshot = self.calls.ask_again(now, handler, ask, question, &problem);
-                self.conclude(now, call, upshot);
-            }
-            EndpointInput::Waits { call, blocks } => self.calls.wait(now, call, blocks),
-            EndpointInput::Step { call, key, value } => self.calls.step(call, &key, value),
             EndpointInput::PageDone(page) => {
                 self.tell_all(now, |()| session::Input::PageDone(page));
             }

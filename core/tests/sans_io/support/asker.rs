@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
     router::{Failure, Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
-    service::{Effect, Input, Output, Run, Service},
+    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::{CallId, asking::AskId, server::CallContext},
 };
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ impl Server {
     }
 
     pub(crate) fn done(&mut self, run: &Run, reply: Result<Reply, Failure>) {
-        self.handle(Input::Done(run.context.call, reply));
+        self.handle(Input::Handler(run.context.call, HandlerEvent::Done(reply)));
     }
 
     pub(crate) fn open(&mut self, revision: &str, capabilities: &Value) {
@@ -139,7 +139,7 @@ pub(crate) fn questions(keys: &[&str]) -> Reply {
 /// A running handler asks the form under this key.
 pub(crate) fn ask(run: &Run, number: u64, key: &str) -> Input<'static> {
     let question = Question { key: key.into(), method: Method::Elicit, params: to_raw(&form()) };
-    Input::Ask { call: run.context.call, ask: AskId(number), question }
+    Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(number), question })
 }
 
 pub(crate) fn yes() -> Value {

@@ -10,12 +10,12 @@ use gudgeon::{
     router::{Failure, Offers, Reply},
     service::{
         ConnectionId, Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
-        Input, Output, Part, Run, Service, Start,
+        HandlerEvent, Input, Output, Part, Run, Service, Start,
     },
     session::{
         CallId,
         asking::AskId,
-        server::{ListKind, Progress},
+        server::{ListKind, Log, Progress},
     },
 };
 use http::Request;
@@ -78,13 +78,9 @@ enum Machine {
     Endpoint(Box<Endpoint>),
 }
 
-/// What a handler does that a machine is to be told.
+/// What a machine is to be told.
 enum Deed {
-    Done(CallId, Result<Reply, Failure>),
-    Progress(CallId, Progress),
-    Log { call: CallId, level: LoggingLevel, data: Value },
-    Ask { call: CallId, question: Question },
-    Waits(CallId),
+    Handler(CallId, HandlerEvent),
     Offers(Arc<Offers>, ListKind),
     Updated(String),
     Tick,
@@ -262,10 +258,10 @@ impl Player {
                     if self.listener == Some(call)
                         && let Ok(Reply::Text(text)) = &reply
                     {
-                        let (level, data) = (LoggingLevel::Info, json!(text));
-                        self.tell(Deed::Log { call, level, data });
+                        let event = log(LoggingLevel::Info, &json!(text));
+                        self.tell(Deed::Handler(call, event));
                     }
-                    self.tell(Deed::Done(call, reply));
+                    self.tell(Deed::Handler(call, HandlerEvent::Done(reply)));
                 }
                 _ => (),
             }
@@ -292,28 +288,32 @@ impl Player {
         let mut told = Vec::new();
         let outcome = act(&serde_json::from_str(&run.input).unwrap(), &mut told);
         for told in told {
-            let deed = match told {
-                Told::Progress { progress, total, message } => Deed::Progress(
-                    call,
-                    Progress { progress, total: Some(total), message: Some(message) },
-                ),
-                Told::Log { level, data } => {
-                    Deed::Log { call, level: LoggingLevel::parse(&level).unwrap(), data }
-                }
+            let event = match told {
+                Told::Progress { progress, total, message } => HandlerEvent::Progress(Progress {
+                    progress,
+                    total: Some(total),
+                    message: Some(message),
+                }),
+                Told::Log { level, data } => log(LoggingLevel::parse(&level).unwrap(), &data),
                 Told::Ask { method, params, then } => {
                     self.waiting = Some(then);
                     let key = key(method).to_owned();
                     let question = Question { key, method, params: to_raw(&params) };
-                    self.tell(Deed::Ask { call, question });
-                    Deed::Waits(call)
+                    let ask = AskId(0);
+                    self.tell(Deed::Handler(call, HandlerEvent::Ask { ask, question }));
+                    HandlerEvent::Waits { blocks: false }
                 }
-                Told::Interview { questions } => Deed::Done(call, interview(run, &questions)),
-                Told::Change(what) => self.change(what),
+                Told::Interview { questions } => HandlerEvent::Done(interview(run, &questions)),
+                Told::Change(what) => {
+                    let deed = self.change(what);
+                    self.tell(deed);
+                    continue;
+                }
             };
-            self.tell(deed);
+            self.tell(Deed::Handler(call, event));
         }
         if let Some(outcome) = outcome {
-            self.tell(Deed::Done(call, outcome));
+            self.tell(Deed::Handler(call, HandlerEvent::Done(outcome)));
         }
     }
 
@@ -336,46 +336,31 @@ impl Player {
 
     fn tell(&mut self, deed: Deed) {
         let now = self.now;
-        let (ask, logger) = (AskId(0), Some("fixture".to_owned()));
         match &mut self.machine {
-            Machine::Stream(service) => service.handle(
-                now,
-                match &deed {
-                    Deed::Updated(uri) => Input::Updated(uri),
-                    Deed::Tick => Input::Tick,
-                    _ => match deed {
-                        Deed::Done(call, reply) => Input::Done(call, reply),
-                        Deed::Progress(call, step) => Input::Progress(call, step),
-                        Deed::Log { call, level, data } => {
-                            Input::Log { call, level, logger, data: to_raw(&data) }
-                        }
-                        Deed::Ask { call, question } => Input::Ask { call, ask, question },
-                        Deed::Waits(call) => Input::Waits { call, blocks: false },
-                        Deed::Offers(offers, list) => Input::Offers(offers, vec![list]),
-                        Deed::Updated(_) | Deed::Tick => unreachable!(),
-                    },
-                },
-            ),
-            Machine::Endpoint(endpoint) => endpoint.handle(
-                now,
-                match &deed {
-                    Deed::Updated(uri) => EndpointInput::Updated(uri),
-                    Deed::Tick => EndpointInput::Tick,
-                    _ => match deed {
-                        Deed::Done(call, reply) => EndpointInput::Done(call, reply),
-                        Deed::Progress(call, step) => EndpointInput::Progress(call, step),
-                        Deed::Log { call, level, data } => {
-                            EndpointInput::Log { call, level, logger, data: to_raw(&data) }
-                        }
-                        Deed::Ask { call, question } => EndpointInput::Ask { call, ask, question },
-                        Deed::Waits(call) => EndpointInput::Waits { call, blocks: false },
-                        Deed::Offers(offers, list) => EndpointInput::Offers(offers, vec![list]),
-                        Deed::Updated(_) | Deed::Tick => unreachable!(),
-                    },
-                },
-            ),
+            Machine::Stream(service) => match deed {
+                Deed::Handler(call, event) => service.handle(now, Input::Handler(call, event)),
+                Deed::Offers(offers, list) => {
+                    service.handle(now, Input::Offers(offers, vec![list]))
+                }
+                Deed::Updated(uri) => service.handle(now, Input::Updated(&uri)),
+                Deed::Tick => service.handle(now, Input::Tick),
+            },
+            Machine::Endpoint(endpoint) => match deed {
+                Deed::Handler(call, event) => {
+                    endpoint.handle(now, EndpointInput::Handler(call, event));
+                }
+                Deed::Offers(offers, list) => {
+                    endpoint.handle(now, EndpointInput::Offers(offers, vec![list]));
+                }
+                Deed::Updated(uri) => endpoint.handle(now, EndpointInput::Updated(&uri)),
+                Deed::Tick => endpoint.handle(now, EndpointInput::Tick),
+            },
         }
     }
+}
+
+fn log(level: LoggingLevel, data: &Value) -> HandlerEvent {
+    HandlerEvent::Log(Log { level, logger: Some("fixture".to_owned()), data: to_raw(data) })
 }
 
 fn machine(wire: Wire, offers: &Offers, start: &Start) -> Machine {

@@ -2,7 +2,7 @@
 
 use gudgeon::{
     router::Reply,
-    service::{Input, Run},
+    service::{HandlerEvent, Input, Run},
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(crate) fn able() -> Value {
 }
 
 pub(crate) fn waits(run: &Run) -> Input<'static> {
-    Input::Waits { call: run.context.call, blocks: false }
+    Input::Handler(run.context.call, HandlerEvent::Waits { blocks: false })
 }
 
 pub(crate) fn call(id: u64, tool: &str, rest: &Value) -> Value {

@@ -12,8 +12,8 @@ use gudgeon::{
     protocol::Principal,
     router::{Failure, Offers, Reply},
     service::{
-        Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part, Reader,
-        Run,
+        Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, HandlerEvent,
+        Part, Reader, Run,
     },
 };
 use http::{HeaderMap, Request};
@@ -241,7 +241,7 @@ impl Visitor {
     /// Ends the handler that was started last.
     pub(crate) fn finish(&mut self, outcome: Result<Reply, Failure>) {
         let run = self.runs.pop().expect("a handler runs");
-        self.handle(EndpointInput::Done(run.context.call, outcome));
+        self.handle(EndpointInput::Handler(run.context.call, HandlerEvent::Done(outcome)));
     }
 
     /// Moves the clock; deadlines on the way are kept.
