@@ -37,14 +37,14 @@ export class ClientGroup implements AsyncDisposable {
    * Connects to all at once; one that fails is in `errors`, and the others work.
    *
    * @param targets - Targets by name, or a host's whole configuration `{ mcpServers }`.
-   * @param options - Those of `Client.connect`, for each of them.
+   * @param options - Those of `Client.connect`, for each of them; `onElicit` and `onSample` are told which `server` asks.
    * @throws TypeError when a target or an option can't be meant.
    */
   static async connect(targets: Targets | { mcpServers: Targets }, options: ClientOptions = {}): Promise<ClientGroup> {
     const entries = Object.entries(targetsOf(targets));
     const clients = new Map<string, Client>();
     const errors = new Map<string, McpError>();
-    const settled = await Promise.allSettled(entries.map(([, target]) => Client.connect(target, options)));
+    const settled = await Promise.allSettled(entries.map(([name, target]) => Client.connect(target, optionsOf(name, options))));
     let misuse: unknown;
     for (const [at, outcome] of settled.entries()) {
       const name = entries[at]?.[0] ?? "";
@@ -167,6 +167,15 @@ function targetsOf(given: Targets | { mcpServers: Targets }): Targets {
   const targets = isObject(given) && isObject(given["mcpServers"]) ? (given["mcpServers"] as Targets) : (given as Targets);
   if (isObject(targets) && typeof (targets as { command?: unknown }).command !== "string") return targets;
   throw new TypeError("ClientGroup.connect() takes targets by name, as in { shelf: app, time: { command: \"uvx\", args: [\"mcp-server-time\"] } }");
+}
+
+/** The callbacks are told which server asks. */
+function optionsOf(server: string, options: ClientOptions): ClientOptions {
+  const told = { ...options };
+  const { onElicit, onSample } = options;
+  if (typeof onElicit === "function") told.onElicit = (request) => onElicit({ ...request, server });
+  if (typeof onSample === "function") told.onSample = (request) => onSample({ ...request, server });
+  return told;
 }
 
 function prefixed<T extends { readonly name: string }>(one: T, server: string): T {

@@ -119,6 +119,18 @@ test("a group has the tools of all its servers under their names", async () => {
   await group[Symbol.asyncDispose]();
 });
 
+for (const revision of ["2025-11-25", "2026-07-28"]) {
+  test(`callbacks of a group are told which server asks, in ${revision}`, async () => {
+    const asking = new Server("x");
+    asking.tool("ask", {}, async (_, ctx) => `${await ctx.elicit("Who?", { type: "string" })}, ${(await ctx.sample("?", { maxTokens: 5 })).text}`);
+    const options = { revision, onElicit: ({ server }) => server, onSample: ({ server }) => server };
+    const group = await ClientGroup.connect({ a: asking, b: asking }, options);
+    assert.equal((await group.callTool("a_ask")).text, "a, a");
+    assert.equal((await group.callTool("b_ask")).text, "b, b");
+    await group.close();
+  });
+}
+
 test("a group takes a host's configuration", async () => {
   const group = await ClientGroup.connect({ mcpServers: { shelf: own(`app.tool("hi", {}, () => "hi");`) } }, { revision: "2025-11-25" });
   assert.equal((await group.callTool("shelf_hi")).text, "hi");

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from gudgeon import ClientGroup, McpError, Server, SyncClientGroup
+from gudgeon import ClientGroup, Context, McpError, Server, SyncClient, SyncClientGroup
 from gudgeon.errors import ConnectFailed, ResourceNotFound
 
 
@@ -47,6 +47,31 @@ async def test_one_that_fails_leaves_the_others():
             await group.call_tool("who")
         with pytest.raises(ResourceNotFound):
             await group.read_resource("none://x")
+
+
+def asking(name):
+    app = Server(name)
+
+    @app.tool
+    async def ask(ctx: Context) -> str:
+        said = await ctx.sample("?", max_tokens=5)
+        return f"{await ctx.elicit('Who?', str)}, {said.text}"
+
+    return app
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_callbacks_are_told_which_server_asks(era):
+    options = {"on_elicit": lambda it: it.server, "on_sample": lambda it: it.server, "revision": era}
+    async with ClientGroup({"a": asking("x"), "b": asking("x")}, **options) as group:
+        assert (await group.call_tool("a_ask")).text == "a, a"
+        assert (await group.call_tool("b_ask")).text == "b, b"
+    with SyncClientGroup({"a": asking("x")}, **options) as group:
+        assert group.call_tool("a_ask").text == "a, a"
+    with SyncClient(
+        asking("x"), **{**options, "on_elicit": lambda it: str(it.server), "on_sample": lambda _: "-"}
+    ) as one:
+        assert one.call_tool("ask").text == "None, -"
 
 
 def test_the_blocking_face():

@@ -81,6 +81,8 @@ export interface ElicitRequest {
   readonly message: string;
   readonly schema: JsonSchema | undefined;
   readonly url: string | undefined;
+  /** The server that asks, by its name in a `ClientGroup`: users must be told. */
+  readonly server?: string | undefined;
 }
 
 /** What a server asks the client's model, as `onSample` gets it. Spec: Client Features › Sampling. */
@@ -96,6 +98,8 @@ export interface SampleRequest {
   readonly intelligencePriority: number | undefined;
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | "none" | undefined;
+  /** The server that asks, by its name in a `ClientGroup`. */
+  readonly server?: string | undefined;
 }
 
 /** The server's questions; `state` goes back to it with the answers. */

@@ -55,6 +55,7 @@ class Core:
         from ._native import Client
 
         self.options = options
+        self.group_name: str | None = None
         self.place = place_of(target)
         if isinstance(self.place, Url) and self.place.headers:
             options = options.replaced(headers={**self.place.headers, **options.headers})

@@ -21,6 +21,7 @@ class _Group:
             if not isinstance(name, str) or not name:
                 raise TypeError(f"a server's name in a group is a text, not {name!r}")
             self.clients[name] = self._client(target, options)
+            self.clients[name]._core.group_name = name
         self._all = dict(self.clients)
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
@@ -75,7 +76,7 @@ class ClientGroup(_Group):
 
     Args:
         targets: Targets by name, or a host's whole configuration: `{"mcpServers": …}`.
-        options: Those of `Client`, for each of them.
+        options: Those of `Client`, for each of them; `on_elicit` and `on_sample` are told which `server` asks.
 
     Raises:
         TypeError: It is no mapping of names to targets.

@@ -148,7 +148,7 @@ class LoopPost:
         _, _, number, kind, params, key = letter
         callback = core.options.callbacks[kind]
         try:
-            steps = answering(kind, callback, params, key)
+            steps = answering(kind, callback, params, key, core.group_name)
             try:
                 value = next(steps)
                 while True:

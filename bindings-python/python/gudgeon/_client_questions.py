@@ -24,21 +24,27 @@ class Keyed:
         return self.answer(None, request)
 
 
-def answering(kind: str, callback: Callable[..., Any], params: bytes, key: str | None) -> Answering:
-    """The answer that a callback gives, as on the wire."""
+def answering(
+    kind: str, callback: Callable[..., Any], params: bytes, key: str | None, server: str | None = None
+) -> Answering:
+    """The answer that a callback gives, as on the wire; `server` is what a group calls who asks."""
     import msgspec
 
     ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
     said = msgspec.json.decode(params)
     if kind == "elicit":
-        asked = ElicitRequest.from_dict(said)
+        asked = _asked_by(server, ElicitRequest.from_dict(said))
         return _json.encode(form_result(asked, (yield ask(asked))), "the answer")
     if kind == "sample":
-        return _json.encode(sample_result((yield ask(SampleRequest.from_dict(said)))), "the answer")
+        return _json.encode(sample_result((yield ask(_asked_by(server, SampleRequest.from_dict(said))))), "the answer")
     from ._client_options import roots_of
 
     given = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
     return _json.encode({"roots": roots_of(given)})
+
+
+def _asked_by(server: str | None, request: Any) -> Any:
+    return request if server is None else type(request)(**{**vars(request), "server": server})
 
 
 def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:

@@ -96,7 +96,7 @@ class ThreadPost:
         _, _, number, kind, params, key = letter
         callback = self.core.options.callbacks[kind]
         try:
-            steps = answering(kind, callback, params, key)
+            steps = answering(kind, callback, params, key, self.core.group_name)
             try:
                 value = next(steps)
                 while True:

@@ -9,7 +9,10 @@ SampleOptions = dict
 
 
 class SampleRequest(Value):
-    """What a server asks the client's model, as `on_sample` gets it. Spec: Client Features › Sampling."""
+    """What a server asks the client's model, as `on_sample` gets it. Spec: Client Features › Sampling.
+
+    `server` is the name of the server that asks, where a `ClientGroup` has several.
+    """
 
     method = "sampling/createMessage"
     _fields = {
@@ -24,6 +27,7 @@ class SampleRequest(Value):
         "intelligence_priority": None,
         "tools": (),
         "tool_choice": None,
+        "server": None,
     }
 
     def to_dict(self):
@@ -68,11 +72,12 @@ class SampleRequest(Value):
 class ElicitRequest(Value):
     """What a server asks the user, as `on_elicit` gets it: `message`, with a `schema` or a `url` by `mode`.
 
+    `server` is the name of the server that asks, where a `ClientGroup` has several: users must be told.
     Spec: Client Features › Elicitation.
     """
 
     method = "elicitation/create"
-    _fields = {"mode": REQUIRED, "message": REQUIRED, "schema": {}, "url": None, "id": None}
+    _fields = {"mode": REQUIRED, "message": REQUIRED, "schema": {}, "url": None, "id": None, "server": None}
 
     def to_dict(self):
         out = {"mode": self.mode, "message": self.message}

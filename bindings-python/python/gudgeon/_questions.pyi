@@ -39,6 +39,7 @@ class SampleRequest(Value):
     intelligence_priority: float | None
     tools: Sequence[Tool]
     tool_choice: Literal["auto", "required", "none"] | None
+    server: str | None
     def __init__(
         self,
         *,
@@ -53,6 +54,7 @@ class SampleRequest(Value):
         intelligence_priority: float | None = None,
         tools: Sequence[Tool] = (),
         tool_choice: Literal["auto", "required", "none"] | None = None,
+        server: str | None = None,
     ) -> None: ...
 
 class ElicitRequest(Value):
@@ -63,6 +65,7 @@ class ElicitRequest(Value):
     message: str
     schema: Mapping[str, Any]
     url: str | None
+    server: str | None
     def __init__(
         self,
         *,
@@ -71,6 +74,7 @@ class ElicitRequest(Value):
         schema: Mapping[str, Any] = ...,
         url: str | None = None,
         id: str | None = None,
+        server: str | None = None,
     ) -> None: ...
 
 class Accepted(Value, Generic[_T]):
