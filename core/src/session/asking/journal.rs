@@ -1,8 +1,11 @@
 //! What one call's handler has asked and done so far, in the order in which it came to it.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -186,18 +189,24 @@ impl Answers {
         let mut known: Vec<Held> = entries.into_iter().map(Held::from).collect();
         let responses: Members<Raw> =
             responses.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+        // By key, because nothing limits how many a client sends.
+        let mut places = HashMap::new();
+        for (at, entry) in known.iter().enumerate().filter(|(_, it)| it.step.is_none()) {
+            places.entry(entry.key.clone()).or_insert(at);
+        }
         for (key, answer) in responses.0 {
-            match known.iter_mut().find(|it| it.step.is_none() && it.key == key) {
-                Some(entry) => drop(entry.answer.get_or_insert(answer)),
-                None => known.push(Held {
-                    key,
+            let at = *places.entry(key).or_insert_with_key(|key| {
+                known.push(Held {
+                    key: key.clone(),
                     question: OnceLock::new(),
-                    answer: Some(answer),
+                    answer: None,
                     step: None,
                     tries: 0,
                     problem: OnceLock::new(),
-                }),
-            }
+                });
+                known.len() - 1
+            });
+            known[at].answer.get_or_insert(answer);
         }
         let valid = AtomicUsize::new(known.len());
         Self((!known.is_empty()).then(|| Arc::new(Known { entries: known, valid })))

@@ -395,3 +395,24 @@ fn answers_to_what_was_never_asked_are_not_carried_on() {
     assert_eq!(carried.as_array().unwrap().len(), 1);
     assert_eq!(carried[0]["k"], "who");
 }
+
+#[test]
+fn however_many_answers_a_client_brings_they_are_read_once() {
+    let more: Vec<_> = (0..200_000).map(|it| format!(r#""k{it}":{{"action":"accept"}}"#)).collect();
+    let all = format!(
+        r#"{{"who":{{"action":"decline"}},{},"who":{{"action":"cancel"}}}}"#,
+        more.join(",")
+    );
+    let answers = Answers::new(Some(&json::raw(all)), Journal::default());
+    let answer = answers.get("who", Method::Elicit, FORM).unwrap();
+    assert_eq!(
+        value(&answer),
+        json!({"action": "decline"}),
+        "of several with one key the first counts"
+    );
+    assert!(
+        answers
+            .get("k199999", Method::Elicit, r#"{"mode":"url","message":"","url":"a:/b"}"#)
+            .is_some()
+    );
+}
