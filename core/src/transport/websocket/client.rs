@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ::http::{HeaderMap, HeaderValue, Request, header};
 use futures_util::{SinkExt, StreamExt};
+use tokio::sync::mpsc;
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
     tungstenite::{
@@ -27,6 +28,8 @@ use crate::{
 };
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pings whose answers wait to be written.
+const MAX_PINGS: usize = 1_000;
 /// Memory for reading and writing that each connection has at once.
 const BUFFER: usize = 16 * 1024;
 
@@ -47,9 +50,17 @@ pub(crate) async fn connect(
         })?,
     };
     let (mut output, mut input) = socket.split();
+    let (pinged, mut pings) = mpsc::channel(MAX_PINGS);
     let writer = Writer::start(async move |mut queue| {
         let mut waiting = Vec::new();
-        'all: while queue.take(&mut waiting).await {
+        'all: loop {
+            tokio::select! {
+                is_open = queue.take(&mut waiting) => if !is_open {
+                    break;
+                },
+                // Its answer is written with what is written next.
+                Some(()) = pings.recv() => while pings.try_recv().is_ok() {},
+            }
             let bytes = waiting.iter().map(Vec::len).sum();
             for frame in waiting.drain(..) {
                 let Ok(text) = String::from_utf8(frame) else { continue };
@@ -77,6 +88,11 @@ pub(crate) async fn connect(
                     Some(it) => format!("the server closed the connection (code {})", it.code),
                     None => "the server closed the connection".to_owned(),
                 }),
+                Some(Ok(Message::Ping(_))) => {
+                    // Whoever does not take so many answers is not heard any more until it does.
+                    let _ = pinged.send(()).await;
+                    continue;
+                }
                 Some(Ok(_)) => continue,
                 Some(Err(error)) => Arrival::End(ending(&error, limit)),
                 None => Arrival::End("the server closed the connection".to_owned()),

@@ -113,7 +113,12 @@ where
     loop {
         let reading = async {
             connected.has_room().await;
-            timeout(peers.patience.idle, socket.next()).await
+            // Whoever does not take the answers to its pings is not heard either: they would pile up.
+            let arriving = async {
+                socket.flush().await?;
+                socket.next().await.transpose()
+            };
+            timeout(peers.patience.idle, arriving).await
         };
         tokio::select! {
             biased;
@@ -137,22 +142,21 @@ where
             arrived = reading => {
                 let Ok(arrived) = arrived else {
                     // Quiet for long: is anybody there?
-                    if std::mem::replace(&mut is_asked, true)
-                        || socket.send(Message::Ping(Bytes::new())).await.is_err()
-                    {
+                    let asking = timeout(peers.patience.idle, socket.send(Message::Ping(Bytes::new())));
+                    if std::mem::replace(&mut is_asked, true) || !matches!(asking.await, Ok(Ok(()))) {
                         return None;
                     }
                     continue;
                 };
                 is_asked = false;
                 match arrived {
-                    Some(Ok(Message::Text(text))) => connected.message(text.as_bytes()),
-                    Some(Ok(Message::Binary(_))) => {
+                    Ok(Some(Message::Text(text))) => connected.message(text.as_bytes()),
+                    Ok(Some(Message::Binary(_))) => {
                         return Some((CloseCode::Unsupported, "messages are text"));
                     }
-                    Some(Ok(Message::Close(_))) | None => return None,
-                    Some(Ok(_)) => (),
-                    Some(Err(error)) => return refusal(&error),
+                    Ok(Some(Message::Close(_)) | None) => return None,
+                    Ok(Some(_)) => (),
+                    Err(error) => return refusal(&error),
                 }
             }
             () = closed(stage) => return None,
