@@ -224,6 +224,7 @@ mod tests {
             dialect: None,
             meta: None,
             client: Arc::new(ClientIdentity::default()),
+            weight: 0,
             wants_progress: false,
             answers: Answers::default(),
             principal: None,

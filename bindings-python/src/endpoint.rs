@@ -330,7 +330,7 @@ impl Connection {
     /// Whether so much is unanswered or unsent that no more messages should be taken.
     #[getter]
     fn is_full(&self) -> bool {
-        self.letterbox.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full()
+        self.letterbox.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full_for(self.id)
     }
 
     /// Has this future resolved when there may be room for more messages; `false` where there is.
@@ -339,8 +339,8 @@ impl Connection {
             return true;
         }
         let endpoint = self.endpoint.get();
-        let server = Arc::clone(&endpoint.server);
-        let mut has_room: HasRoom = Box::pin(async move { server.has_room().await });
+        let (server, id) = (Arc::clone(&endpoint.server), self.id);
+        let mut has_room: HasRoom = Box::pin(async move { server.has_room(id).await });
         let relief = Relief { mail: Arc::clone(&endpoint.mail), future: Mutex::new(Some(future)) };
         let waker = Waker::from(Arc::new(relief));
         let waits = has_room.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();

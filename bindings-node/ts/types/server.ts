@@ -101,7 +101,7 @@ export interface HttpOptions {
   eventStore?: boolean | undefined;
   /** Paths of PEM files: certificate chain and key. */
   tls?: { cert: string; key: string } | undefined;
-  /** Milliseconds for calls in flight when the server stops. Default: 10,000. */
+  /** Milliseconds for calls in flight when the server stops, or a client on tcp:// or unix: says no more. Default: 10,000. */
   shutdownGraceMs?: number | undefined;
 }
 

@@ -40,7 +40,8 @@ class Running:
             keep_alive: Seconds between two comments on a quiet stream. Default 15.
             event_store: Whether streams of legacy sessions can be resumed. Default True.
             tls: The files with the certificate chain and its key.
-            shutdown_grace: Seconds for calls in flight at the end. Default 10; over stdio it is 3.
+            shutdown_grace: Seconds for calls in flight at the end, also when a client on tcp:// or unix: says no more.
+                Default 10; over stdio it is 3.
 
         Raises:
             TypeError, ValueError: The address or an option can't be meant.

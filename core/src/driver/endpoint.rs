@@ -157,6 +157,12 @@ impl EndpointServer {
         self.told(work)
     }
 
+    /// The peer of a message connection says nothing more.
+    pub fn end_of_input(&self, connection: ConnectionId) -> Work {
+        let work = self.lock().handle(EndpointInput::EndOfInput(connection));
+        self.ended(work)
+    }
+
     /// The peer of a message connection is gone.
     pub fn hang_up(&self, connection: ConnectionId) -> Work {
         let mut state = self.lock();
@@ -193,14 +199,19 @@ impl EndpointServer {
         self.rescheduled.notified().await;
     }
 
-    /// Whether so much is unanswered that no more messages should be read.
-    pub fn is_full(&self) -> bool {
-        self.lock().endpoint.is_full()
+    /// Whether so much is unanswered that no more messages of this connection should be read.
+    pub fn is_full_for(&self, connection: ConnectionId) -> bool {
+        self.lock().endpoint.is_full_for(connection)
     }
 
     /// Waits while too much is unanswered.
-    pub async fn has_room(&self) {
-        self.until(|it| !it.is_full()).await;
+    pub async fn has_room(&self, connection: ConnectionId) {
+        self.until(|it| !it.is_full_for(connection)).await;
+    }
+
+    /// Waits while anything that came on this connection is unanswered.
+    pub async fn has_answered(&self, connection: ConnectionId) {
+        self.until(|it| it.has_answered(connection)).await;
     }
 
     /// Waits while anything is in flight.

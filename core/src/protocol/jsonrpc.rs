@@ -102,6 +102,16 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// Bytes of all members.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Object(members) => {
+                members.iter().map(|(key, value)| key.len() + value.get().len()).sum()
+            }
+            Self::Absent | Self::Other => 0,
+        }
+    }
+
     /// All members but `_meta` as one JSON object again.
     pub fn without_meta(&self) -> Raw {
         let mut json = String::from("{");

@@ -72,7 +72,8 @@ pub struct HttpOptions {
     pub event_store: bool,
     /// The files with the certificate chain and with its key, both PEM. Default: none, that is no TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// What is in flight at the end has so long to finish. Default: 10 s.
+    /// What is in flight at the end, of the server or of what a client on tcp:// or unix: says, has so long to finish.
+    /// Default: 10 s.
     pub shutdown_grace: Duration,
 }
 

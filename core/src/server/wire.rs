@@ -35,8 +35,9 @@ pub(super) async fn streams<R, W>(
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let one = One::open(&hub, rehearsal);
-    let lines = Lines { limit: limits.line, patience: |_| Duration::MAX };
-    lines.serve(one.connected(), reader, writer, one.last(limits.grace)).await;
+    let Limits { line: limit, grace } = limits;
+    let lines = Lines { limit, patience: |_| Duration::MAX, grace };
+    lines.serve(one.connected(), reader, writer).await;
 }
 
 /// Until the transport ends, or fails.
@@ -77,7 +78,9 @@ pub(super) async fn transport(
             connected.run(work);
             connected.has_room().await;
         }
-        one.last(limits.grace).await;
+        if received.is_ok() {
+            connected.finish(limits.grace).await;
+        }
         received
     };
     let (mut ended, is_broken) = tokio::select! {
@@ -111,12 +114,6 @@ impl One {
 
     fn connected(&self) -> Connected {
         Connected::open(Arc::clone(&self.server), Arc::clone(&self.shell))
-    }
-
-    /// Subscriptions end with their result; what is in flight may finish.
-    async fn last(&self, grace: Duration) {
-        self.shell.run(self.server.shut_down());
-        let _ = tokio::time::timeout(grace, self.server.is_idle()).await;
     }
 }
 

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// Bytes of unanswered requests at which reading should pause.
-const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
+pub(super) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Running handlers of notifications at which reading should pause.
 const MAX_LISTENERS: usize = 1_000;
 
@@ -339,7 +339,7 @@ impl Calls {
         let Job { handler, input, finish, timeout, passage } = job;
         let wire = context.wire();
         let deadline = timeout.and_then(|it| now.checked_add(it));
-        let weight = input.len();
+        let weight = input.len().max(context.weight);
         let pause = None;
         let running = Running { finish, gate, timeout, deadline, pause, weight, wire, kept };
         self.running.insert(context.call, running);

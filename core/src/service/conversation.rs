@@ -92,6 +92,8 @@ pub(super) struct Conversation {
 struct Place {
     global: CallId,
     stream: u64,
+    /// Bytes of the request.
+    weight: usize,
 }
 
 impl Conversation {
@@ -112,6 +114,12 @@ impl Conversation {
 
     pub(super) fn is_idle(&self) -> bool {
         self.calls.is_empty()
+    }
+
+    /// What came of this peer and keeps handlers busy: how many messages, and how many bytes of requests.
+    pub(super) fn under_way(&self) -> (usize, usize) {
+        let calls = self.calls.len().saturating_sub(self.machine.listening());
+        (calls + self.listeners.len(), self.calls.values().map(|it| it.weight).sum())
     }
 
     /// Ends a session of a dialect in which idle ones end, though their connection stays.
@@ -235,7 +243,8 @@ impl Conversation {
     fn begin(&mut self, scene: &mut Scene<'_>, stream: u64, mut call: session::Call) {
         let local = call.context.call;
         let global = scene.flights.add(scene.owner, local);
-        self.calls.insert(local, Place { global, stream });
+        let weight = call.context.weight;
+        self.calls.insert(local, Place { global, stream, weight });
         call.context.call = global;
         self.introduce(scene, &mut call.context);
         let upshot = scene.calls.begin(scene.now, call);

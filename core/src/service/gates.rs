@@ -143,7 +143,7 @@ impl Ready {
 
     pub(super) fn weight(&self) -> usize {
         match self {
-            Self::Start(job, ..) => job.input.len(),
+            Self::Start(job, context, _) => job.input.len().max(context.weight),
             Self::Resume(parked, _) => parked.running.weight,
             // It is counted with those that run.
             Self::GoOn(_) => 0,

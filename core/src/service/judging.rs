@@ -31,7 +31,7 @@ impl Calls {
             is_notification: false,
             passage: None,
         }));
-        self.judging.weight += weight(&call);
+        self.judging.weight += call.context.weight;
         self.judging.calls.insert(call.context.call, (call, doubts));
         Upshot::Nothing
     }
@@ -77,17 +77,7 @@ impl Judging {
             return None;
         }
         let taken = self.calls.remove(&call)?;
-        self.weight -= weight(&taken.0);
+        self.weight -= taken.0.context.weight;
         Some(taken)
-    }
-}
-
-fn weight(call: &Call) -> usize {
-    match &call.request {
-        Request::CallTool { arguments, .. } => arguments.as_ref().map_or(0, |it| it.get().len()),
-        Request::GetPrompt { arguments, .. } => {
-            arguments.iter().map(|(name, value)| name.len() + value.len()).sum()
-        }
-        _ => 0,
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         asking::{self, AskId, Journal},
         server::CallContext,
     },
-    wire::Wire,
+    wire::{self, Wire},
 };
 
 /// Each has a number, as calls have.
@@ -145,6 +145,12 @@ impl Calls {
         }
     }
 
+    /// Whether a handler runs for notifications of this name, as clients spell it.
+    pub(super) fn listens_to(&self, name: &str) -> bool {
+        let bare = wire::bare_notification(name);
+        self.offers.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
+    }
+
     /// Runs who listens to a notification; `false` when nobody does.
     pub(super) fn notify(
         &mut self,
@@ -153,7 +159,7 @@ impl Calls {
         context: CallContext,
     ) -> bool {
         let Some(handler) = self.offers.listener(method.as_str()) else { return false };
-        let weight = params.get().len();
+        let weight = context.weight;
         self.listeners.weight += weight;
         let (refused, asked) = (Journal::default(), Vec::new());
         let listener = Listener { wire: context.wire(), weight, refused, asked };

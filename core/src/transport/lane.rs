@@ -1,8 +1,11 @@
 //! One message connection of an endpoint, whatever carries its messages.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::{
     driver::{EndpointServer, Outbox, Shell, Work},
@@ -73,7 +76,13 @@ impl Connected {
     /// Waits while too much is unanswered or unwritten: the reader's back pressure.
     pub(crate) async fn has_room(&self) {
         self.lane.has_room().await;
-        self.server.has_room().await;
+        self.server.has_room(self.id).await;
+    }
+
+    /// The peer says nothing more: what is in flight has so long to be answered.
+    pub(crate) async fn finish(&self, grace: Duration) {
+        self.run(self.server.end_of_input(self.id));
+        let _ = timeout(grace, self.server.has_answered(self.id)).await;
     }
 }
 

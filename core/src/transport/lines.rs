@@ -1,6 +1,6 @@
 //! Serves one message a line, over any pair of byte streams.
 
-use std::{pin::pin, time::Duration};
+use std::{io, pin::pin, time::Duration};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -22,38 +22,45 @@ pub(crate) struct Lines<T> {
     pub(crate) limit: usize,
     /// How long so many bytes may take to be written.
     pub(crate) patience: T,
+    /// How long what is in flight at the end of the input has to be answered, and its answers to be taken.
+    pub(crate) grace: Duration,
 }
 
 impl<T: Fn(usize) -> Duration> Lines<T> {
-    /// Until the input ends, or the server ends the connection. `last` is awaited after the input has ended.
-    pub(crate) async fn serve<R, W>(
-        self,
-        connected: Connected,
-        reader: R,
-        writer: W,
-        last: impl Future<Output = ()>,
-    ) where
+    /// Until the input has ended and is answered, or either side ends the connection. Who closes the direction in which
+    /// it writes may still read; who is gone is known by that nothing can be written to it.
+    pub(crate) async fn serve<R, W>(self, connected: Connected, reader: R, writer: W)
+    where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
         let lane = connected.lane();
         let mut writing = pin!(self.write(&lane, writer));
         let reading = async {
-            self.read(&connected, reader).await;
-            last.await;
+            if self.read(&connected, reader).await.is_ok() {
+                connected.finish(self.grace).await;
+            }
         };
         tokio::select! {
             () = reading => (),
             () = &mut writing => return,
         }
         drop(connected);
-        let _ = tokio::time::timeout(LAST_WORDS, writing).await;
+        let _ = tokio::time::timeout(self.grace.max(LAST_WORDS), writing).await;
     }
 
-    async fn read<R: AsyncRead + Unpin>(&self, connected: &Connected, mut reader: R) {
+    async fn read<R: AsyncRead + Unpin>(
+        &self,
+        connected: &Connected,
+        mut reader: R,
+    ) -> io::Result<()> {
         let mut decoder = LineDecoder::new(self.limit);
         let mut chunk = vec![0; CHUNK];
-        while let Ok(count @ 1..) = reader.read(&mut chunk).await {
+        loop {
+            let count = match reader.read(&mut chunk).await? {
+                0 => break,
+                count => count,
+            };
             let mut rest = &chunk[..count];
             let mut work = Work::default();
             while let Some(frame) = decoder.next(&mut rest) {
@@ -66,6 +73,7 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
         if let Some(frame) = decoder.finish() {
             connected.run(connected.take(&frame));
         }
+        Ok(())
     }
 
     /// Writes lines, many at once, until the end.

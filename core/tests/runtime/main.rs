@@ -21,6 +21,7 @@ mod client_transcripts;
 mod client_wires;
 mod dialect_listen;
 mod forms;
+mod half_closed;
 mod http_server;
 mod rehearsal;
 mod server_asking;

@@ -225,7 +225,7 @@ fn over_http_changes_that_wait_are_told_once_and_too_many_end_the_stream() {
 #[test]
 fn over_a_connection_the_subscriptions_end_and_the_connection_stays() {
     let server = EndpointServer::new(offers(), EndpointConfig::default());
-    let uris: Vec<String> = (0..8_000).map(uri).collect();
+    let uris: Vec<String> = (0..4_000).map(uri).collect();
     let outbox = Unread::default();
     let connection = server.connect(None, Box::new(outbox.clone()));
     for id in [1, 2] {

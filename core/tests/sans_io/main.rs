@@ -6,6 +6,7 @@ mod support;
 
 mod asking;
 mod asking_again;
+mod bounds;
 mod client_listening;
 mod client_negotiation;
 mod client_pair;

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Instant};
 use super::{
     ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Reader, Scene, session,
 };
-use crate::{protocol::Principal, session::server::ServerSession};
+use crate::{
+    protocol::Principal, service::calls::MAX_IN_FLIGHT_BYTES, session::server::ServerSession,
+};
 
 impl Endpoint {
     pub(super) fn open_connection(&mut self, id: ConnectionId, principal: Option<Arc<Principal>>) {
@@ -39,6 +41,29 @@ impl Endpoint {
                 false => EndpointOutput::Connection(id, Part::Bytes(frame)),
             });
         }
+    }
+
+    /// The peer says nothing more: what is in flight is still answered, no question is, and subscriptions end.
+    pub(super) fn end_input(&mut self, now: Instant, id: ConnectionId) {
+        self.tell_connection(now, id, session::Input::EndOfInput);
+        self.tell_connection(now, id, session::Input::EndSubscriptions);
+    }
+
+    /// Whether nothing that came on this connection waits for its answer.
+    pub fn has_answered(&self, id: ConnectionId) -> bool {
+        self.connections.get(&id).is_none_or(|it| it.is_idle())
+    }
+
+    /// Whether no more of this connection's messages should be read: so much is unanswered, and its share of that is
+    /// not less than others'. Who asks for little is heard beside one who asks for all.
+    pub fn is_full_for(&self, id: ConnectionId) -> bool {
+        let Some(connection) = self.connections.get(&id).filter(|_| self.is_full()) else {
+            return false;
+        };
+        let others = self.connections.len();
+        let (calls, bytes) = connection.under_way();
+        let has_its_share = |own: usize, limit: usize| own > 0 && own >= limit / others;
+        has_its_share(calls, self.config.max_in_flight) || has_its_share(bytes, MAX_IN_FLIGHT_BYTES)
     }
 
     pub(super) fn close_connection(&mut self, now: Instant, id: ConnectionId) {

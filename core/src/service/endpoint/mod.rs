@@ -76,6 +76,8 @@ pub enum EndpointInput<'a> {
     /// A frame over the limit, in bytes, was thrown away.
     TooLong(ConnectionId, usize),
     HungUp(ConnectionId),
+    /// The peer of a message connection says nothing more: what is in flight is still answered.
+    EndOfInput(ConnectionId),
     /// A running handler says this.
     Handler(CallId, HandlerEvent),
     /// What somebody was sent to a page for is finished.
@@ -212,6 +214,7 @@ impl Endpoint {
                 self.tell_connection(now, connection, session::Input::TooLong { limit });
             }
             EndpointInput::HungUp(connection) => self.close_connection(now, connection),
+            EndpointInput::EndOfInput(connection) => self.end_input(now, connection),
             EndpointInput::Handler(handler, event) => {
                 self.has_logged |= matches!(event, HandlerEvent::Log(_));
                 let (call, upshot) = self.calls.hear_handler(now, false, handler, event);

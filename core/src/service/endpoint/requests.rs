@@ -200,13 +200,18 @@ impl Endpoint {
             && body.len() <= self.config.max_body
     }
 
-    /// Requests are sent away while too many are in flight; answers and cancellations make less of them.
+    /// What starts handlers is sent away while too much is in flight; answers and cancellations make less of it.
     pub(super) fn is_too_much(&self, frame: &Frame<'_>) -> bool {
-        let is_request = |it: &Result<Message<'_>, _>| matches!(it, Ok(Message::Request { .. }));
-        self.in_flight() >= self.config.max_in_flight
+        let starts = |it: &Result<Message<'_>, _>| match it {
+            Ok(Message::Request { .. }) => true,
+            Ok(Message::Notification { method, .. }) => self.calls.listens_to(method),
+            Ok(Message::Response { .. }) | Err(_) => false,
+        };
+        let is_crowded = self.in_flight() >= self.config.max_in_flight || self.calls.is_full();
+        is_crowded
             && match frame {
-                Frame::One(message) => is_request(message),
-                Frame::Batch(messages) => messages.iter().any(is_request),
+                Frame::One(message) => starts(message),
+                Frame::Batch(messages) => messages.iter().any(starts),
             }
     }
 

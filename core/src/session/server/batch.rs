@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use super::{About, Answer, Output, Sent, ServerSession, modern};
 use crate::{
-    error::Fault,
+    error::{Fault, FaultKind},
+    framing::DEFAULT_LINE_LIMIT,
     protocol::{Malformed, Message, Method},
     session::CallId,
 };
 
 /// More members than this are refused.
 const MAX_MEMBERS: usize = 1_000;
+/// Bytes of replies that wait for the others of their batches, in one session: what a peer takes in one message.
+const MAX_REPLIES: usize = DEFAULT_LINE_LIMIT;
 
 /// Where in which batch a reply belongs.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +27,23 @@ pub(super) struct Slot {
 pub(super) struct Batches {
     open: HashMap<u64, Batch>,
     next: u64,
+    /// Bytes of replies that wait for others.
+    bytes: usize,
+}
+
+impl Batches {
+    /// Why a reply of so many bytes can't wait for the others of its batch.
+    pub(super) fn check(&self, bytes: usize) -> Result<(), Fault> {
+        if self.bytes + bytes <= MAX_REPLIES {
+            return Ok(());
+        }
+        Err(Fault::new(
+            FaultKind::Handler,
+            format!(
+                "the answers to a batch are longer than {MAX_REPLIES} bytes together: send this request by itself"
+            ),
+        ))
+    }
 }
 
 #[derive(Debug)]
@@ -117,6 +137,7 @@ impl ServerSession {
         let Some(batch) = self.batches.open.get_mut(&number) else { return };
         batch.waiting -= 1;
         if let Some((index, frame)) = reply {
+            self.batches.bytes += frame.as_ref().map_or(0, Vec::len);
             batch.replies[index] = frame;
         }
         if batch.waiting > 0 {
@@ -124,6 +145,7 @@ impl ServerSession {
         }
         let Some(batch) = self.batches.open.remove(&number) else { return };
         let replies: Vec<_> = batch.replies.into_iter().flatten().collect();
+        self.batches.bytes -= replies.iter().map(Vec::len).sum::<usize>();
         let answer = (!replies.is_empty()).then(|| {
             let mut frame = vec![b'['];
             frame.extend(replies.join(&b','));

@@ -33,6 +33,8 @@ pub struct CallContext {
     /// The request's `_meta`, as it came.
     pub meta: Option<Raw>,
     pub client: Arc<ClientIdentity>,
+    /// Bytes of what brought it.
+    pub weight: usize,
     /// Whether anybody asked for progress.
     pub wants_progress: bool,
     /// What the client has answered already.
@@ -60,6 +62,7 @@ impl CallContext {
             dialect: wire.dialect,
             meta,
             client,
+            weight: 0,
             wants_progress: false,
             answers: Answers::default(),
             principal: None,

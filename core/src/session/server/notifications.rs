@@ -31,7 +31,8 @@ impl ServerSession {
                 let call = self.pending.number();
                 self.listeners.insert(call);
                 let Admitted { wire, client, meta, .. } = admitted;
-                let context = CallContext::new(call, wire, client, meta);
+                let weight = params.weight();
+                let context = CallContext { weight, ..CallContext::new(call, wire, client, meta) };
                 let params = params.without_meta();
                 self.outputs.push_back(Output::Notified { method, params, context });
             }

@@ -8,10 +8,18 @@ use super::{
 };
 use crate::{
     error::Fault,
-    protocol::{Dialect, Id, LoggingLevel, Method, MethodName, Params, Raw, Request, Response},
+    protocol::{
+        Dialect, Id, InitializeRequest, LoggingLevel, Method, MethodName, Params, Raw, Request,
+        Response,
+    },
     session::CallId,
     wire::{self, Wire},
 };
+
+/// Bytes of a request's id, which all that is said about the request repeats.
+const MAX_ID: usize = 4 * 1024;
+/// Bytes that a client may say about itself for as long as its session lasts.
+const MAX_IDENTITY: usize = 64 * 1024;
 
 /// A request the peer is waiting on.
 #[derive(Debug)]
@@ -59,6 +67,10 @@ impl ServerSession {
         params: &Params<'_>,
         slot: Option<Slot>,
     ) {
+        if id.as_json().len() > MAX_ID {
+            let message = format!("the id is longer than {MAX_ID} bytes");
+            return self.refuse(Some(&id), None, slot, Fault::invalid_request(message));
+        }
         let dialect = self.dialect_of(name, params);
         self.spoken = dialect.unwrap_or(self.spoken);
         let admitted = match dialect {
@@ -70,6 +82,7 @@ impl ServerSession {
             Err(fault) => return self.refuse(Some(&id), None, slot, fault),
         };
         self.spoken = admitted.wire;
+        let weight = id.as_json().len() + params.weight();
         if self.pending.contains(&id) {
             let fault =
                 Fault::invalid_request(format!("a request with the id {id} is still in flight"));
@@ -88,14 +101,17 @@ impl ServerSession {
             return self.refuse(Some(&id), None, slot, fault);
         }
         if let Request::Initialize(initialize) = &mut request {
+            if let Err(fault) = check_identity(initialize) {
+                return self.refuse(Some(&id), None, slot, fault);
+            }
             if let Some(wire) = dialect {
                 self.open_dialect(wire, initialize);
-                return self.call(id, request, None, admitted, slot);
+                return self.call((id, weight), request, None, admitted, slot);
             }
             match self.handshake.open(initialize, &self.config.revisions) {
                 Ok(wire) => {
                     let admitted = Admitted { wire, ..admitted };
-                    return self.call(id, request, None, admitted, slot);
+                    return self.call((id, weight), request, None, admitted, slot);
                 }
                 Err(fault) => return self.refuse(Some(&id), None, slot, fault),
             }
@@ -109,7 +125,7 @@ impl ServerSession {
         let is_replaced = dialect.is_none()
             && matches!(request.method(), MethodName::Standard(it) if self.config.replaced.contains(&it));
         let as_came = is_replaced.then(|| params.without_meta());
-        self.call(id, request, as_came, admitted, slot);
+        self.call((id, weight), request, as_came, admitted, slot);
     }
 
     /// What needs nobody else.
@@ -143,10 +159,11 @@ impl ServerSession {
         }
     }
 
-    /// `as_came`: the params, for a handler that answers this method in the core's place.
+    /// The id comes with the bytes of the whole. `as_came`: the params, for a handler that answers this method in the
+    /// core's place.
     fn call(
         &mut self,
-        id: Id,
+        (id, weight): (Id, usize),
         mut request: Request,
         as_came: Option<Raw>,
         admitted: Admitted,
@@ -178,6 +195,7 @@ impl ServerSession {
         let call = self.pending.register(id.clone(), inbound);
         let context = CallContext {
             request_id: Some(id),
+            weight,
             wants_progress,
             checks_headers: self.claims.is_some(),
             ..CallContext::new(call, wire, client, meta)
@@ -202,6 +220,11 @@ impl ServerSession {
                 self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault)
             }
         };
+        let fits = inbound.slot.as_ref().map_or(Ok(()), |_| self.batches.check(answer.frame.len()));
+        let answer = match fits {
+            Ok(()) => answer,
+            Err(fault) => self.failure(inbound.wire, Some(&id), Some(&inbound.method), fault),
+        };
         self.settle(Some(call), inbound.slot, Some(answer));
     }
 }
@@ -224,6 +247,18 @@ impl Inbound {
             (_, response) => response,
         }
     }
+}
+
+/// A session remembers who its client said it is.
+fn check_identity(initialize: &InitializeRequest) -> Result<(), Fault> {
+    let said = [&initialize.client_info, &initialize.capabilities];
+    let bytes: usize = said.into_iter().flatten().map(|it| it.get().len()).sum();
+    if bytes <= MAX_IDENTITY {
+        return Ok(());
+    }
+    Err(Fault::invalid_params(format!(
+        "clientInfo and capabilities are {bytes} bytes long, and a session takes {MAX_IDENTITY}: shorten them"
+    )))
 }
 
 /// A progress token or id in raw JSON, where it is one.

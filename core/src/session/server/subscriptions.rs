@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{About, ServerSession};
 use crate::{
     error::Fault,
+    framing::DEFAULT_LINE_LIMIT,
     protocol::{
         Id, LoggingLevel, Method, Raw, Request, Response, SubscriptionFilter, json::ObjectWriter,
         meta,
@@ -14,10 +15,18 @@ use crate::{
 
 /// More URIs than this one client can't subscribe to.
 const MAX_URIS: usize = 10_000;
+/// Nor to more bytes of them, in a session, which may outlive its connections.
+const MAX_URI_BYTES: usize = 1024 * 1024;
+/// Nor by `subscriptions/listen`, which lives as long as its connection: what one message may hold.
+const MAX_LISTENED_BYTES: usize = DEFAULT_LINE_LIMIT;
+/// `subscriptions/listen` that one client may have open at once.
+const MAX_LISTENING: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     uris: BTreeSet<String>,
+    /// Bytes of these.
+    bytes: usize,
     listening: Vec<(CallId, SubscriptionFilter)>,
 }
 
@@ -44,6 +53,46 @@ impl Subscriptions {
     pub(super) fn forget(&mut self, call: CallId) {
         self.listening.retain(|(it, _)| *it != call);
     }
+
+    fn subscribe(&mut self, uri: String) -> Result<(), Fault> {
+        if self.uris.contains(&uri) {
+            return Ok(());
+        }
+        let bytes = self.bytes + uri.len();
+        if self.uris.len() >= MAX_URIS || bytes > MAX_URI_BYTES {
+            return Err(Fault::invalid_params(format!(
+                "more than {MAX_URIS} subscriptions, or {MAX_URI_BYTES} bytes of URIs: unsubscribe from some first"
+            )));
+        }
+        self.bytes = bytes;
+        self.uris.insert(uri);
+        Ok(())
+    }
+
+    fn unsubscribe(&mut self, uri: &str) {
+        if self.uris.remove(uri) {
+            self.bytes -= uri.len();
+        }
+    }
+
+    /// Leaves of what one more listens to as much as there is room for beside the others: what it is told that it
+    /// listens to (Subscriptions, "Acknowledgment").
+    fn fit(&self, filter: &mut SubscriptionFilter) {
+        let Some(uris) = &mut filter.resource_subscriptions else { return };
+        let others = self.listening.iter().filter_map(|(_, it)| it.resource_subscriptions.as_ref());
+        let (mut count, mut bytes) = (0, 0);
+        for uri in others.flatten() {
+            count += 1;
+            bytes += uri.len();
+        }
+        let fits = |uri: &&String| {
+            count += 1;
+            bytes += uri.len();
+            count <= MAX_URIS && bytes <= MAX_LISTENED_BYTES
+        };
+        let fitting = uris.iter().take_while(fits).count();
+        uris.truncate(fitting);
+    }
 }
 
 impl ServerSession {
@@ -52,20 +101,19 @@ impl ServerSession {
         !self.subscriptions.listening.is_empty() || self.handshake.wire().is_some()
     }
 
+    /// How many requests of its client's only listen.
+    pub fn listening(&self) -> usize {
+        self.subscriptions.listening.len()
+    }
+
     pub(super) fn intend(
         &mut self,
         intent: Option<Intent>,
         response: Response,
     ) -> Result<Response, Fault> {
-        let uris = &mut self.subscriptions.uris;
         match intent {
-            Some(Intent::Subscribe(uri)) if uris.len() >= MAX_URIS && !uris.contains(&uri) => {
-                return Err(Fault::invalid_params(format!(
-                    "more than {MAX_URIS} subscriptions: unsubscribe from some first"
-                )));
-            }
-            Some(Intent::Subscribe(uri)) => drop(uris.insert(uri)),
-            Some(Intent::Unsubscribe(uri)) => drop(uris.remove(&uri)),
+            Some(Intent::Subscribe(uri)) => self.subscriptions.subscribe(uri)?,
+            Some(Intent::Unsubscribe(uri)) => self.subscriptions.unsubscribe(&uri),
             Some(Intent::Level(level)) => self.handshake.set_level(level),
             None => (),
         }
@@ -74,10 +122,14 @@ impl ServerSession {
 
     /// The acknowledgment comes before anything else on the subscription (Subscriptions, "Acknowledgment").
     pub(super) fn start_listening(&mut self, call: CallId, mut filter: SubscriptionFilter) {
-        let Some((id, _)) = self.pending.get_mut(call) else { return };
-        if let Some(uris) = &mut filter.resource_subscriptions {
-            uris.truncate(MAX_URIS);
+        if self.subscriptions.listening.len() >= MAX_LISTENING {
+            let fault = Fault::invalid_params(format!(
+                "more than {MAX_LISTENING} subscriptions/listen at once: cancel some first, or name more in one"
+            ));
+            return self.handle_done(call, Err(fault));
         }
+        let Some((id, _)) = self.pending.get_mut(call) else { return };
+        self.subscriptions.fit(&mut filter);
         let mut params = ObjectWriter::with_capacity(128);
         params.raw("_meta", &subscription_meta(id)).member("notifications", &filter);
         let params = params.finish();

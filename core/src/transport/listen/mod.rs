@@ -52,6 +52,7 @@ pub(crate) struct Peers {
     pub(crate) patience: Patience,
     pub(crate) max_headers: usize,
     max_message: usize,
+    grace: Duration,
     protocol: Protocol,
 }
 
@@ -103,6 +104,7 @@ pub async fn listen(
         patience: Patience { header: options.header_timeout, idle: options.idle_timeout },
         max_headers: options.max_headers,
         max_message: options.max_message,
+        grace: options.shutdown_grace,
         protocol,
     });
     let (stage, stages) = watch::channel(Stage::Open);
@@ -229,10 +231,10 @@ where
         Protocol::Lines => drop(tokio::spawn(async move {
             let (reader, writer) = split(stream);
             let patience = |bytes| peers.patience.for_bytes(bytes);
-            let lines = Lines { limit: peers.max_message, patience };
+            let lines = Lines { limit: peers.max_message, patience, grace: peers.grace };
             let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
             tokio::select! {
-                () = lines.serve(connected, reader, writer, std::future::ready(())) => (),
+                () = lines.serve(connected, reader, writer) => (),
                 () = closed(&mut stage) => (),
             }
             drop(held);

@@ -15,7 +15,7 @@ pub struct ListenOptions {
     pub idle_timeout: Duration,
     /// The files with the certificate chain and with its key, both PEM.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// What is in flight at the end has so long to finish.
+    /// What is in flight at the end, of the server or of what a client on tcp:// or unix: says, has so long to finish.
     pub shutdown_grace: Duration,
     /// The longest message of a line: bytes.
     pub max_message: usize,

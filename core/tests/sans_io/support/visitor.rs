@@ -12,8 +12,8 @@ use gudgeon::{
     protocol::Principal,
     router::{Failure, Offers, Reply},
     service::{
-        Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, HandlerEvent,
-        Part, Reader, Run,
+        ConnectionId, Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
+        HandlerEvent, Part, Reader, Run,
     },
 };
 use http::{HeaderMap, Request};
@@ -29,6 +29,8 @@ pub(crate) struct Visitor {
     pub(crate) reports: Vec<String>,
     pub(crate) answers: Vec<(u64, Result<String, String>)>,
     pub(crate) replies: BTreeMap<u64, Answered>,
+    /// What message connections were sent.
+    pub(crate) frames: Vec<(ConnectionId, Value)>,
     /// Whom the host lets in.
     pub(crate) principal: Option<Arc<Principal>>,
     next: u64,
@@ -92,6 +94,7 @@ impl Visitor {
             reports: Vec::new(),
             answers: Vec::new(),
             replies: BTreeMap::new(),
+            frames: Vec::new(),
             principal: None,
             next: 0,
         }
@@ -105,8 +108,11 @@ impl Visitor {
                 EndpointOutput::Change(Reader::Exchange(ExchangeId(id)), bytes) => {
                     self.note(id, Part::Bytes(bytes));
                 }
-                EndpointOutput::Change(Reader::Connection(_), _)
-                | EndpointOutput::Connection(..)
+                EndpointOutput::Change(Reader::Connection(id), frame)
+                | EndpointOutput::Connection(id, Part::Bytes(frame)) => {
+                    self.frames.push((id, serde_json::from_slice(&frame).unwrap()));
+                }
+                EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. }) => (),
                 EndpointOutput::Effect(Effect::Report(text)) => self.reports.push(text),
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),

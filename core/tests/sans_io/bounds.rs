@@ -1,0 +1,276 @@
+//! What one client can make a server keep, and whether others are served meanwhile.
+
+use std::sync::Arc;
+
+use gudgeon::{
+    protocol::{Method, Question, ResourceTemplate, json::to_raw},
+    router::{Reply, RoundLimits, TemplateOffer},
+    service::{ConnectionId, EndpointConfig, EndpointInput, HandlerEvent},
+    session::asking::AskId,
+};
+use serde_json::{Value, json};
+
+use crate::support::{
+    asker::Server,
+    fixture,
+    visitor::{Visitor, modern_body},
+};
+
+const ONE: ConnectionId = ConnectionId(1);
+const OTHER: ConnectionId = ConnectionId(2);
+
+/// One whose resources have URIs of any length.
+fn server() -> Server {
+    Server::offering(RoundLimits::default(), |offers| {
+        let template = json!({"uriTemplate": "mem://{+name}", "name": "mem"});
+        let template: ResourceTemplate = serde_json::from_value(template).unwrap();
+        offers.templates.add(TemplateOffer::new(template, Arc::new(())).unwrap(), true).unwrap();
+    })
+}
+
+fn request(id: u64, method: &str, params: Value) -> Value {
+    let mut request = modern_body(method, params);
+    request["id"] = json!(id);
+    request
+}
+
+fn listen(id: u64, uris: &[String]) -> Value {
+    let notifications = json!({"toolsListChanged": true, "resourceSubscriptions": uris});
+    request(id, Method::Listen.as_str(), json!({"notifications": notifications}))
+}
+
+/// A URI of about 60 KiB.
+fn long(number: usize) -> String {
+    format!("mem://{number}/{}", "x".repeat(60 * 1024))
+}
+
+fn visitor(config: EndpointConfig) -> Visitor {
+    let mut offers = fixture::offers();
+    offers.add_notification("acme/changed", Arc::new(())).unwrap();
+    Visitor::new(offers, config)
+}
+
+fn say(visitor: &mut Visitor, connection: ConnectionId, message: &Value) {
+    visitor.handle(EndpointInput::Message(connection, message.to_string().as_bytes()));
+}
+
+fn wait(id: u64) -> Value {
+    request(id, "tools/call", json!({"name": "wait", "arguments": {}}))
+}
+
+#[test]
+fn a_client_has_so_many_subscriptions_open_and_no_more() {
+    let mut server = server();
+    for id in 0..1_000 {
+        server.hear(&listen(id, &[]));
+        assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+    }
+    server.hear(&listen(1_000, &[]));
+    let refused = server.said()["error"].clone();
+    assert_eq!(refused["code"], -32602);
+    assert!(refused["message"].as_str().unwrap().contains("cancel some first"), "{refused}");
+    assert_eq!(server.in_flight(), 1_000);
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    server.hear(&cancel);
+    server.sent.clear();
+    server.hear(&listen(1_001, &[]));
+    assert_eq!(server.said()["method"], "notifications/subscriptions/acknowledged");
+}
+
+#[test]
+fn all_that_a_client_listens_to_is_so_many_bytes_of_uris() {
+    let mut server = server();
+    let uris: Vec<String> = (0..280).map(long).collect();
+    let told = |server: &mut Server| {
+        let uris = server.said()["params"]["notifications"]["resourceSubscriptions"].clone();
+        uris.as_array().unwrap().len()
+    };
+    server.hear(&listen(1, &uris[..200]));
+    assert_eq!(told(&mut server), 200);
+    server.hear(&listen(2, &uris[200..]));
+    assert_eq!(told(&mut server), 73, "it is told that the others are not listened to");
+}
+
+#[test]
+fn all_that_a_session_subscribes_to_is_so_many_bytes_of_uris() {
+    let mut server = server();
+    server.open("2025-11-25", &json!({}));
+    let mut ask = |method: &str, number: usize| {
+        let params = json!({"uri": long(number)});
+        server.hear(&json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params}));
+        server.said()["error"]["message"].clone()
+    };
+    for number in 0..17 {
+        assert_eq!(ask("resources/subscribe", number), Value::Null);
+        assert_eq!(ask("resources/subscribe", number), Value::Null, "it is subscribed to once");
+    }
+    let refused = ask("resources/subscribe", 17);
+    assert!(refused.as_str().unwrap().contains("unsubscribe from some first"), "{refused}");
+    for _ in 0..2 {
+        assert_eq!(ask("resources/unsubscribe", 3), Value::Null);
+    }
+    assert_eq!(ask("resources/subscribe", 17), Value::Null);
+    assert_ne!(ask("resources/subscribe", 18), Value::Null);
+}
+
+#[test]
+fn what_a_client_says_of_itself_for_a_whole_session_is_short() {
+    let mut visitor = visitor(EndpointConfig::default());
+    let mut open = |name: &str| {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let id = visitor.legacy("", &body);
+        let reply = visitor.reply(id);
+        (reply.json()["error"]["message"].clone(), reply.header("mcp-session-id").to_owned())
+    };
+    let (refused, session) = open(&"n".repeat(64 * 1024));
+    assert!(refused.as_str().unwrap().contains("shorten them"), "{refused}");
+    assert_eq!(session, "");
+    assert_eq!(open(&"n".repeat(60 * 1024)).0, Value::Null);
+}
+
+#[test]
+fn an_id_is_short() {
+    let mut server = server();
+    for (length, code) in [(4_000, Value::Null), (5_000, json!(-32600))] {
+        let mut ping = request(1, "tools/list", json!({}));
+        ping["id"] = json!("i".repeat(length));
+        server.hear(&ping);
+        let said = server.said();
+        assert_eq!((&said["error"]["code"], &said["id"]), (&code, &ping["id"]));
+    }
+}
+
+#[test]
+fn requests_in_flight_are_weighed_with_all_that_came_with_them() {
+    let mut visitor = visitor(EndpointConfig::default());
+    let pad = "x".repeat(4_000_000);
+    let mut call = || {
+        let params = json!({"name": "wait", "arguments": {}, "_meta": {"pad": pad}});
+        let id = visitor.modern("tools/call", params);
+        let status = visitor.replies.get(&id).map_or(0, |it| it.status);
+        (status, visitor.endpoint.is_full())
+    };
+    for _ in 0..16 {
+        assert_eq!(call(), (0, false));
+    }
+    assert_eq!(call(), (0, true));
+    assert_eq!(call(), (503, true), "as over any other wire");
+    visitor.finish(Ok(Reply::Nothing));
+    assert!(!visitor.endpoint.is_full());
+}
+
+#[test]
+fn who_floods_a_handler_of_notifications_is_sent_away() {
+    let mut visitor = visitor(EndpointConfig::default());
+    let session = visitor.open("2025-11-25", json!({}));
+    let mut tell = |method: &str| {
+        let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": method}));
+        visitor.reply(id).status
+    };
+    assert!((0..1_001).all(|_| tell("acme/changed") == 202));
+    for method in ["acme/changed", "notifications/roots/list_changed"] {
+        assert_eq!(tell(method), 503);
+    }
+    assert_eq!(tell("notifications/cancelled"), 202);
+    assert_eq!(tell("acme/unheard"), 202, "nothing runs for it");
+    visitor.finish(Ok(Reply::Nothing));
+    let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": "acme/changed"}));
+    assert_eq!(visitor.reply(id).status, 202);
+}
+
+#[test]
+fn answers_that_wait_for_others_of_their_batch_are_so_many_bytes() {
+    let mut server = server();
+    server.open("2025-03-26", &json!({}));
+    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "tool"}});
+    server.hear(&json!([call(0), call(1), call(2), call(3), call(4)]));
+    let runs = std::mem::take(&mut server.runs);
+    for run in runs.iter().rev() {
+        server.done(run, Ok(Reply::Text("x".repeat(5_000_000))));
+    }
+    let said = server.said();
+    let is_whole: Vec<bool> = (0..5).map(|it| said[it]["error"].is_null()).collect();
+    let whole = said.as_array().unwrap().iter().filter(|it| it.to_string().len() > 5_000_000);
+    assert_eq!(whole.count(), 3, "{is_whole:?}");
+    assert!(said[0].to_string().contains("send this request by itself"), "{}", said[0]);
+    server.hear(&json!([call(5)]));
+    let run = server.running();
+    server.done(&run, Ok(Reply::Text("x".repeat(5_000_000))));
+    assert!(server.said()[0]["error"].is_null());
+}
+
+#[test]
+fn who_asks_for_little_is_read_beside_one_who_asks_for_all() {
+    let mut visitor = visitor(EndpointConfig { max_in_flight: 4, ..EndpointConfig::default() });
+    for connection in [ONE, OTHER] {
+        visitor.handle(EndpointInput::Opened(connection, None));
+    }
+    let is_full = |it: &Visitor| (it.endpoint.is_full_for(ONE), it.endpoint.is_full_for(OTHER));
+    for id in 0..3 {
+        say(&mut visitor, ONE, &wait(id));
+    }
+    say(&mut visitor, OTHER, &listen(9, &[]));
+    assert_eq!(is_full(&visitor), (false, false));
+    say(&mut visitor, ONE, &wait(3));
+    assert_eq!(is_full(&visitor), (true, false));
+    say(&mut visitor, OTHER, &wait(1));
+    assert_eq!(is_full(&visitor), (true, false), "half of all is its share");
+    say(&mut visitor, OTHER, &wait(2));
+    assert_eq!(is_full(&visitor), (true, true));
+    visitor.handle(EndpointInput::HungUp(ONE));
+    assert_eq!(is_full(&visitor), (false, false));
+}
+
+#[test]
+fn bytes_are_shared_as_well() {
+    let mut visitor = visitor(EndpointConfig::default());
+    for connection in [ONE, OTHER] {
+        visitor.handle(EndpointInput::Opened(connection, None));
+    }
+    let call = |id: u64, bytes: usize| {
+        let meta = json!({"pad": "x".repeat(bytes)});
+        request(id, "tools/call", json!({"name": "wait", "arguments": {}, "_meta": meta}))
+    };
+    for id in 0..5 {
+        say(&mut visitor, ONE, &call(id, 14_000_000));
+        say(&mut visitor, OTHER, &call(id, 0));
+    }
+    assert!(visitor.endpoint.is_full_for(ONE));
+    assert!(!visitor.endpoint.is_full_for(OTHER));
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_of_an_input_is_answered_and_nobody_is_asked() {
+    let mut visitor = visitor(EndpointConfig::default());
+    visitor.handle(EndpointInput::Opened(ONE, None));
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}});
+    say(
+        &mut visitor,
+        ONE,
+        &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}),
+    );
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "wait", "arguments": {}}});
+    say(&mut visitor, ONE, &call);
+    say(&mut visitor, ONE, &listen(2, &[]));
+    let call = visitor.runs[0].context.call;
+    let ask = |number: u64| {
+        let params = to_raw(&json!({}));
+        let question = Question { key: format!("k{number}"), method: Method::ListRoots, params };
+        EndpointInput::Handler(call, HandlerEvent::Ask { ask: AskId(number), question })
+    };
+    visitor.handle(ask(1));
+    assert!(visitor.answers.is_empty());
+    visitor.handle(EndpointInput::EndOfInput(ONE));
+    let (_, last) = visitor.frames.pop().unwrap();
+    assert_eq!(last["result"]["resultType"], "complete", "the subscription ends");
+    assert!(!visitor.endpoint.has_answered(ONE));
+    visitor.handle(ask(2));
+    let gone = "the client is gone: nobody answers this question any more";
+    let told = |number: u64| (number, Err(gone.to_owned()));
+    assert_eq!(visitor.answers, [told(1), told(2)]);
+    visitor.finish(Ok(Reply::Nothing));
+    assert_eq!(visitor.frames.pop().unwrap().1["id"], 1);
+    assert!(visitor.endpoint.has_answered(ONE));
+}
