@@ -1,5 +1,5 @@
 import { isObject } from "./content.js";
-import { coreOf } from "./core.js";
+import { coreOf, isServer } from "./core.js";
 import { checked, native, type NativeClient } from "./native.js";
 import { pump, type Rehearsal, serveMemory } from "./serving.js";
 import type { Command, Target, Transport } from "./types.js";
@@ -46,6 +46,10 @@ export function reach(target: Target, place: string, headers: Headers = {}): Rea
   if (isTransport(target)) return transport(target, place);
   if ("command" in target) return command(target as unknown as Command, place);
   if ("mcpServers" in target) throw new TypeError(`${place}: this is a whole configuration: ClientGroup.connect() takes it`);
+  if (!isServer(target)) {
+    const keys = Object.keys(target).slice(0, 8).join(", ");
+    throw new TypeError(`${place}: there is nothing to connect to in an object with ${keys || "nothing in it"}. Give ${REACHED}.`);
+  }
   return server(target, place);
 }
 

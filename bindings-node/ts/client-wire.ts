@@ -1,3 +1,5 @@
+import { AsyncResource } from "node:async_hooks";
+
 import { errorOf, refusalOf, type Told } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
 import { Cancelled, ConnectionLost } from "./errors.js";
@@ -190,10 +192,13 @@ export class ClientWire {
 
   #progressOf({ onProgress }: RequestOptions): Waiting["onProgress"] {
     const everywhere = this.#options.onProgress;
-    if (!onProgress || !everywhere) return onProgress ?? everywhere;
+    if (!onProgress) return everywhere;
+    // What wakes JavaScript belongs to the client: the call's own context has to be kept.
+    const here = AsyncResource.bind(onProgress);
+    if (!everywhere) return here;
     return (progress) => {
-      everywhere(progress);
-      onProgress(progress);
+      tell("onProgress", everywhere, progress);
+      here(progress);
     };
   }
 

@@ -1,4 +1,5 @@
 import { brandClass } from "./brand.js";
+import { checkCallOptions, checkClientOptions } from "./client-options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { RestartingWire } from "./client-restart.js";
 import { toolResult } from "./client-result.js";
@@ -69,6 +70,7 @@ export class Client implements AsyncDisposable {
    */
   static async connect(target: Target, options: ClientOptions = {}): Promise<Client> {
     const place = "Client.connect()";
+    checkClientOptions(place, options);
     const settings = settingsOf(options, place);
     const reached = reach(target, place, headersOf(options.headers, place));
     await reached.ready;
@@ -148,8 +150,9 @@ export class Client implements AsyncDisposable {
   async callTool<const O extends Schema | undefined = undefined>(
     name: string,
     args?: object,
-    options: CallOptions<O> = {},
+    options: CallOptions<O> = NONE,
   ): Promise<ToolResult<[O] extends [undefined] ? unknown : Output<O>>> {
+    if (options !== NONE) checkCallOptions("callTool", name, options);
     const reply = await this.#wire.request("callTool", { name, arguments: object(args, argumentsOf(name)) }, options);
     return (await toolResult(name, reply, options.output)) as ToolResult<[O] extends [undefined] ? unknown : Output<O>>;
   }
@@ -166,6 +169,7 @@ export class Client implements AsyncDisposable {
     args: object,
     options: CallOptions & { answers?: Readonly<Record<string, unknown>> | undefined; state?: string | undefined } = {},
   ): Promise<ToolResult | InputRequired> {
+    checkCallOptions("callToolRound", name, options);
     const { answers, state } = options;
     const params = { name, arguments: object(args, argumentsOf(name)), answers: object(answers, "the answers"), state };
     const reply = await this.#wire.request("callToolRound", params, options);
@@ -183,6 +187,7 @@ export class Client implements AsyncDisposable {
     uri: string,
     options: CallOptions & { variables?: Readonly<Record<string, string | number | readonly string[]>> | undefined } = {},
   ): Promise<ResourceResult> {
+    checkCallOptions("readResource", uri, options);
     const params = { uri: String(uri), variables: object(options.variables, "the variables") };
     return resourceResultFromWire((await this.#wire.request("readResource", params, options)).result);
   }
@@ -195,6 +200,7 @@ export class Client implements AsyncDisposable {
    * Spec: Server Features › Prompts.
    */
   async getPrompt(name: string, args?: Readonly<Record<string, string>>, options: CallOptions = {}): Promise<PromptResult> {
+    checkCallOptions("getPrompt", name, options);
     const params = { name, arguments: object(args, `the arguments of prompt ${JSON.stringify(name)}`) };
     return promptResultFromWire((await this.#wire.request("getPrompt", params, options)).result);
   }
@@ -296,6 +302,7 @@ export class Client implements AsyncDisposable {
    * @throws ProtocolError when the server refuses it.
    */
   async request(method: string, params?: object, options: CallOptions = {}): Promise<unknown> {
+    checkCallOptions("request", method, options);
     const given = { method, params: object(params, `the params of ${method}`) };
     return (await this.#wire.request("request", given, options)).result;
   }
@@ -328,6 +335,9 @@ function failureOf({ served }: Reached): () => Promise<unknown> {
     return failure;
   };
 }
+
+/** No options: nothing to check. */
+const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {
   const { revision = "auto", timeoutMs, maxTimeoutMs, clientInfo, maxMessage, maxRounds, validate, roots } = options;

@@ -261,6 +261,11 @@ export function setCore(server: object, core: ServerCore): void {
   Object.defineProperty(server, CORE, { value: core });
 }
 
+/** Whether it is a server, of whichever copy of the package. */
+export function isServer(value: object): boolean {
+  return CORE in value;
+}
+
 /** What stands behind a server, whichever copy of the package made it. */
 export function coreOf(server: unknown, place: string): ServerCore {
   const core = isObject(server) ? (server as Record<symbol, unknown>)[CORE] : undefined;

@@ -37,7 +37,7 @@ test("anything else is refused at its place", async () => {
   for (const [target, message] of [
     [undefined, /nothing to connect to/],
     [3, /nothing to connect to/],
-    [{}, /no Server of gudgeon's/],
+    [{}, /nothing to connect to in an object with nothing in it\. Give a URL, a command/],
     [{ command: "" }, /command must be a program's name/],
     [{ command: "a", args: ["b", 3] }, /args\[1\] is none/],
     [{ command: "a", env: { B: 3 } }, /env\.B must be a text/],

@@ -1,0 +1,76 @@
+/** Options of clients and of their calls: those that nobody has are refused, and callbacks hear what they should. */
+import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { test } from "node:test";
+
+import { Client, ClientGroup, Server } from "gudgeon";
+
+import { closing } from "./closing.mjs";
+
+const app = new Server("t");
+app.tool("steps", {}, async (_, ctx) => {
+  for (const step of [1, 2]) await ctx.progress(step);
+  return "done";
+});
+app.resource("t://a/{b}", {}, ({ b }) => b);
+
+test("options that a client has not, or that can't be meant, are refused before anything is started", async () => {
+  const cases = [
+    [{ timeout: 5 }, /^TypeError: Client\.connect\(\): there is no option timeout; there are revision, .*timeoutMs/],
+    [{ onElicitation: () => true }, /there is no option onElicitation; .*onElicit,/],
+    [{ onElicit: true }, /Client\.connect\(\): onElicit must be a function, not true/],
+    [{ onProgress: {} }, /onProgress must be a function, not {}/],
+    [{ validate: "yes" }, /validate must be true or false, not "yes"/],
+    [{ clientInfo: "me" }, /clientInfo must be an object such as { name: "host", version: "1.0" }, not "me"/],
+    [{ retry: "always" }, /retry must be "safe" or "never", or an object { attempts, deadlineMs }, not "always"/],
+    [null, /Client\.connect\(\): the options must be an object/],
+  ];
+  for (const [options, wrong] of cases) {
+    await assert.rejects(Client.connect({ command: "no-such-program" }, options), wrong);
+    await assert.rejects(ClientGroup.connect({ a: { command: "no-such-program" } }, options), TypeError);
+  }
+  await assert.rejects(Client.connect({ cmd: "node" }), /there is nothing to connect to in an object with cmd\. Give a URL, a command \(\{ command, args \}\)/);
+});
+
+test("options that a call has not, or that can't be meant, are refused before it is sent", () =>
+  closing(Client.connect(app), async (client) => {
+    const stop = new AbortController();
+    const cases = [
+      [{ timeout: 5 }, /^TypeError: callTool\("steps"\): there is no option timeout; there are output, signal, timeoutMs, /],
+      [{ onprogress: () => {} }, /there is no option onprogress/],
+      [{ variables: {} }, /there is no option variables/],
+      [{ signal: stop }, /callTool\("steps"\): signal must be an AbortSignal, such as controller\.signal, not {}/],
+      [{ onProgress: 1 }, /onProgress must be a function, not 1/],
+      [{ throwOnError: 0 }, /throwOnError must be true or false, not 0/],
+      [{ meta: "m" }, /meta must be an object, not "m"/],
+    ];
+    for (const [options, wrong] of cases) await assert.rejects(client.callTool("steps", {}, options), wrong);
+    await assert.rejects(client.callToolRound("steps", {}, { answer: {} }), /callToolRound\("steps"\): there is no option answer; .*answers, state/);
+    await assert.rejects(client.readResource("t://a/b", { variable: {} }), /readResource\("t:\/\/a\/b"\): there is no option variable; .*variables/);
+    await assert.rejects(client.getPrompt("p", {}, { timeout: 1 }), /getPrompt\("p"\): there is no option timeout/);
+    await assert.rejects(client.request("a/b", {}, { timeout: 1 }), /request\("a\/b"\): there is no option timeout/);
+    assert.equal((await client.callTool("steps", {}, { signal: stop.signal, meta: undefined })).text, "done");
+    assert.equal((await client.readResource("t://a/{b}", { variables: { b: "c" } })).text, "c");
+  }));
+
+test("one callback that throws keeps no other from hearing of progress", async (t) => {
+  const failed = t.mock.method(console, "error", () => {});
+  const onProgress = () => {
+    throw new Error("mine");
+  };
+  await closing(Client.connect(app, { onProgress }), async (client) => {
+    const heard = [];
+    await client.callTool("steps", {}, { onProgress: ({ progress }) => heard.push(progress) });
+    assert.deepEqual(heard, [1, 2]);
+  });
+  assert.deepEqual(failed.mock.calls.map(({ arguments: [what] }) => what), ["onProgress failed:", "onProgress failed:"]);
+});
+
+test("a call's onProgress runs in the async context of the call", () =>
+  closing(Client.connect(app), async (client) => {
+    const store = new AsyncLocalStorage();
+    const heard = [];
+    const call = () => client.callTool("steps", {}, { onProgress: () => heard.push(store.getStore()) });
+    await Promise.all([store.run("one", call), store.run("two", call)]);
+    assert.deepEqual(heard.sort(), ["one", "one", "two", "two"]);
+  }));
