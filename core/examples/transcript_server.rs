@@ -241,7 +241,13 @@ async fn main() -> Result<(), Error> {
     .add(greet.description("Greet somebody."))
     .complete("greet", "name", names)
     .notification("notifications/roots/list_changed", roots_changed)
-    .method("acme/echo", |Text { text }: Text| async move { Json(json!({"echo": text})) });
+    .method("acme/echo", |Text { text }: Text| async move { Json(json!({"echo": text})) })
+    .method("acme/signed", async || {
+        Json(json!({
+            "resultType": "complete", "signed": true,
+            "_meta": {"acme/by": "us", "io.modelcontextprotocol/serverInfo": {"name": "else", "version": "0"}},
+        }))
+    });
     serve(server, given()).await
 }
 

@@ -88,6 +88,11 @@ app.onRootsChanged(async (ctx) => {
   await ctx.log("info", roots.map(({ uri }) => uri).join(", "), { logger: "fixture" });
 });
 app.method("acme/echo", { params: object({ text: string }) }, ({ text }) => ({ echo: text }));
+app.method("acme/signed", () => ({
+  resultType: "complete",
+  signed: true,
+  _meta: { "acme/by": "us", "io.modelcontextprotocol/serverInfo": { name: "else", version: "0" } },
+}));
 
 if (dialects) {
   app.tool("slow", { description: "Too slow.", timeoutMs: 10 }, () => new Promise(() => {}));

@@ -201,6 +201,13 @@ def acme_echo(text: str) -> dict[str, str]:
     return {"echo": text}
 
 
+@app.method("acme/signed")
+def acme_signed() -> dict[str, Any]:
+    other = {"name": "else", "version": "0"}
+    meta = {"acme/by": "us", "io.modelcontextprotocol/serverInfo": other}
+    return {"resultType": "complete", "signed": True, "_meta": meta}
+
+
 if given.dialects:
 
     @app.tool(timeout=0.01)

@@ -1,11 +1,13 @@
 //! From the neutral model to frames on the wire.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
+
+use serde_json::value::RawValue;
 
 use super::{StructuredContent, Wire, dialect_0_7, offers};
 use crate::protocol::{
-    CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response, Revision,
-    ServerDescription, ToolOutcome,
+    CacheHint, Dialect, ErrorObject, Id, Listing, Members, Method, Question, Raw, Response,
+    Revision, ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };
@@ -72,7 +74,7 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
         result.raw("resultType", r#""complete""#);
     }
     let own_meta = write(wire, response, server_info, &mut result);
-    stamp(wire, own_meta, server_info, &mut result);
+    stamp(wire, own_meta.as_deref(), server_info, &mut result);
     result.finish()
 }
 
@@ -82,8 +84,8 @@ fn write<'a>(
     response: &'a Response,
     server_info: &str,
     result: &mut ObjectWriter,
-) -> Option<&'a Raw> {
-    let mut own_meta = None;
+) -> Option<Cow<'a, RawValue>> {
+    let mut own_meta: Option<&'a Raw> = None;
     match response {
         Response::Empty => (),
         // Only a dialect asks for all resources at once, and it has its own words: these are for middleware.
@@ -139,10 +141,38 @@ fn write<'a>(
             }
         }
         Response::Raw(raw) => {
-            result.splice(raw.get());
+            let (members, meta) = apart(raw, "_meta");
+            result.splice(&members);
+            return meta.map(Cow::Owned);
         }
     }
-    own_meta
+    own_meta.map(|it| Cow::Borrowed(&**it))
+}
+
+/// An object without this member, and the member.
+fn apart<'a>(object: &'a RawValue, name: &str) -> (Cow<'a, str>, Option<Raw>) {
+    let text = object.get();
+    // An escape might hide the name.
+    let may_have_it = text.contains(name) || text.contains("\\u");
+    let Some(members) =
+        may_have_it.then(|| serde_json::from_str::<Members<Raw>>(text).ok()).flatten()
+    else {
+        return (text.into(), None);
+    };
+    let mut rest = String::with_capacity(text.len());
+    let mut found = None;
+    for (key, value) in members.0 {
+        if key == name {
+            found = Some(value);
+            continue;
+        }
+        rest.push(if rest.is_empty() { '{' } else { ',' });
+        json::push_string(&mut rest, &key);
+        rest.push(':');
+        rest.push_str(value.get());
+    }
+    rest.push_str(if rest.is_empty() { "{}" } else { "}" });
+    (rest.into(), found)
 }
 
 fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
@@ -255,7 +285,7 @@ fn cache(wire: &Wire, hint: CacheHint, result: &mut ObjectWriter) {
 }
 
 /// `_meta`: the user's, and on stamped results the server's name.
-fn stamp(wire: &Wire, own: Option<&Raw>, server_info: &str, result: &mut ObjectWriter) {
+fn stamp(wire: &Wire, own: Option<&RawValue>, server_info: &str, result: &mut ObjectWriter) {
     if !wire.vocabulary.stamped_results {
         if let Some(own) = own {
             result.raw("_meta", own.get());
@@ -265,7 +295,7 @@ fn stamp(wire: &Wire, own: Option<&Raw>, server_info: &str, result: &mut ObjectW
     let mut stamped = ObjectWriter::with_capacity(server_info.len() + 48);
     stamped.raw(meta::SERVER_INFO, server_info);
     if let Some(own) = own {
-        stamped.splice(own.get());
+        stamped.splice(&apart(own, meta::SERVER_INFO).0);
     }
     result.raw("_meta", &stamped.finish());
 }

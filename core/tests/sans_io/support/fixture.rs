@@ -67,6 +67,7 @@ fn build(behind: fn(&str, Act) -> Act) -> Offers {
         .unwrap();
     offers.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
     offers.add_method("acme/echo", handler(act::acme)).unwrap();
+    offers.add_method("acme/signed", handler(act::signed)).unwrap();
     // Whoever replays the transcripts logs what a handler of notifications comes to.
     let changed = "notifications/roots/list_changed";
     offers.add_notification(changed, handler(act::places)).unwrap();
@@ -374,6 +375,14 @@ mod act {
 
     pub(super) fn acme(input: &Value, _: &mut Vec<Told>) -> Answer {
         Some(Ok(Reply::Json(json!({"echo": input["text"]}).to_string())))
+    }
+
+    pub(super) fn signed(_: &Value, _: &mut Vec<Told>) -> Answer {
+        let result = json!({
+            "resultType": "complete", "signed": true,
+            "_meta": {"acme/by": "us", "io.modelcontextprotocol/serverInfo": {"name": "else", "version": "0"}},
+        });
+        Some(Ok(Reply::Json(result.to_string())))
     }
 
     pub(super) fn change(input: &Value, told: &mut Vec<Told>) -> Answer {
