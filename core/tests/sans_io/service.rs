@@ -6,8 +6,8 @@ use std::{
 };
 
 use gudgeon::{
-    protocol::{Tool, json},
-    router::{Failure, Handler, Offers, Reply, ToolOffer},
+    protocol::{Implementation, Tool, json},
+    router::{Failure, Handler, Offers, Reply, ServerFacts, ToolOffer},
     service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::server::ListKind,
 };
@@ -178,6 +178,19 @@ fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
     shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
     assert_eq!(told, ["notifications/prompts/list_changed", "notifications/tools/list_changed"]);
+}
+
+#[test]
+fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
+    let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
+    few.tools.add(tool("alone"), true).unwrap();
+    let mut shell = Shell::new(few);
+    let kinds = vec![ListKind::Resources, ListKind::Prompts, ListKind::Tools];
+    shell.handle(Input::Offers(Arc::new(fixture::offers()), kinds));
+    let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
+    assert_eq!(told, ["notifications/tools/list_changed"]);
+    shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#);
+    assert_eq!(shell.sent[1]["result"]["resources"].as_array().unwrap().len(), 2);
 }
 
 #[test]

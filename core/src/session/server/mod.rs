@@ -64,6 +64,8 @@ pub struct ServerSession {
     logs: LogFlow,
     is_ending: bool,
     answers_nothing: bool,
+    /// The lists of which the answer to `initialize` said that the client is told of changes.
+    lists: Vec<ListKind>,
     /// Lists that changed before the client had confirmed the handshake: it is told right after.
     untold: Vec<ListKind>,
     outputs: VecDeque<Output>,
@@ -85,6 +87,7 @@ impl ServerSession {
             logs: LogFlow::default(),
             is_ending: false,
             answers_nothing: false,
+            lists: Vec::new(),
             untold: Vec::new(),
             outputs: VecDeque::new(),
         }

@@ -3,7 +3,7 @@
 use super::{About, Answer, ListKind, Output, Progress, Sent, ServerSession, batch::Slot};
 use crate::{
     error::Fault,
-    protocol::{Dialect, Id, Method, MethodName, Response, json::ObjectWriter},
+    protocol::{Dialect, Id, Method, MethodName, Response, ServerCapabilities, json::ObjectWriter},
     session::CallId,
     wire::{self, Lowered, Wire},
 };
@@ -90,11 +90,29 @@ impl ServerSession {
             ListKind::Resources => it.resources_list_changed == Some(true),
             ListKind::Prompts => it.prompts_list_changed == Some(true),
         });
+        if !self.lists.contains(&kind) {
+            return;
+        }
         if self.handshake.is_confirmed() {
             self.tell_change(About::Peer, method, None);
         } else if self.handshake.wire().is_some() && !self.untold.contains(&kind) {
             self.untold.push(kind);
         }
+    }
+
+    /// Only what was declared in the handshake is used afterwards (2025-11-25, Lifecycle, "Operation").
+    pub(super) fn note_lists(&mut self, method: &MethodName, declared: &ServerCapabilities) {
+        if *method != MethodName::Standard(Method::Initialize) {
+            return;
+        }
+        let ServerCapabilities { tools, resources, prompts, .. } = declared;
+        let declared = [
+            (ListKind::Tools, tools.as_ref().and_then(|it| it.list_changed)),
+            (ListKind::Resources, resources.as_ref().and_then(|it| it.list_changed)),
+            (ListKind::Prompts, prompts.as_ref().and_then(|it| it.list_changed)),
+        ];
+        let told = declared.into_iter().filter(|(_, changes)| *changes == Some(true));
+        self.lists = told.map(|(kind, _)| kind).collect();
     }
 
     pub(super) fn confirm(&mut self) {

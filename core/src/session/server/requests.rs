@@ -207,6 +207,9 @@ impl ServerSession {
         self.end_log(call);
         // The peer may have cancelled while the handler ran.
         let Some((id, mut inbound)) = self.pending.complete(call) else { return };
+        if let Ok(Response::Description(server)) = &outcome {
+            self.note_lists(&inbound.method, &server.capabilities);
+        }
         let outcome = outcome.map(|it| inbound.introduce(it));
         self.subscriptions.forget(call);
         self.withdraw(call);
