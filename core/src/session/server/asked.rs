@@ -30,6 +30,8 @@ pub(super) struct Asked {
     seed: [u8; 32],
     next: u64,
     open: BTreeMap<u64, Open>,
+    /// Put before the client had confirmed the handshake.
+    held: Vec<Asking>,
     /// Pages that the client was sent to and that are not finished, by the number of their request.
     pages: BTreeMap<u64, String>,
 }
@@ -69,6 +71,7 @@ impl Asked {
             seed: Sha256::digest(seed).into(),
             next: 1,
             open: BTreeMap::new(),
+            held: Vec::new(),
             pages: BTreeMap::new(),
         }
     }
@@ -80,15 +83,36 @@ impl Asked {
         capabilities: Option<&Raw>,
         asking: Asking,
     ) -> Result<Vec<u8>, Fault> {
+        self.check(wire, capabilities, &asking)?;
+        self.send(wire, asking)
+    }
+
+    /// Keeps it until the client may be asked.
+    pub(super) fn hold(
+        &mut self,
+        wire: &'static Wire,
+        capabilities: Option<&Raw>,
+        asking: Asking,
+    ) -> Result<(), Fault> {
+        self.check(wire, capabilities, &asking)?;
+        self.held.push(asking);
+        Ok(())
+    }
+
+    pub(super) fn take_held(&mut self) -> Vec<Asking> {
+        std::mem::take(&mut self.held)
+    }
+
+    fn check(&self, wire: &Wire, capabilities: Option<&Raw>, asking: &Asking) -> Result<(), Fault> {
         let (method, params) = (asking.method, asking.params.clone());
         asking::check(&Question { key: String::new(), method, params }, capabilities, wire)?;
-        if self.open.len() >= MAX_OPEN {
-            return Err(Fault::new(
-                FaultKind::Handler,
-                format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
-            ));
+        if self.open.len() + self.held.len() < MAX_OPEN {
+            return Ok(());
         }
-        self.send(wire, asking)
+        Err(Fault::new(
+            FaultKind::Handler,
+            format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
+        ))
     }
 
     /// What a response of the client's answers; `None` for one that belongs to nothing.
@@ -114,6 +138,7 @@ impl Asked {
 
     /// A call is over: what it still asked is taken back. The notifications to send, by the name they have there.
     pub(super) fn withdraw(&mut self, call: CallId, cancelled: &str) -> Vec<Vec<u8>> {
+        self.held.retain(|it| it.call != call);
         let over: Vec<_> = self
             .open
             .iter()
@@ -135,10 +160,8 @@ impl Asked {
     /// The client is gone: what nobody will answer any more.
     pub(super) fn close(&mut self) -> Vec<(CallId, AskId)> {
         self.pages.clear();
-        std::mem::take(&mut self.open)
-            .into_values()
-            .map(|it| (it.asking.call, it.asking.ask))
-            .collect()
+        let open = std::mem::take(&mut self.open).into_values().map(|it| it.asking);
+        open.chain(self.take_held()).map(|it| (it.call, it.ask)).collect()
     }
 
     /// The client is sent to a page with this name otherwise than by a question.

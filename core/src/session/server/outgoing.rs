@@ -95,7 +95,7 @@ impl ServerSession {
         }
         if self.handshake.is_confirmed() {
             self.tell_change(About::Peer, method, None);
-        } else if self.handshake.wire().is_some() && !self.untold.contains(&kind) {
+        } else if !self.untold.contains(&kind) {
             self.untold.push(kind);
         }
     }
@@ -120,6 +120,7 @@ impl ServerSession {
         for kind in std::mem::take(&mut self.untold) {
             self.send_changed(kind);
         }
+        self.put_held();
     }
 
     /// What the peer's language has no word for is not said.

@@ -52,9 +52,25 @@ impl ServerSession {
 
     fn put(&mut self, wire: &'static Wire, client: &ClientIdentity, asking: Asking) {
         let Asking { call, ask, about, .. } = asking;
-        match self.book(call, ask).ask(wire, client.capabilities.as_ref(), asking) {
-            Ok(frame) => self.say(about, frame),
+        let is_early = self.handshake.wire().is_some() && !self.handshake.is_confirmed();
+        let (book, declared) = (self.book(call, ask), client.capabilities.as_ref());
+        let put = match is_early {
+            true => book.hold(wire, declared, asking).map(|()| None),
+            false => book.ask(wire, declared, asking).map(Some),
+        };
+        match put {
+            Ok(Some(frame)) => self.say(about, frame),
+            Ok(None) => (),
             Err(fault) => self.settle_question(call, ask, Err(fault)),
+        }
+    }
+
+    /// The handshake is confirmed: from now on the client may be asked (Lifecycle, "Initialization").
+    pub(super) fn put_held(&mut self) {
+        let held = self.asked.as_mut().map(|it| it.take_held()).unwrap_or_default();
+        let Some((wire, client)) = self.handshake.client() else { return };
+        for asking in held {
+            self.put(wire, &client, asking);
         }
     }
 
