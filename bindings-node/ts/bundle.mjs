@@ -9,6 +9,9 @@ import { rollup } from "@rollup/wasm-node";
 
 const ENTRIES = ["index", "testing"];
 const MODULES = dist("modules");
+const NOT_BUNDLED =
+  "gudgeon can't find its other files. If this program is bundled, leave gudgeon out of the bundle, because it has a native half: " +
+  'esbuild --external:gudgeon, serverExternalPackages: ["gudgeon"] in Next.js, externals in webpack.';
 
 const code = await bundled();
 for (const kind of ["esm", "cjs"]) {
@@ -26,8 +29,11 @@ for (const entry of ENTRIES) {
   writeFileSync(
     dist(`esm/${entry}.js`),
     `import { createRequire } from "node:module";\n\n` +
-      `// Required, not imported: Node is slow to find out the names that a CommonJS file exports.\n` +
-      `export const {\n  ${names},\n} = createRequire(import.meta.url)("../cjs/gudgeon.js").${entry};\n`,
+      `let all;\ntry {\n` +
+      `  // Required, not imported: Node is slow to find out the names that a CommonJS file exports.\n` +
+      `  all = createRequire(import.meta.url)("../cjs/gudgeon.js");\n` +
+      `} catch (error) {\n  throw new Error(${JSON.stringify(NOT_BUNDLED)}, { cause: error });\n}\n` +
+      `export const {\n  ${names},\n} = all.${entry};\n`,
   );
 }
 

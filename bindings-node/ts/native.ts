@@ -43,7 +43,7 @@ function load(): typeof Addon {
     throw new Error(
       `gudgeon's native half for ${process.platform}-${process.arch} can't be loaded (${where}). ` +
         "In a checkout run `npm run build:native`; in an installed package remove node_modules and the lock file's entry, " +
-        "and install again on this machine.",
+        "and install again on this machine; a bundler must leave gudgeon out (esbuild --external:gudgeon).",
       { cause: error },
     );
   }

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import * as esm from "gudgeon";
 import * as testing from "gudgeon/testing";
@@ -63,6 +66,17 @@ test("published types need Node's types and nothing else, and stay among themsel
       }
     }
   }
+});
+
+test("what a bundler took in by mistake says how to leave it out", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "bundled-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [file, bundle] of [["esm/index.js", "esm.mjs"], ["cjs/gudgeon.js", "all.cjs"]]) {
+    copyFileSync(new URL(`../../bindings-node/dist/${file}`, import.meta.url), join(folder, bundle));
+  }
+  await assert.rejects(import(pathToFileURL(join(folder, "esm.mjs")).href), /leave gudgeon out of the bundle, because it has a native half: esbuild --external:gudgeon/);
+  const { Server } = require(join(folder, "all.cjs")).index;
+  assert.throws(() => new Server("s"), /native half for .* can't be loaded .* a bundler must leave gudgeon out \(esbuild --external:gudgeon\)/);
 });
 
 test("the lock file names no download address", () => {
