@@ -131,6 +131,48 @@ async fn initialize_may_be_answered_by_events() {
     assert_eq!(client.server().revision, Revision::V2025_03_26);
 }
 
+/// Session Management: ids consist of visible ASCII.
+#[tokio::test]
+async fn what_is_no_session_id_is_not_sent_back() {
+    for odd in ["", "session 1", "s\u{e9}ance"] {
+        let mock = Mock::start(move |request| match &*request.rpc() {
+            "initialize" => request.result(initialized("2025-11-25")).with("Mcp-Session-Id", odd),
+            _ => legacy(request),
+        })
+        .await;
+        let client = connect(&mock).await.unwrap();
+        client.call_tool("echo", json!({})).await.unwrap();
+        assert_eq!(mock.of("tools/call")[0].header("mcp-session-id"), None, "{odd:?}");
+    }
+}
+
+/// 2025-03-26, "Batching": implementations MUST support receiving batches.
+#[tokio::test]
+async fn a_batch_may_hold_the_answer() {
+    for is_stream in [false, true] {
+        let mock = Mock::start(move |request| match &*request.rpc() {
+            "initialize" => request.result(initialized("2025-03-26")),
+            "tools/call" => {
+                let log = json!({"jsonrpc": "2.0", "method": "notifications/message",
+                    "params": {"level": "info", "data": 1}});
+                let batch = json!([log, request.response(said("done"))]);
+                match is_stream {
+                    true => Answer::events(vec![event_with_id("e-1", &batch)]),
+                    false => Answer::json(200, batch),
+                }
+            }
+            _ => legacy(request),
+        })
+        .await;
+        let (told, logs) = std::sync::mpsc::channel();
+        let builder = Client::builder(Target::url(&mock.url).unwrap());
+        let client =
+            builder.on_log(move |it| drop(told.send(it.data))).connect().await.expect("connects");
+        assert_eq!(client.call_tool("echo", json!({})).await.unwrap().text(), "done");
+        assert_eq!(logs.try_recv().expect("told before the answer").get(), "1");
+    }
+}
+
 #[tokio::test]
 async fn the_standalone_stream_is_open_before_the_first_call_and_carries_questions() {
     let answered = Arc::new(Mutex::new(Value::Null));
@@ -277,7 +319,18 @@ async fn a_session_that_is_gone_is_begun_anew_and_the_refused_requests_are_sent_
         _ => legacy(request),
     })
     .await;
-    let client = connect(&mock).await.unwrap();
+    let renewals = Arc::new(AtomicUsize::new(0));
+    let told = Arc::clone(&renewals);
+    let target = Target::url(mock.url()).unwrap();
+    let client = Client::builder(target)
+        .on_event(move |event| {
+            if matches!(event, Event::Renewed) {
+                told.fetch_add(1, Ordering::SeqCst);
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
     client.call_tool("echo", json!({})).await.unwrap();
     is_gone.store(true, Ordering::SeqCst);
     let calls: Vec<_> = (0..10)
@@ -289,7 +342,7 @@ async fn a_session_that_is_gone_is_begun_anew_and_the_refused_requests_are_sent_
     for call in calls {
         assert_eq!(call.await.unwrap().unwrap().text(), "done");
     }
-    assert_eq!(sessions.load(Ordering::SeqCst), 2);
+    assert_eq!((sessions.load(Ordering::SeqCst), renewals.load(Ordering::SeqCst)), (2, 1));
     assert_eq!(client.session_id().as_deref(), Some("session-2"));
     let opened = &mock.of("initialize")[1];
     assert_eq!(opened.header("mcp-session-id"), None);

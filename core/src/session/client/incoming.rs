@@ -215,6 +215,8 @@ impl ClientSession {
     fn handle_cancelled(&mut self, params: &Params<'_>) {
         let Some(id) = params.get("requestId").and_then(|it| Id::parse(it.get())) else { return };
         if let Some((ask, ())) = self.asks.cancel(&id) {
+            let reason: Option<String> = member(params, "reason");
+            tracing::debug!(reason, "the server takes a question back");
             return self.outputs.push_back(Output::AskCancelled(ask));
         }
         self.end_listen(&id, params);

@@ -118,7 +118,6 @@ impl Shared {
                 Outcome::Done
             }
             Ok(frame) => {
-                // A batch may hold the answer: then the error is for nobody.
                 self.tell(News::Frame(frame)).await;
                 let message = "the server's reply holds no answer to this request";
                 Outcome::Failed(Error::new(ErrorKind::Protocol, message))

@@ -117,16 +117,46 @@ fn repeat(out: &mut HeaderMap, method: &str, params: &Params<'_>, mirror: &Mirro
     }
 }
 
-/// Whether a frame is the answer to this request.
-pub(super) fn answers(frame: &[u8], request: u64) -> bool {
-    #[derive(Deserialize)]
-    struct Fields<'a> {
-        #[serde(borrow)]
-        id: Option<&'a RawValue>,
-        #[serde(default)]
-        method: Option<serde::de::IgnoredAny>,
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(default)]
+    method: Option<serde::de::IgnoredAny>,
+}
+
+impl Fields<'_> {
+    fn answer(&self, request: u64) -> bool {
+        self.method.is_none() && self.id.is_some_and(|id| id.get().parse() == Ok(request))
     }
-    serde_json::from_slice::<Fields<'_>>(frame).is_ok_and(|it| {
-        it.method.is_none() && it.id.is_some_and(|id| id.get().parse() == Ok(request))
-    })
+}
+
+/// Whether a frame is the answer to this request, or a batch that holds it.
+pub(super) fn answers(frame: &[u8], request: u64) -> bool {
+    if frame.trim_ascii_start().starts_with(b"[") {
+        let members = serde_json::from_slice::<Vec<Fields<'_>>>(frame);
+        return members.is_ok_and(|it| it.iter().any(|member| member.answer(request)));
+    }
+    serde_json::from_slice::<Fields<'_>>(frame).is_ok_and(|it| it.answer(request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_may_stand_in_a_batch() {
+        for answer in [
+            r#"{"id":7,"result":{}}"#,
+            r#" [{"method":"x"},{"id":7,"result":{}}]"#,
+            r#"[{"id":7,"error":{}}]"#,
+        ] {
+            assert!(answers(answer.as_bytes(), 7), "{answer}");
+        }
+        for other in
+            [r#"{"id":"7","result":{}}"#, r#"[{"id":7,"method":"x"},{"id":8}]"#, "[]", "[", "7", ""]
+        {
+            assert!(!answers(other.as_bytes(), 7), "{other}");
+        }
+    }
 }
