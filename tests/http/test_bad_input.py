@@ -242,10 +242,11 @@ def test_a_posted_response_that_answers_nothing_is_taken_in_the_legacy_era(serve
 @pytest.mark.parametrize("session_id", ["nobody", "00000000-0000-0000-0000-000000000000", "x" * 4000, "a b", ""])
 def test_an_unknown_session_is_404(server, session_id):
     headers = {"Mcp-Session-Id": session_id, "MCP-Protocol-Version": LATEST_LEGACY}
+    request = speak.message("tools/list")
     with server.connect() as connection:
-        speak.post(connection, server.path, speak.message("tools/list"), headers)
+        speak.post(connection, server.path, request, headers)
         answer = connection.response()
-        refused(answer, 404 if session_id else answer.status)
+        refused(answer, 404 if session_id else answer.status, -32600, id=request["id"])
         assert answer.status in (400, 404)
 
 

@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::protocol::{code, json::ObjectWriter};
+use crate::protocol::{Id, code, json::ObjectWriter};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -78,19 +78,28 @@ pub(super) fn stream_head() -> HeaderMap {
 
 /// A refusal that no request's id goes with.
 pub(super) fn refusal_body(message: &str) -> Vec<u8> {
-    error_body(code::INVALID_REQUEST, message)
+    error_body(code::INVALID_REQUEST, None, message)
+}
+
+/// The same where the body was read: an error names its request (Overview, "Error Responses").
+pub(super) fn refusal_of(request: Option<&Id>, message: &str) -> Vec<u8> {
+    error_body(code::INVALID_REQUEST, request, message)
 }
 
 /// The body of an answer to a request that the server fails at, whatever it is.
 pub(super) fn failure_body(message: &str) -> Vec<u8> {
-    error_body(code::INTERNAL_ERROR, message)
+    error_body(code::INTERNAL_ERROR, None, message)
 }
 
-fn error_body(code: i64, message: &str) -> Vec<u8> {
+fn error_body(code: i64, request: Option<&Id>, message: &str) -> Vec<u8> {
     let mut error = ObjectWriter::with_capacity(message.len() + 32);
     error.member("code", &code).member("message", message);
     let mut body = ObjectWriter::with_capacity(message.len() + 64);
-    body.raw("jsonrpc", r#""2.0""#).raw("error", &error.finish());
+    body.raw("jsonrpc", r#""2.0""#);
+    if let Some(id) = request {
+        body.raw("id", id.as_json());
+    }
+    body.raw("error", &error.finish());
     body.finish().into_bytes()
 }
 

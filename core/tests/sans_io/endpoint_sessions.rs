@@ -56,12 +56,44 @@ fn a_session_begins_with_initialize_and_ends_with_delete() {
 }
 
 #[test]
+fn a_request_that_reaches_no_session_is_refused_under_its_id() {
+    let mut visitor = visitor();
+    let session = visitor.open("2025-11-25", json!({}));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let listen = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+        "params": {"notifications": {}, "_meta": meta},
+    });
+    let modern = [("mcp-method", "subscriptions/listen"), ("mcp-protocol-version", "2026-07-28")];
+    let other = [("mcp-session-id", &*session), ("mcp-protocol-version", "1999-01-01")];
+    for (headers, body, status) in [
+        (&[][..], ping(1), 400),
+        (&[("mcp-session-id", "nobody")], ping(1), 404),
+        (&other, ping(1), 400),
+        (&modern, listen, 406),
+    ] {
+        let json = [("content-type", "application/json"), ("accept", "application/json")];
+        let id = visitor.send("POST", "/mcp", &[&json, headers].concat(), &body.to_string());
+        let reply = visitor.reply(id);
+        assert_eq!((reply.status, reply.error()), (status, -32600), "{body}");
+        assert_eq!(reply.json()["id"], 1, "{body}");
+    }
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let id = visitor.legacy("nobody", &notification);
+    assert!(visitor.reply(id).json().get("id").is_none());
+}
+
+#[test]
 fn what_a_session_was_asked_before_its_end_is_answered_all_the_same() {
     let mut visitor = visitor();
     let session = visitor.open("2025-11-25", json!({}));
     let waiting = visitor.call(&session, 1, "wait");
     visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
     assert_eq!(visitor.reply(waiting).status, 404);
+    assert_eq!(visitor.reply(waiting).json()["id"], 1);
     assert!(visitor.reply(waiting).complete);
     assert_eq!(visitor.cancelled.len(), 1);
     let session = visitor.open("2025-11-25", json!({}));

@@ -311,7 +311,7 @@ impl Endpoint {
             true => (StatusCode::SERVICE_UNAVAILABLE, "the server stopped before it had an answer"),
             false => (StatusCode::NOT_FOUND, "the session ended before there was an answer"),
         };
-        let body = reply::refusal_body(why);
+        let body = reply::refusal_of(exchange.request.as_ref(), why);
         self.respond(id, &mut exchange, status, reply::json_head(), body, false);
     }
 }

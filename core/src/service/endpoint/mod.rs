@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     error::Fault,
-    protocol::Principal,
+    protocol::{Id, Principal},
     router::Offers,
     session::{
         CallId,
@@ -161,6 +161,8 @@ struct Exchange {
     quiet_since: Instant,
     /// What a browser wants to read in the head.
     cors: Option<Box<HeaderMap>>,
+    /// The id of the request in its body.
+    request: Option<Id>,
 }
 
 #[derive(Debug)]

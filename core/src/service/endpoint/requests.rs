@@ -33,6 +33,8 @@ pub(super) struct Visit {
     pub(super) claims: HeaderClaims,
     pub(super) accepts: Accepts,
     pub(super) cors: Option<Box<HeaderMap>>,
+    /// The id of the request in its body, once that was read.
+    pub(super) request: Option<Id>,
 }
 
 impl Endpoint {
@@ -109,6 +111,7 @@ impl Endpoint {
             }),
             claims: HeaderClaims::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
+            request: None,
         };
         match claims {
             Ok(claims) => visit.claims = claims,
@@ -167,11 +170,12 @@ impl Endpoint {
         }
     }
 
-    fn post(&mut self, now: Instant, visit: Visit, body: &Bytes) {
+    fn post(&mut self, now: Instant, mut visit: Visit, body: &Bytes) {
         if !self.check_post(&visit, body) {
             return self.refuse_post(visit);
         }
         let frame = Frame::parse(body);
+        visit.request = id_of(&frame);
         if self.is_too_much(&frame) {
             return self.send_away(visit, TOO_MUCH);
         }
@@ -255,7 +259,7 @@ impl Endpoint {
 
     /// Serves a request that belongs to no session: the machine lives as long as its answer takes.
     fn post_alone(&mut self, now: Instant, visit: Visit, frame: Frame<'_>, machine: ServerSession) {
-        let Visit { exchange: id, facts, accepts, cors, .. } = visit;
+        let Visit { exchange: id, facts, accepts, cors, request, .. } = visit;
         let mut conversation = Box::new(Conversation::new(machine));
         let mut scene = Scene {
             now,
@@ -272,6 +276,7 @@ impl Endpoint {
             is_streaming: false,
             quiet_since: now,
             cors,
+            request,
         };
         if is_silent {
             let status = StatusCode::ACCEPTED;
@@ -322,7 +327,7 @@ impl Endpoint {
     }
 
     fn post_to_session(&mut self, now: Instant, visit: Visit, number: u64, frame: Frame<'_>) {
-        let Visit { exchange: id, facts, accepts, cors, .. } = visit;
+        let Visit { exchange: id, facts, accepts, cors, request, .. } = visit;
         let Some(session) = self.sessions.get_mut(number) else { return };
         let stream = session.open(id, false);
         let facts = match facts.session_id {
@@ -339,6 +344,7 @@ impl Endpoint {
             is_streaming: false,
             quiet_since: now,
             cors,
+            request,
         };
         self.exchanges.insert(id, exchange);
         let input = session::Input::Parsed(frame);
@@ -412,12 +418,13 @@ impl Endpoint {
     }
 
     pub(super) fn refuse_visit(&mut self, visit: Visit, status: StatusCode, message: &str) {
-        self.answer_visit(visit, status, reply::json_head(), reply::refusal_body(message));
+        let body = reply::refusal_of(visit.request.as_ref(), message);
+        self.answer_visit(visit, status, reply::json_head(), body);
     }
 
     /// Not now: the client may try again.
     pub(super) fn send_away(&mut self, visit: Visit, message: &str) {
-        let body = reply::refusal_body(message);
+        let body = reply::refusal_of(visit.request.as_ref(), message);
         self.answer_visit(visit, StatusCode::SERVICE_UNAVAILABLE, wait_head(), body);
     }
 
@@ -436,6 +443,14 @@ impl Endpoint {
 
     fn answer(&mut self, exchange: ExchangeId, part: Part) {
         self.outputs.push_back(EndpointOutput::Exchange(exchange, part));
+    }
+}
+
+/// The id of the one request that this is.
+pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
+    match frame {
+        Frame::One(Ok(Message::Request { id, .. })) => Some(id.clone()),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part,
-    requests::{TOO_MUCH, Visit},
+    requests::{TOO_MUCH, Visit, id_of},
     session,
 };
 use crate::{
@@ -117,10 +117,18 @@ impl Endpoint {
         self.sessions.put(session);
     }
 
-    pub(super) fn post_to_pair(&mut self, now: Instant, visit: Visit, query: &str, body: &Bytes) {
+    pub(super) fn post_to_pair(
+        &mut self,
+        now: Instant,
+        mut visit: Visit,
+        query: &str,
+        body: &Bytes,
+    ) {
         if !self.check_post(&visit, body) {
             return self.refuse_post(visit);
         }
+        let frame = Frame::parse(body);
+        visit.request = id_of(&frame);
         let id = query.split('&').find_map(|it| it.strip_prefix("session_id="));
         let owner = visit.facts.principal.as_deref();
         let number = id.and_then(|it| self.sessions.number(it, owner, true));
@@ -129,7 +137,6 @@ impl Endpoint {
         };
         let number = session.number;
         let id = Arc::clone(&session.id);
-        let frame = Frame::parse(body);
         if self.is_too_much(&frame) {
             return self.send_away(visit, TOO_MUCH);
         }
@@ -215,6 +222,6 @@ impl Endpoint {
 }
 
 fn exchange(now: Instant, visit: Visit, belongs: Belonging) -> Exchange {
-    let Visit { accepts, cors, .. } = visit;
-    Exchange { belongs, accepts, is_streaming: true, quiet_since: now, cors }
+    let Visit { accepts, cors, request, .. } = visit;
+    Exchange { belongs, accepts, is_streaming: true, quiet_since: now, cors, request }
 }
