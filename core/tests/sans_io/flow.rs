@@ -191,6 +191,38 @@ fn progress_that_steps_back_is_dropped_and_reported_once_a_call() {
 }
 
 #[test]
+fn a_call_that_is_over_has_neither_progress_nor_log_any_more() {
+    for is_cancelled in [false, true] {
+        let mut server = server();
+        let mut call = asker::modern(1, &json!({}), &json!({}));
+        let meta = &mut call["params"]["_meta"];
+        meta["io.modelcontextprotocol/logLevel"] = json!("debug");
+        meta["progressToken"] = json!("t");
+        server.hear(&call);
+        let run = server.running();
+        let says = |server: &mut Server, progress| {
+            let step = Progress { progress, total: None, message: None };
+            server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
+            server.handle(log(&run, LoggingLevel::Emergency, "still here"));
+            std::mem::take(&mut server.sent).len()
+        };
+        assert_eq!(says(&mut server, 1.0), 2);
+        if is_cancelled {
+            let method = "notifications/cancelled";
+            let cancelled = json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": 1}});
+            server.hear(&cancelled);
+            assert_eq!(says(&mut server, 2.0), 0, "its handler has not heard of it yet");
+            done(&mut server, &run);
+            assert!(server.sent.is_empty());
+        } else {
+            done(&mut server, &run);
+            assert_eq!(server.said()["id"], 1);
+        }
+        assert_eq!(says(&mut server, 3.0), 0);
+    }
+}
+
+#[test]
 fn the_subscription_of_a_client_that_does_not_read_is_torn_down_and_told_why() {
     let mut server = server();
     listen(&mut server, 5);
