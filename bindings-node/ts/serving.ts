@@ -33,14 +33,14 @@ export function serveMemory(core: ServerCore, rehearsal?: Rehearsal): { shell: N
   const connection = new Connection(core, inMemory(core, rehearsal));
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
-  const closed = serve(core, connection, NEVER, 0, enter);
+  const closed = serve(core, connection, undefined, 0, enter);
   return { shell: connection.shell, entered: Promise.race([entered, closed]), closed };
 }
 
 /** Serves one peer over a wire of the user's own. */
 export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, rehearsal?: Rehearsal): Promise<void> {
   const connection = new Connection(core, inMemory(core, rehearsal));
-  const served = serve(core, connection, NEVER, graceMs);
+  const served = serve(core, connection, undefined, graceMs);
   // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
   served.catch(() => {});
   try {
@@ -65,14 +65,14 @@ export async function pump(fd: number, transport: Transport): Promise<void> {
   }
 }
 
-async function serve(core: ServerCore, connection: Connection, stop: Promise<void>, graceMs: number, entered?: () => void): Promise<void> {
+async function serve(core: ServerCore, connection: Connection, stop: Promise<void> | undefined, graceMs: number, entered?: () => void): Promise<void> {
   let hasEntered = false;
   try {
     await core.enter();
     hasEntered = true;
     entered?.();
     connection.start();
-    await Promise.race([connection.ended, stop]);
+    await (stop ? Promise.race([connection.ended, stop]) : connection.ended);
   } finally {
     await connection.stop(hasEntered ? graceMs : 0);
     if (hasEntered) await core.leave();
@@ -82,8 +82,6 @@ async function serve(core: ServerCore, connection: Connection, stop: Promise<voi
 function inMemory(core: ServerCore, rehearsal?: Rehearsal): (wake: () => void) => NativeShell {
   return (wake) => core.native.serveMemory(wake, rehearsal?.stateKey, rehearsal?.replays);
 }
-
-const NEVER = new Promise<void>(() => {});
 
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {
   for (let message = await transport.receive(); message !== undefined; message = await transport.receive()) {
