@@ -111,6 +111,8 @@ _TRACES = "opentelemetry.trace"
 
 def how(options: Mapping[str, Any]) -> bytes | None:
     """What is special about one call: its own options, and the span that it belongs to."""
+    if not options and _TRACES not in sys.modules:
+        return None
     for name in options:
         if name not in _OF_A_CALL:
             raise TypeError(f"a call has no option {name!r}: it takes {', '.join(sorted(_OF_A_CALL))}")

@@ -28,7 +28,7 @@ def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
     """Runs a reader over what the server said."""
     try:
         return read()
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ProtocolError(
             -32603, f"{what}: the server's answer can't be read: {error}", target=core.target_name(), phase="call"
         ) from error
@@ -37,7 +37,9 @@ def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
 def read_tool(core: Any, name: str, letter: tuple[Any, ...]) -> ToolResult[Any]:
     def read() -> ToolResult[Any]:
         result: ToolResult[Any] = ToolResult.from_dict(decode(letter[2]))
-        return result if letter[3] is None else result._with_data(decode(letter[3]))
+        if letter[3] is not None:
+            result.__dict__["_data"] = decode(letter[3])
+        return result
 
     return read_page(core, f"tool {name!r}", read)
 
