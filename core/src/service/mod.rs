@@ -156,12 +156,9 @@ impl Service {
             }
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
             Input::Offers(offers, changed) => {
-                let (replaced, routed) = (offers.replaced(), offers.routed());
-                if replaced != self.config.replaced || routed != self.config.routed {
-                    let config = SessionConfig::clone(&self.config);
-                    let config = SessionConfig { replaced, routed, ..config };
-                    self.config = Arc::new(config);
-                    self.session.handle(session::Input::Config(Arc::clone(&self.config)));
+                if let Some(config) = changed_config(&self.config, &offers) {
+                    self.config = Arc::clone(&config);
+                    self.session.handle(session::Input::Config(config));
                 }
                 self.calls.set_offers(offers, &changed);
                 for kind in changed {
@@ -290,6 +287,13 @@ fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
         routed: offers.routed(),
         seed: sealing::derive(&start.seed, "session", 0),
     })
+}
+
+/// What sessions need to know from now on, if it is not what they know.
+fn changed_config(config: &SessionConfig, offers: &Offers) -> Option<Arc<SessionConfig>> {
+    let (replaced, routed) = (offers.replaced(), offers.routed());
+    let is_same = replaced == config.replaced && routed == config.routed;
+    (!is_same).then(|| Arc::new(SessionConfig { replaced, routed, ..config.clone() }))
 }
 
 fn server_info(info: &Implementation) -> String {

@@ -24,6 +24,7 @@ pub use self::config::EndpointConfig;
 use super::{
     Effect, HandlerEvent, Start, TOO_SLOW,
     calls::Calls,
+    changed_config,
     conversation::{Conversation, Emission, Flights, Owner, Scene},
     guard::Guard,
     reply::Accepts,
@@ -234,13 +235,9 @@ impl Endpoint {
                 self.let_poll(call, retry);
             }
             EndpointInput::Offers(offers, changed) => {
-                let (replaced, routed) = (offers.replaced(), offers.routed());
-                if replaced != self.session.replaced || routed != self.session.routed {
-                    let config = SessionConfig::clone(&self.session);
-                    let config = SessionConfig { replaced, routed, ..config };
-                    self.session = Arc::new(config);
-                    let config = &Arc::clone(&self.session);
-                    self.tell_all(now, |()| session::Input::Config(Arc::clone(config)));
+                if let Some(config) = changed_config(&self.session, &offers) {
+                    self.session = Arc::clone(&config);
+                    self.tell_all(now, |()| session::Input::Config(Arc::clone(&config)));
                 }
                 self.calls.set_offers(offers, &changed);
                 for kind in changed {
