@@ -124,11 +124,15 @@ impl LineDecoder {
     }
 }
 
-/// Appends `frame` and a newline. A frame is compact JSON, which has no raw newline in it.
+/// Appends `frame`, which is JSON, and a newline. A frame may hold raw JSON of the user's, where a newline is white space: a
+/// message MUST NOT contain one (stdio).
 pub fn encode_line(frame: &[u8], out: &mut Vec<u8>) {
-    debug_assert!(memchr::memchr(b'\n', frame).is_none(), "a frame must not contain a raw newline");
+    let start = out.len();
     out.reserve(frame.len() + 1);
     out.extend_from_slice(frame);
+    for at in memchr::memchr_iter(b'\n', frame) {
+        out[start + at] = b' ';
+    }
     out.push(b'\n');
 }
 
@@ -185,6 +189,13 @@ mod tests {
             decode(99, [&b"{\"a\":1}\n{\"b\":2}\n"[..]]),
             [line("{\"a\":1}"), line("{\"b\":2}")]
         );
+    }
+
+    #[test]
+    fn a_newline_inside_a_frame_ends_no_line() {
+        let mut out = b"{}\n".to_vec();
+        encode_line(b"{\n\"a\":\n1}", &mut out);
+        assert_eq!(out, b"{}\n{ \"a\": 1}\n");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Writing users' values as JSON, which has no word for NaN and infinity: `serde_json` says null in their place, and here
-//! they are an error that names them.
+//! they are an error that names them. What is written is one line, even of raw JSON that was several.
 
 use std::fmt::{self, Write as _};
 
@@ -8,19 +8,30 @@ use serde::{
     ser::{self, Serializer},
 };
 
-use super::Raw;
+use super::{Raw, json};
 
 /// A value as JSON text; an error says where in `place` JSON has no word for what stands there.
 pub fn to_string<T: Serialize + ?Sized>(
     value: &T,
     place: &str,
 ) -> Result<String, serde_json::Error> {
-    check(serde_json::to_string(value), String::as_str, value, place)
+    let json = check(serde_json::to_string(value), String::as_str, value, place)?;
+    Ok(if is_one_line(&json) { json } else { one_line(&json) })
 }
 
 /// The same as raw JSON.
 pub fn to_raw<T: Serialize + ?Sized>(value: &T, place: &str) -> Result<Raw, serde_json::Error> {
-    check(serde_json::value::to_raw_value(value), |raw| raw.get(), value, place)
+    let raw = check(serde_json::value::to_raw_value(value), |raw| raw.get(), value, place)?;
+    Ok(if is_one_line(raw.get()) { raw } else { json::raw(one_line(raw.get())) })
+}
+
+/// Strings escape their line ends: a raw one is white space.
+fn is_one_line(json: &str) -> bool {
+    memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none()
+}
+
+fn one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
 }
 
 /// Only where null stands, which is rare, a look at the value itself tells what it stands for.
@@ -318,6 +329,14 @@ mod tests {
         text.strip_suffix(", which JSON can't say: write null or a text")
             .unwrap_or(&text)
             .to_owned()
+    }
+
+    #[test]
+    fn raw_json_of_several_lines_becomes_one() {
+        let raw = super::json::raw("{\r\n \"a\": \"b\\n\",\n \"c\": 1\n}".into());
+        let line = r#"{   "a": "b\n",  "c": 1 }"#;
+        assert_eq!(to_raw(&raw, "it").unwrap().get(), line);
+        assert_eq!(to_string(&raw, "it").unwrap(), line);
     }
 
     #[test]
