@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Concluded, Finish, Handler, Offers, Page, Passage, Prepared, Reading, Registry, Sight,
-    completion, middleware, registry::Offer, resource,
+    completion, middleware, offer::Offer, resource,
 };
 use crate::{
     error::{Fault, FaultKind},

@@ -9,6 +9,7 @@ mod list;
 mod middleware;
 mod mount;
 mod names;
+mod offer;
 mod prompt;
 mod registry;
 mod resource;
@@ -23,8 +24,9 @@ pub use self::{
     handler::{Failure, Finish, Handler, Reading, Reply},
     list::{AnyRegistry, List},
     middleware::{Concluded, Middleware, Passage, Prepared},
+    offer::{Changes, Offer},
     prompt::PromptOffer,
-    registry::{Changes, Offer, Page, Registry},
+    registry::{Page, Registry},
     resource::{ResourceOffer, TemplateOffer},
     sight::{Doubts, Sight},
     tool::ToolOffer,

@@ -9,7 +9,8 @@ use super::{
     completion::Completions,
     content,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
-    names, tool,
+    names,
+    offer::updated,
 };
 use crate::{
     error::{Error, Fault},
@@ -86,7 +87,7 @@ impl Offer for PromptOffer {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        self.prompt = Arc::new(tool::updated(&*self.prompt, changes, &["name", "arguments"])?);
+        self.prompt = Arc::new(updated(&*self.prompt, changes, &["name", "arguments"])?);
         Ok(())
     }
 }

@@ -5,30 +5,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Handler, Sight};
+use super::{Changes, Offer, Sight};
 use crate::{error::Error, protocol::Spellings};
-
-/// Something a server offers under a name.
-pub trait Offer: Clone {
-    /// What clients see in a list.
-    type Listed: std::fmt::Debug;
-
-    /// What tells it from its siblings: a tool's name, a resource's URI.
-    fn key(&self) -> &str;
-    fn listed(&self) -> &Arc<Self::Listed>;
-    fn tags(&self) -> &[String];
-    /// What the shell tells by who may see it; `None`: everybody may.
-    fn visible(&self) -> Option<&Handler>;
-    /// What known hosts will not take of it.
-    fn lint(&self) -> Vec<String> {
-        Vec::new()
-    }
-    /// Changes what clients see; fails on a member that can't change.
-    fn update(&mut self, changes: &Changes) -> Result<(), Error>;
-}
-
-/// New values by the name that each has in the newest revision's JSON.
-pub type Changes = serde_json::Map<String, serde_json::Value>;
 
 /// An ordered set; clones share until one of them changes.
 #[derive(Debug)]

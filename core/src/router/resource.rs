@@ -8,7 +8,8 @@ use super::{
     Changes, Handler, Offer, Offers, Sight,
     completion::Completions,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
-    names, tool,
+    names,
+    offer::updated,
     uri_template::{UriTemplate, expand_template},
 };
 use crate::{
@@ -111,7 +112,7 @@ impl Offer for ResourceOffer {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        self.resource = Arc::new(tool::updated(&*self.resource, changes, &["uri"])?);
+        self.resource = Arc::new(updated(&*self.resource, changes, &["uri"])?);
         Ok(())
     }
 }
@@ -136,7 +137,7 @@ impl Offer for TemplateOffer {
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
-        self.template = Arc::new(tool::updated(&*self.template, changes, &["uriTemplate"])?);
+        self.template = Arc::new(updated(&*self.template, changes, &["uriTemplate"])?);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::{Handler, Offers, Registry, handler::Reply, registry::Offer};
+use super::{Handler, Offers, Registry, handler::Reply, offer::Offer};
 use crate::protocol::{CompletionTarget, Method, Principal, Request};
 
 /// Which of the offers with a predicate somebody sees; those without are for everybody.

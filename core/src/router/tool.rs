@@ -9,6 +9,7 @@ use super::{
     Changes, Handler, Offer,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     lint, names,
+    offer::updated,
 };
 use crate::{
     error::Error,
@@ -107,28 +108,6 @@ impl Offer for ToolOffer {
         self.tool = Arc::new(updated(&*self.tool, changes, &fixed)?);
         Ok(())
     }
-}
-
-/// What clients see of an offer, with some members changed.
-pub(super) fn updated<T>(listed: &T, changes: &Changes, fixed: &[&str]) -> Result<T, Error>
-where
-    T: serde::Serialize + serde::de::DeserializeOwned,
-{
-    let mut text = serde_json::from_str::<Changes>(json::to_raw(listed).get())
-        .map_err(|it| Error::misuse(it.to_string()))?;
-    for (name, value) in changes {
-        if fixed.contains(&name.as_str()) {
-            return Err(Error::misuse(format!(
-                "{name:?} can't be changed: remove the old one and register the new one"
-            )));
-        }
-        match value.is_null() {
-            true => drop(text.remove(name)),
-            false => drop(text.insert(name.clone(), value.clone())),
-        }
-    }
-    serde_json::from_str(&Value::Object(text).to_string())
-        .map_err(|it| Error::misuse(format!("the changes don't fit: {it}")))
 }
 
 /// What a tool's reply is to its callers: content, and a structured value where there is one.

@@ -1,0 +1,52 @@
+//! What a tool, a resource, a template and a prompt have in common.
+
+use std::{fmt::Debug, sync::Arc};
+
+use serde_json::Value;
+
+use super::Handler;
+use crate::{error::Error, protocol::json};
+
+/// Something a server offers under a name.
+pub trait Offer: Clone {
+    /// What clients see in a list.
+    type Listed: Debug;
+
+    /// What tells it from its siblings: a tool's name, a resource's URI.
+    fn key(&self) -> &str;
+    fn listed(&self) -> &Arc<Self::Listed>;
+    fn tags(&self) -> &[String];
+    /// What the shell tells by who may see it; `None`: everybody may.
+    fn visible(&self) -> Option<&Handler>;
+    /// What known hosts will not take of it.
+    fn lint(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Changes what clients see; fails on a member that can't change.
+    fn update(&mut self, changes: &Changes) -> Result<(), Error>;
+}
+
+/// New values by the name that each has in the newest revision's JSON.
+pub type Changes = serde_json::Map<String, Value>;
+
+/// What clients see of an offer, with some members changed.
+pub(super) fn updated<T>(listed: &T, changes: &Changes, fixed: &[&str]) -> Result<T, Error>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned,
+{
+    let mut text = serde_json::from_str::<Changes>(json::to_raw(listed).get())
+        .map_err(|it| Error::misuse(it.to_string()))?;
+    for (name, value) in changes {
+        if fixed.contains(&name.as_str()) {
+            return Err(Error::misuse(format!(
+                "{name:?} can't be changed: remove the old one and register the new one"
+            )));
+        }
+        match value.is_null() {
+            true => drop(text.remove(name)),
+            false => drop(text.insert(name.clone(), value.clone())),
+        }
+    }
+    serde_json::from_str(&Value::Object(text).to_string())
+        .map_err(|it| Error::misuse(format!("the changes don't fit: {it}")))
+}
