@@ -90,6 +90,19 @@ def test_a_server_that_dies_in_the_middle():
         assert "status 7" in str(caught.value) and "the last line of all" in str(caught.value)
         with pytest.raises(ConnectionLost):
             client.list_tools()
+        assert client.connect() is client, "a lost connection is made anew"
+        assert client.call_tool("echo", {"a": 1}).text == '{"a": 1}'
+
+
+async def test_connect_after_the_server_died_connects_again():
+    async with Client(fake()) as client:
+        pid = (await client.call_tool("pid", {})).text
+        await client.connect()
+        assert (await client.call_tool("pid", {})).text == pid, "connected already"
+        with pytest.raises(ConnectionLost):
+            await client.call_tool("die", {})
+        await client.connect()
+        assert (await client.call_tool("pid", {})).text != pid
 
 
 def test_a_server_that_left_meanwhile_is_restarted_before_the_call():

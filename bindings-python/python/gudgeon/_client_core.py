@@ -113,6 +113,10 @@ class Core:
     def is_open(self) -> bool:
         return self.identity is not None
 
+    def is_lost(self) -> bool:
+        """Whether the connection is gone, and nothing else brings it back."""
+        return self.lost is not None and not self.restarts
+
     def said(self, name: str) -> Any:
         """What the server said of itself."""
         if self.identity is None:

@@ -36,13 +36,16 @@ class SyncClient(Peer):
         self.close()
 
     def connect(self) -> SyncClient:
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing.
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does
+        nothing; a lost connection is made anew.
 
         Parameters and errors: `Client.connect`.
         """
         core = self._core
         if core.is_open():
-            return self
+            if not core.is_lost():
+                return self
+            self.close()
         close_at_exit()
         if not isinstance(core.place, (InMemory, Wire)):
             self._run(core.connect())

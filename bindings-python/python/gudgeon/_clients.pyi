@@ -109,7 +109,9 @@ class Client(_Peer):
     def __enter__(self) -> SyncClient: ...
     def __exit__(self, *exc: object) -> None: ...
     async def connect(self) -> Self:
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing."""
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing; a lost
+        connection is made anew.
+        """
     async def close(self) -> None:
         """Ends the connection, and the server's process with it. Closed already, it does nothing."""
     async def list_tools(self) -> list[Tool]:
@@ -209,7 +211,9 @@ class SyncClient(_Peer):
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
     def connect(self) -> Self:
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing."""
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing; a lost
+        connection is made anew.
+        """
     def close(self) -> None:
         """Ends the connection, and the server's process with it. Closed already, it does nothing."""
     def list_tools(self) -> list[Tool]:

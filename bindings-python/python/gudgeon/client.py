@@ -82,7 +82,8 @@ class Client(Peer):
             sync.close()
 
     async def connect(self):
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does nothing.
+        """Starts or reaches the server and agrees on a revision with it. Connected already, it does
+        nothing; a lost connection is made anew.
 
         Raises:
             ConnectFailed: The command can't be started, or ended before it answered; stderr's last lines are told.
@@ -96,7 +97,9 @@ class Client(Peer):
 
         core = self._core
         if core.is_open():
-            return self
+            if not core.is_lost():
+                return self
+            await self.close()
         close_at_exit()
         post = self._loop_post()
         post.adopt(core)
