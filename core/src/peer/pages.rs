@@ -13,6 +13,8 @@ use crate::{
 
 /// More pages than this are no list any more.
 const MAX_PAGES: usize = 1_000;
+/// Nor are more bytes of entries.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The lists that a server keeps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,6 +37,8 @@ pub struct Page {
 pub struct Pages {
     kind: ListKind,
     items: Vec<Raw>,
+    /// Bytes of these.
+    bytes: usize,
     /// Hashes of the pages that came.
     seen: HashSet<u64>,
 }
@@ -93,16 +97,20 @@ impl Page {
 
 impl Pages {
     pub fn new(kind: ListKind) -> Self {
-        Self { kind, items: Vec::new(), seen: HashSet::new() }
+        Self { kind, items: Vec::new(), bytes: 0, seen: HashSet::new() }
     }
 
     /// Takes one page; the cursor of the next one, if there is one.
     pub fn push(&mut self, result: &Raw) -> Result<Option<String>, Error> {
         let page = Page::read(self.kind, result)?;
         let hash = page.hash();
+        let method = self.kind.method().as_str();
+        self.bytes += page.items.iter().map(|it| it.get().len()).sum::<usize>();
+        if self.bytes > MAX_BYTES {
+            return Err(broken(format!("{method}: the server's list has over {MAX_BYTES} bytes")));
+        }
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
-        let method = self.kind.method().as_str();
         // A cursor alone tells nothing: one that comes again may lead to another page (Pagination).
         if !self.seen.insert(hash) {
             return Err(broken(format!(
@@ -149,6 +157,17 @@ mod tests {
         let end = (0..2 * MAX_PAGES)
             .find(|it| pages.push(&page(&format!(r#","nextCursor":"{it}""#))).is_err());
         assert_eq!(end, Some(MAX_PAGES - 1));
+    }
+
+    #[test]
+    fn a_list_that_nobody_could_keep_is_an_error() {
+        let mut pages = Pages::new(ListKind::Tools);
+        let tool = "x".repeat(1024 * 1024);
+        let end = (0..100).find(|it| {
+            let page = format!(r#"{{"tools":["{tool}"],"nextCursor":"{it}"}}"#);
+            pages.push(&json::raw(page)).is_err()
+        });
+        assert_eq!(end, Some(63), "64 of them are over it");
     }
 
     #[test]
