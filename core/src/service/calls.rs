@@ -33,7 +33,7 @@ use crate::{
 /// Bytes of unanswered requests at which reading should pause.
 pub(super) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Running handlers of notifications at which reading should pause.
-const MAX_LISTENERS: usize = 1_000;
+pub(super) const MAX_LISTENERS: usize = 1_000;
 
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -290,10 +290,14 @@ impl Calls {
 
     /// Whether so many bytes are unanswered that a shell should stop reading.
     pub(super) fn is_full(&self) -> bool {
+        self.is_heavy() || self.listeners.len() > MAX_LISTENERS
+    }
+
+    /// Whether they are so many bytes.
+    pub(super) fn is_heavy(&self) -> bool {
         let waiting = self.gates.weight() + self.cache.weight() + self.judging.weight();
         let listening = self.listeners.weight();
         self.running.weight() + waiting + listening > MAX_IN_FLIGHT_BYTES
-            || self.listeners.len() > MAX_LISTENERS
     }
 
     /// What the client brought back: answers of earlier rounds, and those that came with this request.

@@ -84,8 +84,9 @@ pub(super) struct Conversation {
     heard: Option<Instant>,
     /// By their numbers within the session.
     calls: CallMap<Place>,
-    /// Running handlers of notifications: by their numbers within the session, what they are called outside.
-    listeners: CallMap<CallId>,
+    /// Running handlers of notifications: by their numbers within the session, what they are called outside, and the bytes
+    /// of what they were given.
+    listeners: CallMap<(CallId, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,16 @@ struct Place {
     stream: u64,
     /// Bytes of the request.
     weight: usize,
+}
+
+/// What came of one peer and is not done.
+pub(super) struct UnderWay {
+    /// Requests that handlers run for.
+    pub(super) calls: usize,
+    /// Notifications that handlers run for.
+    pub(super) listeners: usize,
+    /// Of all these messages.
+    pub(super) bytes: usize,
 }
 
 impl Conversation {
@@ -116,10 +127,15 @@ impl Conversation {
         self.calls.is_empty()
     }
 
-    /// What came of this peer and keeps handlers busy: how many messages, and how many bytes of requests.
-    pub(super) fn under_way(&self) -> (usize, usize) {
-        let calls = self.calls.len().saturating_sub(self.machine.listening());
-        (calls + self.listeners.len(), self.calls.values().map(|it| it.weight).sum())
+    /// What this peer keeps busy.
+    pub(super) fn under_way(&self) -> UnderWay {
+        let calls = self.calls.values().map(|it| it.weight);
+        let listeners = self.listeners.values().map(|(_, weight)| *weight);
+        UnderWay {
+            calls: self.calls.len().saturating_sub(self.machine.listening()),
+            listeners: self.listeners.len(),
+            bytes: calls.chain(listeners).sum(),
+        }
     }
 
     /// Ends a session of a dialect in which idle ones end, though their connection stays.
@@ -230,7 +246,7 @@ impl Conversation {
     /// The number by which others know a call, or who listens to a notification.
     fn global(&self, local: CallId) -> Option<CallId> {
         let call = self.calls.get(&local).map(|it| it.global);
-        call.or_else(|| self.listeners.get(&local).copied())
+        call.or_else(|| self.listeners.get(&local).map(|(global, _)| *global))
     }
 
     /// What its request does not say itself.
@@ -261,8 +277,9 @@ impl Conversation {
         let local = context.call;
         let global = scene.flights.add(scene.owner, local);
         context.call = global;
+        let weight = context.weight;
         if scene.calls.notify(method, params, context) {
-            self.listeners.insert(local, global);
+            self.listeners.insert(local, (global, weight));
         } else {
             scene.flights.end(global);
             self.machine.handle(session::Input::Heard(local));

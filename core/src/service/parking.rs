@@ -271,8 +271,10 @@ impl Parking {
 impl Parked {
     fn weight(&self) -> usize {
         let questions: usize = self.open.iter().map(|(_, it)| it.params.get().len()).sum();
-        let kept =
-            self.running.kept.as_ref().map_or(0, |it| 2 * it.input.len() + it.recorded.weight());
+        // What came with the request is kept beside the input that was made of it.
+        let kept = self.running.kept.as_ref().map_or(0, |it| {
+            it.input.len() + it.context.weight.max(it.input.len()) + it.recorded.weight()
+        });
         BASE_WEIGHT + questions + kept
     }
 }

@@ -14,6 +14,8 @@ use crate::{protocol::Principal, session::server::ServerSession};
 
 /// Messages that wait for a stream to be opened.
 const MAX_UNDELIVERED: usize = 256;
+/// And their bytes, but for one message.
+const MAX_UNDELIVERED_BYTES: usize = 1024 * 1024;
 /// Of one stream.
 const MAX_EVENTS: usize = 256;
 /// Of all streams of one session.
@@ -44,6 +46,7 @@ pub(super) struct Session {
     pub(super) has_listened: bool,
     streams: Vec<Stream>,
     undelivered: VecDeque<Vec<u8>>,
+    undelivered_bytes: usize,
     log: Option<Box<EventLog>>,
     next_stream: u64,
 }
@@ -95,6 +98,7 @@ impl Sessions {
             has_listened: false,
             streams: Vec::new(),
             undelivered: VecDeque::new(),
+            undelivered_bytes: 0,
             log: None,
             next_stream: 0,
         })
@@ -225,15 +229,21 @@ impl Session {
         if is_change && self.undelivered.contains(&frame) {
             return false;
         }
+        self.undelivered_bytes += frame.len();
         self.undelivered.push_back(frame);
-        let full = self.undelivered.len() > MAX_UNDELIVERED;
-        if full {
-            self.undelivered.pop_front();
+        let mut is_full = false;
+        while self.undelivered.len() > MAX_UNDELIVERED
+            || self.undelivered_bytes > MAX_UNDELIVERED_BYTES && self.undelivered.len() > 1
+        {
+            let gone = self.undelivered.pop_front();
+            self.undelivered_bytes -= gone.map_or(0, |it| it.len());
+            is_full = true;
         }
-        full
+        is_full
     }
 
     pub(super) fn undelivered(&mut self) -> VecDeque<Vec<u8>> {
+        self.undelivered_bytes = 0;
         std::mem::take(&mut self.undelivered)
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     asker::Server,
-    fixture,
+    fixture, rounds,
     visitor::{Visitor, modern_body},
 };
 
@@ -174,6 +174,13 @@ fn who_floods_a_handler_of_notifications_is_sent_away() {
         assert_eq!(tell(method), 503);
     }
     assert_eq!(tell("notifications/cancelled"), 202);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let id = visitor.legacy(&session, &list);
+    assert_eq!(visitor.reply(id).status, 200, "requests are not");
+    let mut tell = |method: &str| {
+        let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": method}));
+        visitor.reply(id).status
+    };
     assert_eq!(tell("acme/unheard"), 202, "nothing runs for it");
     visitor.finish(Ok(Reply::Nothing));
     let id = visitor.legacy(&session, &json!({"jsonrpc": "2.0", "method": "acme/changed"}));
@@ -221,6 +228,26 @@ fn who_asks_for_little_is_read_beside_one_who_asks_for_all() {
     assert_eq!(is_full(&visitor), (true, true));
     visitor.handle(EndpointInput::HungUp(ONE));
     assert_eq!(is_full(&visitor), (false, false));
+}
+
+#[test]
+fn who_floods_a_handler_of_notifications_is_not_read_and_others_are() {
+    for (messages, bytes) in [(1_001, 0), (5, 14_000_000)] {
+        let config = EndpointConfig { max_in_flight: 10_000, ..EndpointConfig::default() };
+        let mut visitor = visitor(config);
+        for connection in [ONE, OTHER] {
+            visitor.handle(EndpointInput::Opened(connection, None));
+        }
+        let mut changed = modern_body("acme/changed", json!({"pad": "x".repeat(bytes)}));
+        changed.as_object_mut().unwrap().remove("id");
+        for _ in 0..messages {
+            assert!(!visitor.endpoint.is_full_for(ONE));
+            say(&mut visitor, ONE, &changed);
+        }
+        assert!(visitor.endpoint.is_full_for(ONE));
+        say(&mut visitor, OTHER, &wait(1));
+        assert!(!visitor.endpoint.is_full_for(OTHER));
+    }
 }
 
 #[test]
@@ -273,4 +300,40 @@ fn what_is_in_flight_at_the_end_of_an_input_is_answered_and_nobody_is_asked() {
     visitor.finish(Ok(Reply::Nothing));
     assert_eq!(visitor.frames.pop().unwrap().1["id"], 1);
     assert!(visitor.endpoint.has_answered(ONE));
+}
+
+#[test]
+fn what_waits_for_a_stream_is_so_many_bytes() {
+    let mut visitor = visitor(EndpointConfig::default());
+    let session = visitor.open("2025-11-25", json!({"roots": {}, "elicitation": {}}));
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"});
+    visitor.legacy(&session, &changed);
+    let call = visitor.runs[0].context.call;
+    for number in 0..4 {
+        let params = json!({
+            "mode": "form", "message": number.to_string() + &"?".repeat(400_000),
+            "requestedSchema": {"type": "object", "properties": {}},
+        });
+        let method = Method::Elicit;
+        let question = Question { key: number.to_string(), method, params: to_raw(&params) };
+        let ask = HandlerEvent::Ask { ask: AskId(number), question };
+        visitor.handle(EndpointInput::Handler(call, ask));
+    }
+    let stream = visitor.get(&session, "");
+    let asked: Vec<_> = visitor.reply(stream).messages();
+    let first = |it: &Value| it["params"]["message"].as_str().unwrap()[..1].to_owned();
+    assert_eq!(asked.iter().map(first).collect::<Vec<_>>(), ["2", "3"], "the oldest had to go");
+}
+
+#[test]
+fn handlers_that_wait_are_weighed_with_all_that_came_with_their_requests() {
+    let mut server = server();
+    for id in 0..5 {
+        let mut call = rounds::call(id, "tool", &json!({}));
+        call["params"]["_meta"]["pad"] = json!("x".repeat(14_000_000));
+        server.hear(&call);
+        let run = server.running();
+        rounds::asks(&mut server, &run, &["a"]);
+    }
+    assert_eq!(server.cancelled.len(), 1, "the oldest leaves for the newest");
 }

@@ -6,7 +6,12 @@ use super::{
     ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Reader, Scene, session,
 };
 use crate::{
-    protocol::Principal, service::calls::MAX_IN_FLIGHT_BYTES, session::server::ServerSession,
+    protocol::Principal,
+    service::{
+        calls::{MAX_IN_FLIGHT_BYTES, MAX_LISTENERS},
+        conversation::UnderWay,
+    },
+    session::server::ServerSession,
 };
 
 impl Endpoint {
@@ -60,10 +65,12 @@ impl Endpoint {
         let Some(connection) = self.connections.get(&id).filter(|_| self.is_full()) else {
             return false;
         };
-        let others = self.connections.len();
-        let (calls, bytes) = connection.under_way();
-        let has_its_share = |own: usize, limit: usize| own > 0 && own >= limit / others;
-        has_its_share(calls, self.config.max_in_flight) || has_its_share(bytes, MAX_IN_FLIGHT_BYTES)
+        let all = self.connections.len();
+        let has_its_share = |own: usize, limit: usize| own > 0 && own >= limit / all;
+        let UnderWay { calls, listeners, bytes } = connection.under_way();
+        has_its_share(calls, self.config.max_in_flight)
+            || has_its_share(listeners, MAX_LISTENERS)
+            || has_its_share(bytes, MAX_IN_FLIGHT_BYTES)
     }
 
     pub(super) fn close_connection(&mut self, now: Instant, id: ConnectionId) {

@@ -23,7 +23,11 @@ const ALLOWED_ALONE: &str = "POST, OPTIONS";
 /// Seconds after which a client that was told to wait may come back.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
-pub(super) const TOO_MUCH: &str = "too many requests in flight (option max_in_flight)";
+const TOO_MANY: &str = "too many requests in flight (option max_in_flight)";
+const TOO_HEAVY: &str =
+    "the requests in flight are too long together: send this one again when some are answered";
+const TOO_MANY_TOLD: &str =
+    "too many notifications and requests are being handled: send this one again later";
 const NOWHERE: &str = "nothing is served at this path";
 
 /// An HTTP request on its way through the checks.
@@ -176,8 +180,8 @@ impl Endpoint {
         }
         let frame = Frame::parse(body);
         visit.request = id_of(&frame);
-        if self.is_too_much(&frame) {
-            return self.send_away(visit, TOO_MUCH);
+        if let Some(why) = self.too_much(&frame) {
+            return self.send_away(visit, why);
         }
         match wire::classify(&frame, &visit.claims, &self.session.dialects) {
             Belongs::Dialect => {
@@ -204,19 +208,26 @@ impl Endpoint {
             && body.len() <= self.config.max_body
     }
 
-    /// What starts handlers is sent away while too much is in flight; answers and cancellations make less of it.
-    pub(super) fn is_too_much(&self, frame: &Frame<'_>) -> bool {
-        let starts = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) => true,
-            Ok(Message::Notification { method, .. }) => self.calls.listens_to(method),
-            Ok(Message::Response { .. }) | Err(_) => false,
-        };
-        let is_crowded = self.in_flight() >= self.config.max_in_flight || self.calls.is_full();
-        is_crowded
-            && match frame {
-                Frame::One(message) => starts(message),
-                Frame::Batch(messages) => messages.iter().any(starts),
+    /// Why a message is sent away while too much is in flight: what starts handlers is. Answers and cancellations make
+    /// less of it.
+    pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<&'static str> {
+        if self.in_flight() < self.config.max_in_flight && !self.calls.is_full() {
+            return None;
+        }
+        let of_one = |it: &Result<Message<'_>, _>| match it {
+            Ok(Message::Request { .. }) if self.calls.is_heavy() => Some(TOO_HEAVY),
+            Ok(Message::Request { .. }) if self.in_flight() >= self.config.max_in_flight => {
+                Some(TOO_MANY)
             }
+            Ok(Message::Notification { method, .. }) if self.calls.listens_to(method) => {
+                Some(TOO_MANY_TOLD)
+            }
+            _ => None,
+        };
+        match frame {
+            Frame::One(message) => of_one(message),
+            Frame::Batch(messages) => messages.iter().find_map(of_one),
+        }
     }
 
     pub(super) fn refuse_post(&mut self, visit: Visit) {

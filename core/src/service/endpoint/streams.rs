@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part,
-    requests::{TOO_MUCH, Visit, id_of},
+    requests::{Visit, id_of},
     session,
 };
 use crate::{
@@ -137,8 +137,8 @@ impl Endpoint {
         };
         let number = session.number;
         let id = Arc::clone(&session.id);
-        if self.is_too_much(&frame) {
-            return self.send_away(visit, TOO_MUCH);
+        if let Some(why) = self.too_much(&frame) {
+            return self.send_away(visit, why);
         }
         let facts = Arc::new(HttpFacts {
             headers: visit.facts.headers.clone(),

@@ -340,7 +340,7 @@ impl Player {
             Machine::Stream(service) => match deed {
                 Deed::Handler(call, event) => service.handle(now, Input::Handler(call, event)),
                 Deed::Offers(offers, list) => {
-                    service.handle(now, Input::Offers(offers, vec![list]))
+                    service.handle(now, Input::Offers(offers, vec![list]));
                 }
                 Deed::Updated(uri) => service.handle(now, Input::Updated(&uri)),
                 Deed::Tick => service.handle(now, Input::Tick),
