@@ -8,8 +8,8 @@ use gudgeon::{
     framing::DEFAULT_LINE_LIMIT,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
     router::{
-        Handler, List, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts, TemplateOffer,
-        ToolOffer,
+        Handler, List, OfferOptions, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts,
+        TemplateOffer, ToolOffer,
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -108,10 +108,12 @@ pub(crate) fn add(
     handler: Handler,
 ) -> Result<Vec<String>, Error> {
     let options: Options = parse("offer", declaration)?;
-    let timeout = options.timeout_ms.and_then(duration);
-    let tags = options.tags;
+    let ours = OfferOptions {
+        tags: options.tags,
+        timeout: options.timeout_ms.and_then(duration),
+        visible: options.guarded.then(|| Arc::new(()) as Handler),
+    };
     let keep = options.cache_ms.and_then(duration).filter(|it| !it.is_zero());
-    let visible = options.guarded.then(|| Arc::new(()) as Handler);
     let cache = CacheHint {
         ttl_ms: options
             .ttl_ms
@@ -122,30 +124,26 @@ pub(crate) fn add(
     match list {
         List::Tools => {
             let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
-            (offer.tags, offer.timeout) = (tags, timeout);
+            offer.options = ours;
             offer.concurrency = options.concurrency;
-            offer.visible = visible;
             offer.forbids_replay = options.replay.as_deref() == Some("forbid");
             offers.tools.add(offer, options.enabled)
         }
         List::Resources => {
             let resource = parse::<Resource>("resource", declaration)?;
             let mut offer = ResourceOffer::new(resource, handler)?;
-            (offer.keep, offer.visible) = (keep, visible);
-            (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
+            (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
             offers.resources.add(offer, options.enabled)
         }
         List::Templates => {
             let template = parse::<ResourceTemplate>("resource template", declaration)?;
             let mut offer = TemplateOffer::new(template, handler)?;
-            (offer.keep, offer.visible) = (keep, visible);
-            (offer.tags, offer.timeout, offer.cache) = (tags, timeout, cache);
+            (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
             offers.templates.add(offer, options.enabled)
         }
         List::Prompts => {
             let mut offer = PromptOffer::new(parse::<Prompt>("prompt", declaration)?, handler)?;
-            offer.visible = visible;
-            (offer.tags, offer.timeout) = (tags, timeout);
+            offer.options = ours;
             offers.prompts.add(offer, options.enabled)
         }
     }
@@ -181,8 +179,8 @@ mod tests {
         add(&mut offers, List::Tools, declaration, Arc::new(())).unwrap();
         assert!(offers.tools.get("a").is_none());
         let offer = offers.tools.find("a").unwrap();
-        assert_eq!(offer.timeout, Some(Duration::from_millis(1500)));
-        assert_eq!((offer.concurrency, &offer.tags[..]), (Some(2), &["x".to_owned()][..]));
+        assert_eq!(offer.options.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!((offer.concurrency, &offer.options.tags[..]), (Some(2), &["x".to_owned()][..]));
         assert!(offer.forbids_replay);
     }
 

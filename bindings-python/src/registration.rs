@@ -8,8 +8,8 @@ use gudgeon::{
     error::Error,
     protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
     router::{
-        Changes, Handler, List, Offers, PromptOffer, ResourceOffer, RoundLimits, ServerFacts,
-        TemplateOffer, ToolOffer,
+        Changes, Handler, List, OfferOptions, Offers, PromptOffer, ResourceOffer, RoundLimits,
+        ServerFacts, TemplateOffer, ToolOffer,
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -122,9 +122,12 @@ pub(crate) fn add(
 ) -> Result<Vec<String>, Error> {
     let options: Options = parse(text)?;
     let enabled = options.enabled.unwrap_or(true);
-    let timeout = options.timeout_ms.map(Duration::from_millis);
+    let ours = OfferOptions {
+        tags: options.tags,
+        timeout: options.timeout_ms.map(Duration::from_millis),
+        visible: options.guarded.then(|| Arc::new(()) as Handler),
+    };
     let keep = options.keep_ms.map(Duration::from_millis);
-    let visible = options.guarded.then(|| Arc::new(()) as Handler);
     let cache = CacheHint {
         ttl_ms: options.ttl_ms,
         private: options.cache_scope.as_deref() == Some("private"),
@@ -132,29 +135,24 @@ pub(crate) fn add(
     match list {
         List::Tools => {
             let mut offer = ToolOffer::new(parse::<Tool>(text)?, handler)?;
-            offer.tags = options.tags;
-            offer.timeout = timeout;
+            offer.options = ours;
             offer.concurrency = options.concurrency;
             offer.forbids_replay = options.forbids_replay;
-            offer.visible = visible;
             to.tools.add(offer, enabled)
         }
         List::Resources => {
             let mut offer = ResourceOffer::new(parse::<Resource>(text)?, handler)?;
-            (offer.keep, offer.visible) = (keep, visible);
-            (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
+            (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
             to.resources.add(offer, enabled)
         }
         List::Templates => {
             let mut offer = TemplateOffer::new(parse::<ResourceTemplate>(text)?, handler)?;
-            (offer.keep, offer.visible) = (keep, visible);
-            (offer.tags, offer.timeout, offer.cache) = (options.tags, timeout, cache);
+            (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
             to.templates.add(offer, enabled)
         }
         List::Prompts => {
             let mut offer = PromptOffer::new(parse::<Prompt>(text)?, handler)?;
-            (offer.tags, offer.timeout) = (options.tags, timeout);
-            offer.visible = visible;
+            offer.options = ours;
             to.prompts.add(offer, enabled)
         }
     }

@@ -44,6 +44,10 @@ impl Job {
     pub(super) fn new(handler: Handler, input: String, finish: Finish) -> Self {
         Self { handler, input, finish, timeout: None, passage: None }
     }
+
+    fn within(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
+    }
 }
 
 /// Whom an answer is for.
@@ -217,7 +221,7 @@ fn call_tool(
         }
     };
     let finish = Finish::Tool(Arc::clone(offer));
-    Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
+    Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
 }
 
 /// What reads this URI.
@@ -228,7 +232,7 @@ pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job,
         let reading = Reading { uri, mime_type, cache, keep: offer.keep };
         let finish = Finish::Resource(Box::new(reading));
         let job = Job::new(Arc::clone(&offer.handler), "{}".into(), finish);
-        return Ok(Job { timeout: offer.timeout, ..job });
+        return Ok(job.within(offer.options.timeout));
     }
     let mut templates = offers.templates.visible(sight);
     let found = templates.find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
@@ -239,12 +243,12 @@ pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job,
     let reading = Reading { uri, mime_type, cache, keep: offer.keep };
     let finish = Finish::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
-    Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
+    Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
 }
 
 /// What not everybody sees must not come to everybody out of a cache on the way.
 fn for_some(cache: CacheHint, offer: &impl Offer) -> CacheHint {
-    CacheHint { private: cache.private || offer.visible().is_some(), ..cache }
+    CacheHint { private: cache.private || offer.options().visible.is_some(), ..cache }
 }
 
 fn get_prompt(
@@ -259,7 +263,7 @@ fn get_prompt(
         .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
     offer.check(&arguments)?;
     let (input, finish) = (object(arguments).to_string(), Finish::Prompt(Arc::clone(offer)));
-    Ok(Job { timeout: offer.timeout, ..Job::new(Arc::clone(&offer.handler), input, finish) })
+    Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
 }
 
 /// A target that exists and has no completion for the argument has nothing to suggest.

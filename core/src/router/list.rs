@@ -68,7 +68,7 @@ impl<T: Offer<Listed: Serialize>> AnyRegistry for Registry<T> {
     }
 
     fn tagged(&self, tags: &[String]) -> Vec<String> {
-        let carries = |offer: &T| offer.tags().iter().any(|it| tags.contains(it));
+        let carries = |offer: &T| offer.options().tags.iter().any(|it| tags.contains(it));
         self.all().filter(|it| carries(it.0)).map(|it| it.0.key().to_owned()).collect()
     }
 

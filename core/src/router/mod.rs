@@ -24,7 +24,7 @@ pub use self::{
     handler::{Failure, Finish, Handler, Reading, Reply},
     list::{AnyRegistry, List},
     middleware::{Concluded, Middleware, Passage, Prepared},
-    offer::{Changes, Offer},
+    offer::{Changes, Offer, OfferOptions},
     prompt::PromptOffer,
     registry::{Page, Registry},
     resource::{ResourceOffer, TemplateOffer},

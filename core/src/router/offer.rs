@@ -1,6 +1,6 @@
 //! What a tool, a resource, a template and a prompt have in common.
 
-use std::{fmt::Debug, sync::Arc};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -15,15 +15,24 @@ pub trait Offer: Clone {
     /// What tells it from its siblings: a tool's name, a resource's URI.
     fn key(&self) -> &str;
     fn listed(&self) -> &Arc<Self::Listed>;
-    fn tags(&self) -> &[String];
-    /// What the shell tells by who may see it; `None`: everybody may.
-    fn visible(&self) -> Option<&Handler>;
+    fn options(&self) -> &OfferOptions;
     /// What known hosts will not take of it.
     fn lint(&self) -> Vec<String> {
         Vec::new()
     }
     /// Changes what clients see; fails on a member that can't change.
     fn update(&mut self, changes: &Changes) -> Result<(), Error>;
+}
+
+/// What is ours of an offer, and nothing that clients see.
+#[derive(Clone, Debug, Default)]
+pub struct OfferOptions {
+    /// By which it is shown and hidden together with others.
+    pub tags: Vec<String>,
+    /// How long its handler may take, without what it waits for its client.
+    pub timeout: Option<Duration>,
+    /// The shell's own: by it the server's judge knows who sees the offer. `None`: everybody does.
+    pub visible: Option<Handler>,
 }
 
 /// New values by the name that each has in the newest revision's JSON.

@@ -1,11 +1,11 @@
 //! Prompts: what is offered, which arguments are demanded, and what a reply becomes.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Handler, Offer,
+    Changes, Handler, Offer, OfferOptions,
     completion::Completions,
     content,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
@@ -22,10 +22,7 @@ use crate::{
 pub struct PromptOffer {
     pub prompt: Arc<Prompt>,
     pub handler: Handler,
-    pub tags: Vec<String>,
-    pub timeout: Option<Duration>,
-    /// The shell's own: by it the server's judge knows who sees the prompt.
-    pub visible: Option<Handler>,
+    pub options: OfferOptions,
     pub(super) completions: Completions,
 }
 
@@ -37,9 +34,7 @@ impl PromptOffer {
         Ok(Self {
             prompt: Arc::new(prompt),
             handler,
-            tags: Vec::new(),
-            timeout: None,
-            visible: None,
+            options: OfferOptions::default(),
             completions: Completions::new(),
         })
     }
@@ -78,12 +73,8 @@ impl Offer for PromptOffer {
         &self.prompt
     }
 
-    fn tags(&self) -> &[String] {
-        &self.tags
-    }
-
-    fn visible(&self) -> Option<&Handler> {
-        self.visible.as_ref()
+    fn options(&self) -> &OfferOptions {
+        &self.options
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

@@ -134,7 +134,7 @@ impl<T: Offer> Registry<T> {
 
     /// Whether something of it is not for everybody.
     pub fn is_guarded(&self) -> bool {
-        let find = || self.entries.list.iter().any(|it| it.offer.visible().is_some());
+        let find = || self.entries.list.iter().any(|it| it.offer.options().visible.is_some());
         *self.entries.made.is_guarded.get_or_init(find)
     }
 
@@ -145,7 +145,7 @@ impl<T: Offer> Registry<T> {
         found: &mut Vec<(&'static str, String)>,
     ) {
         if self.is_guarded() {
-            let offers = self.iter().filter(|it| it.visible().is_some() && chosen(it));
+            let offers = self.iter().filter(|it| it.options().visible.is_some() && chosen(it));
             found.extend(offers.map(|it| (self.kind, it.key().to_owned())));
         }
     }
@@ -224,7 +224,7 @@ impl<T: Offer> Registry<T> {
         }
         let chosen = |offer: &T| {
             keys.iter().any(|it| it == offer.key())
-                || offer.tags().iter().any(|it| tags.contains(it))
+                || offer.options().tags.iter().any(|it| tags.contains(it))
         };
         let changes = |it: &Entry<T>| it.enabled != enabled && chosen(&it.offer);
         if !self.entries.list.iter().any(changes) {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer, Offers, Sight,
+    Changes, Handler, Offer, OfferOptions, Offers, Sight,
     completion::Completions,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     names,
@@ -22,13 +22,10 @@ use crate::{
 pub struct ResourceOffer {
     pub resource: Arc<Resource>,
     pub handler: Handler,
-    pub tags: Vec<String>,
-    pub timeout: Option<Duration>,
+    pub options: OfferOptions,
     pub cache: CacheHint,
     /// How long the server itself keeps what was read: by URI and by who asked.
     pub keep: Option<Duration>,
-    /// The shell's own: by it the server's judge knows who sees it.
-    pub visible: Option<Handler>,
 }
 
 /// Resources behind a URI template.
@@ -36,13 +33,10 @@ pub struct ResourceOffer {
 pub struct TemplateOffer {
     pub template: Arc<ResourceTemplate>,
     pub handler: Handler,
-    pub tags: Vec<String>,
-    pub timeout: Option<Duration>,
+    pub options: OfferOptions,
     pub cache: CacheHint,
     /// How long the server itself keeps what was read: by URI and by who asked.
     pub keep: Option<Duration>,
-    /// The shell's own: by it the server's judge knows who sees it.
-    pub visible: Option<Handler>,
     pub(super) completions: Completions,
     pub(super) uri: Arc<UriTemplate>,
 }
@@ -54,11 +48,9 @@ impl ResourceOffer {
         Ok(Self {
             resource: Arc::new(resource),
             handler,
-            tags: Vec::new(),
-            timeout: None,
+            options: OfferOptions::default(),
             cache: CacheHint::default(),
             keep: None,
-            visible: None,
         })
     }
 }
@@ -76,11 +68,9 @@ impl TemplateOffer {
         Ok(Self {
             template: Arc::new(template),
             handler,
-            tags: Vec::new(),
-            timeout: None,
+            options: OfferOptions::default(),
             cache: CacheHint::default(),
             keep: None,
-            visible: None,
             completions: Completions::new(),
             uri: Arc::new(uri),
         })
@@ -103,12 +93,8 @@ impl Offer for ResourceOffer {
         &self.resource
     }
 
-    fn tags(&self) -> &[String] {
-        &self.tags
-    }
-
-    fn visible(&self) -> Option<&Handler> {
-        self.visible.as_ref()
+    fn options(&self) -> &OfferOptions {
+        &self.options
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
@@ -128,12 +114,8 @@ impl Offer for TemplateOffer {
         &self.template
     }
 
-    fn tags(&self) -> &[String] {
-        &self.tags
-    }
-
-    fn visible(&self) -> Option<&Handler> {
-        self.visible.as_ref()
+    fn options(&self) -> &OfferOptions {
+        &self.options
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

@@ -29,7 +29,7 @@ impl Sight {
 
     pub(super) fn sees<T: Offer>(&self, kind: &'static str, offer: &T) -> bool {
         let Self(Some(shown)) = self else { return true };
-        offer.visible().is_none() || shown.contains(&(kind, offer.key().to_owned()))
+        offer.options().visible.is_none() || shown.contains(&(kind, offer.key().to_owned()))
     }
 }
 
@@ -115,7 +115,7 @@ impl Offers {
 }
 
 fn one<T: Offer>(registry: &Registry<T>, key: &str, found: &mut Vec<(&'static str, String)>) {
-    if registry.get(key).is_some_and(|it| it.visible().is_some()) {
+    if registry.get(key).is_some_and(|it| it.options().visible.is_some()) {
         found.push((registry.kind(), key.to_owned()));
     }
 }

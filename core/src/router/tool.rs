@@ -1,12 +1,12 @@
 //! Tools: what is offered, how a call's arguments are checked, what a reply becomes.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer,
+    Changes, Handler, Offer, OfferOptions,
     handler::{Failure, Reply, bad_result, nobody_to_ask},
     lint, names,
     offer::updated,
@@ -23,15 +23,11 @@ use crate::{
 pub struct ToolOffer {
     pub tool: Arc<Tool>,
     pub handler: Handler,
-    pub tags: Vec<String>,
-    /// Without what it waits for its client.
-    pub timeout: Option<Duration>,
+    pub options: OfferOptions,
     /// At most so many calls at once, but for those that wait for their clients.
     pub concurrency: Option<usize>,
     /// Whether a run must not be repeated from its top when its client answers.
     pub forbids_replay: bool,
-    /// The shell's own: by it the server's judge knows who sees the tool.
-    pub visible: Option<Handler>,
     /// Arguments that HTTP headers repeat.
     pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
@@ -68,11 +64,9 @@ impl ToolOffer {
         Ok(Self {
             tool: Arc::new(tool),
             handler,
-            tags: Vec::new(),
-            timeout: None,
+            options: OfferOptions::default(),
             concurrency: None,
             forbids_replay: false,
-            visible: None,
             mirrored: mirrored.into(),
             input,
             output,
@@ -91,12 +85,8 @@ impl Offer for ToolOffer {
         &self.tool
     }
 
-    fn tags(&self) -> &[String] {
-        &self.tags
-    }
-
-    fn visible(&self) -> Option<&Handler> {
-        self.visible.as_ref()
+    fn options(&self) -> &OfferOptions {
+        &self.options
     }
 
     fn lint(&self) -> Vec<String> {

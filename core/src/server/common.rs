@@ -1,23 +1,19 @@
 //! What users say of tools, resources and prompts alike.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
-use crate::{protocol::Raw, router::Handler};
+use crate::{protocol::Raw, router::OfferOptions};
 
-/// What is ours of an offer, and nothing that clients see.
+/// What a builder keeps of an offer beside what clients see.
 #[derive(Debug)]
 pub(super) struct Common {
-    pub(super) tags: Vec<String>,
-    pub(super) timeout: Option<Duration>,
-    pub(super) visible: Option<Handler>,
+    pub(super) options: OfferOptions,
     pub(super) enabled: bool,
 }
 
 impl Default for Common {
     fn default() -> Self {
-        Self { tags: Vec::new(), timeout: None, visible: None, enabled: true }
+        Self { options: OfferOptions::default(), enabled: true }
     }
 }
 
@@ -43,7 +39,7 @@ macro_rules! common_methods {
 
         /// By which it can be shown and hidden together with others; clients don't see them.
         pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-            self.common.tags = tags.into_iter().map(Into::into).collect();
+            self.common.options.tags = tags.into_iter().map(Into::into).collect();
             self
         }
 
@@ -54,7 +50,7 @@ macro_rules! common_methods {
             mut self,
             visible: impl Fn(Option<&$crate::protocol::Principal>) -> bool + Send + Sync + 'static,
         ) -> Self {
-            self.common.visible = Some($crate::server::visible::Predicate::handle(visible));
+            self.common.options.visible = Some($crate::server::visible::Predicate::handle(visible));
             self
         }
 

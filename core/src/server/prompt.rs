@@ -97,7 +97,7 @@ impl Prompt {
     /// A prompt that takes longer is stopped and fails. The time stands still while its handler waits for its client's answer. Default: no
     /// limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.common.timeout = Some(timeout);
+        self.common.options.timeout = Some(timeout);
         self
     }
 
@@ -118,9 +118,7 @@ impl Offering for Prompt {
         }
         self.listed.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
         let mut offer = PromptOffer::new(self.listed, Arc::new(self.handler))?;
-        offer.tags = self.common.tags;
-        offer.timeout = self.common.timeout;
-        offer.visible = self.common.visible;
+        offer.options = self.common.options;
         let key = offer.prompt.name.clone();
         let warnings = offers.prompts.add(offer, self.common.enabled)?;
         Ok(Registered { list: List::Prompts, key, warnings })

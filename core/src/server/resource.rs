@@ -134,7 +134,7 @@ impl Resource {
     /// A read that takes longer is stopped and fails. The time stands still while its handler waits for its client's answer. Default: no
     /// limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.common.timeout = Some(timeout);
+        self.common.options.timeout = Some(timeout);
         self
     }
 
@@ -184,9 +184,7 @@ impl Resource {
                 offer.template.uri_template
             )));
         }
-        offer.tags = self.common.tags;
-        offer.timeout = self.common.timeout;
-        offer.visible = self.common.visible;
+        offer.options = self.common.options;
         offer.keep = self.keep;
         offer.cache = self.cache;
         offers.templates.add(offer, self.common.enabled)
@@ -213,9 +211,7 @@ impl Resource {
             meta: self.meta,
         };
         let mut offer = ResourceOffer::new(resource, Arc::new(self.handler))?;
-        offer.tags = self.common.tags;
-        offer.timeout = self.common.timeout;
-        offer.visible = self.common.visible;
+        offer.options = self.common.options;
         offer.keep = self.keep;
         offer.cache = self.cache;
         offers.resources.add(offer, self.common.enabled)

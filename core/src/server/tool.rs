@@ -111,7 +111,7 @@ impl Tool {
     /// A call that runs longer is stopped and fails. The time stands still while its handler waits for its client's answer
     /// ([`Server::park`](super::Server::park) bounds that). Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.common.timeout = Some(timeout);
+        self.common.options.timeout = Some(timeout);
         self
     }
 
@@ -200,9 +200,7 @@ impl Offering for Tool {
         self.listed.output_schema = output.transpose()?;
         self.listed.input_schema = input;
         let mut offer = ToolOffer::new(self.listed, Arc::new(self.handler))?;
-        offer.tags = self.common.tags;
-        offer.timeout = self.common.timeout;
-        offer.visible = self.common.visible;
+        offer.options = self.common.options;
         offer.concurrency = self.concurrency;
         offer.forbids_replay = self.forbids_replay;
         let key = offer.tool.name.clone();

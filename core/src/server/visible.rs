@@ -77,7 +77,7 @@ impl Judge {
 
 fn guarded<T: Offer>(registry: &Registry<T>, found: &mut HashMap<(String, String), Handler>) {
     for (offer, _) in registry.all().filter(|_| registry.is_guarded()) {
-        if let Some(predicate) = offer.visible() {
+        if let Some(predicate) = &offer.options().visible {
             found.insert((registry.kind().into(), offer.key().into()), Arc::clone(predicate));
         }
     }

@@ -184,7 +184,7 @@ fn offers_change_by_name_and_by_tag() {
     let mut offers = offers();
     for (name, tag) in [("a", "x"), ("b", "y"), ("c", "x")] {
         let mut offer = ToolOffer::new(tool(name), handler()).unwrap();
-        offer.tags = vec![tag.into()];
+        offer.options.tags = vec![tag.into()];
         offers.tools.add(offer, true).unwrap();
     }
     let before = offers.clone();

@@ -96,7 +96,7 @@ fn with(offer: ToolOffer) -> Offers {
 #[test]
 fn a_call_that_takes_too_long_is_answered_and_stopped() {
     let mut slow = tool("slow");
-    slow.timeout = Some(Duration::from_secs(5));
+    slow.options.timeout = Some(Duration::from_secs(5));
     let mut shell = Shell::new(with(slow));
     shell.call(1, "slow");
     assert_eq!(shell.service.deadline(), Some(shell.now + Duration::from_secs(5)));
@@ -117,7 +117,7 @@ fn a_call_that_takes_too_long_is_answered_and_stopped() {
 #[test]
 fn a_call_that_ends_in_time_leaves_no_deadline() {
     let mut slow = tool("slow");
-    slow.timeout = Some(Duration::from_secs(5));
+    slow.options.timeout = Some(Duration::from_secs(5));
     let mut shell = Shell::new(with(slow));
     shell.call(1, "slow");
     shell.finish(0, Ok(Reply::Nothing));

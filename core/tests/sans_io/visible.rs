@@ -28,21 +28,21 @@ fn unjudged() -> Offers {
     let mut offers = fixture::offers();
     let schema = text::raw(r#"{"type":"object"}"#.into());
     let mut tool = ToolOffer::new(Tool::new("drop", schema), handler()).unwrap();
-    tool.visible = Some(handler());
+    tool.options.visible = Some(handler());
     offers.tools.add(tool, true).unwrap();
     let mut resource = ResourceOffer::new(Resource::new("staff://pay", "pay"), handler()).unwrap();
-    resource.visible = Some(handler());
+    resource.options.visible = Some(handler());
     offers.resources.add(resource, true).unwrap();
     let template: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "staff://people/{id}", "name": "people"}))
             .unwrap();
     let mut template = TemplateOffer::new(template, handler()).unwrap();
-    template.visible = Some(handler());
+    template.options.visible = Some(handler());
     offers.templates.add(template, true).unwrap();
     let mut prompt = Prompt::new("fire");
     prompt.arguments = Some(vec![PromptArgument::new("who")]);
     let mut prompt = PromptOffer::new(prompt, handler()).unwrap();
-    prompt.visible = Some(handler());
+    prompt.options.visible = Some(handler());
     offers.prompts.add(prompt, true).unwrap();
     offers.add_completion("fire", "who", handler()).unwrap();
     offers

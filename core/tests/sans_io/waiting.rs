@@ -23,7 +23,7 @@ fn opened(revision: &str) -> Server {
     let mut server = Server::offering(RoundLimits::default(), |offers| {
         let tool = Tool::new("both", to_raw(&json!({"type": "object"})));
         let mut offer = ToolOffer::new(tool, Arc::new(())).unwrap();
-        offer.timeout = Some(Duration::from_secs(10));
+        offer.options.timeout = Some(Duration::from_secs(10));
         offer.concurrency = Some(1);
         offers.tools.add(offer, true).unwrap();
     });

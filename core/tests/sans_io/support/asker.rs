@@ -44,7 +44,7 @@ impl Server {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
             let mut offer = ToolOffer::new(tool, Arc::new(())).unwrap();
             offer.forbids_replay = name == "forbids";
-            offer.timeout = (name == "slow").then_some(Duration::from_secs(10));
+            offer.options.timeout = (name == "slow").then_some(Duration::from_secs(10));
             offer.concurrency = (name == "alone").then_some(1);
             offers.tools.add(offer, true).unwrap();
         }

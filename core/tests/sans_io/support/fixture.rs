@@ -80,7 +80,7 @@ pub(crate) fn offers_in(dialects: Vec<Dialect>) -> Offers {
     if !dialects.is_empty() {
         let what = json!({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]});
         let mut slow = tool("slow", "Too slow.", &none(), act::wait);
-        slow.timeout = Some(Duration::from_millis(10));
+        slow.options.timeout = Some(Duration::from_millis(10));
         offers.tools.add(slow, true).unwrap();
         offers.tools.add(tool("change", "Change something.", &what, act::change), true).unwrap();
         let broken = resource(&json!({
