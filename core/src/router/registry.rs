@@ -160,9 +160,9 @@ impl<T: Offer> Registry<T> {
         self.entry(key).map(|it| &it.offer)
     }
 
-    /// Whether nothing was ever offered, be it enabled or not.
+    /// Whether nothing was ever offered, be it enabled or not. A list whose offers are all gone is still a list.
     pub fn is_empty(&self) -> bool {
-        self.entries.list.is_empty()
+        self.entries.next == 0
     }
 
     /// Everything enabled, in order.
