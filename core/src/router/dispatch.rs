@@ -268,7 +268,12 @@ fn get_prompt(
 
 /// A target that exists and has no completion for the argument has nothing to suggest.
 fn complete(offers: &Offers, request: CompleteRequest, sight: &Sight) -> Dispatch {
-    let Ok(found) = completion::find(offers, &request.target, &request.argument, sight) else {
+    let found = completion::find(offers, &request.target, &request.argument, sight);
+    // Nothing that it would complete was declared (Completion, "Error Handling").
+    if !matches!(found, Ok(Some(_))) && !completion::any(offers) {
+        return Dispatch::Answer(Err(Fault::unknown_method(Method::Complete.as_str())));
+    }
+    let Ok(found) = found else {
         let (CompletionTarget::Prompt(name) | CompletionTarget::Resource(name)) = request.target;
         return Dispatch::Answer(Err(Fault::invalid_params(format!(
             "nothing to complete: {name} is not offered"

@@ -181,6 +181,40 @@ fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
 }
 
 #[test]
+fn what_a_server_declared_no_capability_for_is_no_method_of_it() {
+    let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
+    few.tools.add(tool("alone"), true).unwrap();
+    let mut shell = Shell::new(few);
+    let complete =
+        r#"{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"a","value":""}}"#;
+    for (method, params) in [
+        ("prompts/list", "{}"),
+        ("resources/list", "{}"),
+        ("resources/templates/list", "{}"),
+        ("completion/complete", complete),
+    ] {
+        shell.hear(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#));
+        let error = shell.sent.pop().unwrap()["error"].take();
+        assert_eq!(error["code"], -32601, "{error}");
+        assert_eq!(error["message"], format!("method not found: {method}"));
+    }
+}
+
+#[test]
+fn a_list_whose_last_offer_is_gone_is_an_empty_list() {
+    let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
+    few.tools.add(tool("alone"), true).unwrap();
+    let mut shell = Shell::new(few.clone());
+    few.tools.remove("alone").unwrap();
+    shell.handle(Input::Offers(Arc::new(few), vec![ListKind::Tools]));
+    assert_eq!(shell.sent[0]["method"], "notifications/tools/list_changed");
+    shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    assert_eq!(shell.sent[1]["result"]["tools"], serde_json::json!([]));
+    shell.hear(r#"{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#);
+    assert_eq!(shell.sent[2]["result"]["capabilities"]["tools"]["listChanged"], true);
+}
+
+#[test]
 fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
     let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
