@@ -13,6 +13,7 @@ import pytest
 
 from gudgeon import ask
 from gudgeon._failures import InvalidArguments
+from gudgeon._json import convert, decoder
 from gudgeon._plan import Plan, make_plan
 from gudgeon._replies import QuestionReply
 from gudgeon.ask import Question
@@ -43,6 +44,14 @@ class Colour(enum.Enum):
 class Book:
     id: int
     title: str = "Dune"
+
+
+@dataclasses.dataclass(frozen=True)
+class Shelf:
+    books: list[Book]
+    best: Book | None = None
+    height: float = 1.5
+    tags: list[str] = dataclasses.field(default_factory=list)
 
 
 class Author(pydantic.BaseModel):
@@ -90,6 +99,31 @@ def test_defaults_are_the_functions_own() -> None:
     assert call(plan) == b'[true,"2025-01-02",true]'
     assert schema(plan)["properties"]["day"] == {"type": "string", "format": "date", "default": "2025-01-02"}
     assert "default" not in schema(plan)["properties"]["other"]
+
+
+def test_defaults_of_dataclasses_are_there_when_they_are_written_again() -> None:
+    def f(shelf: Shelf, more: dict[str, Book], last: Annotated[Book | None, "the last"] = None) -> Any:
+        return [shelf, more, last]
+
+    book = {"id": 1, "title": "Dune"}
+    shelf = {"books": [book], "best": None, "height": 1.5, "tags": []}
+    reply = json.loads(call(tool(f), shelf={"books": [{"id": 1}]}, more={"a": {"id": 1}}, last={"id": 1}))
+    assert reply == [shelf, {"a": book}, book]
+    assert msgspec.json.encode(decoder(Shelf)(b'{"books":[],"best":{"id":1}}')).count(b"Dune") == 1
+    assert msgspec.json.encode(convert({"id": 1}, Book)) == b'{"id":1,"title":"Dune"}'
+
+
+def test_none_as_a_default_is_a_value_that_may_be_given() -> None:
+    def f(n: int = None, text: Annotated[str, "words", msgspec.Meta(min_length=1)] = None, x: Any = None) -> Any:  # type: ignore[assignment]
+        return [n, text, x]
+
+    plan = tool(f)
+    assert schema(plan)["properties"]["n"] == {"type": ["integer", "null"], "default": None}
+    assert schema(plan)["properties"]["text"]["type"] == ["string", "null"]
+    assert call(plan) == call(plan, n=None, text=None, x=None) == b"[null,null,null]"
+    assert call(plan, n=1, text="a") == b'[1,"a",null]'
+    with pytest.raises(InvalidArguments, match="'text'"):
+        call(plan, text="")
 
 
 def test_pydantic_arguments() -> None:

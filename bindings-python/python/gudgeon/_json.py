@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from enum import Enum
 from math import isfinite
 from os import PathLike
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ._defaults import leaves_defaults_out, with_defaults
 from .types import _Value
 
 
@@ -110,11 +112,13 @@ def to_builtins(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=_enc_hook, str_keys=True)
 
 
-def decoder(type: Any, *, strict: bool = True) -> msgspec.json.Decoder[Any]:
-    """A decoder that is made once and used often."""
-    return msgspec.json.Decoder(type, strict=strict, dec_hook=_dec_hook)
+def decoder(type: Any, *, strict: bool = True) -> Callable[[Any], Any]:
+    """JSON text → a value of the type: made once and used often."""
+    decode = msgspec.json.Decoder(type, strict=strict, dec_hook=_dec_hook).decode
+    return (lambda text: with_defaults(decode(text))) if leaves_defaults_out(type) else decode
 
 
 def convert(value: Any, type: Any, *, strict: bool = True) -> Any:
     """A plain JSON value in the type asked for."""
-    return msgspec.convert(value, type, strict=strict, dec_hook=_dec_hook)
+    read = msgspec.convert(value, type, strict=strict, dec_hook=_dec_hook)
+    return with_defaults(read) if leaves_defaults_out(type) else read

@@ -30,7 +30,7 @@ class Argument:
         if uses_pydantic(parameter.annotation):
             self.reader = _pydantic_reader(parameter, lax, as_json)
         elif as_json:
-            read = decoder(parameter.annotation, strict=False).decode
+            read = decoder(parameter.annotation, strict=False)
             self.reader = lambda raw: read(msgspec.json.decode(raw, type=str))
 
     def field(self, name: str) -> tuple[Any, ...]:
@@ -179,7 +179,7 @@ def _decoders(arguments: list[Argument], lax: bool) -> dict[str, Any]:
     fields = [argument.field(f"a{at}") for at, argument in enumerate(arguments)]
     rename = {f"a{at}": argument.wire for at, argument in enumerate(arguments)}
     struct = msgspec.defstruct("Arguments", fields, kw_only=True, gc=False, rename=rename)
-    decode = decoder(struct, strict=not lax).decode
+    decode = decoder(struct, strict=not lax)
     return {"decode": decode, "again": _second_try(decode), "DecodeError": msgspec.DecodeError}
 
 

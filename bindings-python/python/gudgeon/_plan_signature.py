@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any, Optional
 
 from ._annotations import Unresolved, place, raw_annotations, resolve, target
 from ._markers import Depends, Header
@@ -104,6 +104,8 @@ class Signature:
         if annotation is MISSING:
             raise TypeError(f"{where} has no type annotation: write e.g. {given.name}: {_example(given.default)}")
         resolved = self._resolve(annotation, where, contexts)
+        if given.default is None:
+            resolved = _or_none(resolved)
         parameter = Parameter(given.name, resolved, given.kind is inspect.Parameter.KEYWORD_ONLY)
         parameter.default = given.default
         self._read(parameter, contexts)
@@ -156,6 +158,17 @@ def context_module() -> Any:
     return import_module("gudgeon.context")
 
 
+def _or_none(annotation: Any) -> Any:
+    """`x: int = None` means `x: int | None = None`."""
+    if unwrap(annotation) in (Any, object):
+        return annotation
+    optional: Any = Optional
+    special: Any = Annotated
+    ours = tuple(item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, (str, Header, Depends)))
+    whole = (optional[annotation], *ours)
+    return special[whole] if ours else whole[0]
+
+
 def _in_class(inner: Any) -> bool:
     return "." in str(getattr(inner, "__qualname__", "")).rpartition("<locals>.")[2]
 
@@ -172,8 +185,6 @@ def _example(default: Any) -> str:
 
 def _pydantic_default(parameter: Parameter, field: Any) -> None:
     """`x: int = Field(3, ge=1)` means `x: Annotated[int, Field(ge=1)] = 3`."""
-    from typing import Annotated
-
     from pydantic_core import PydanticUndefined
 
     parameter.factory = field.default_factory

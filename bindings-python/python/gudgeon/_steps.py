@@ -38,7 +38,7 @@ class _Step:
         assert self.text is not None
         annotation = raw_annotations(fn).get("return", Any)
         wanted = Any if annotation is Any else resolve(annotation, fn)
-        return decoder(wanted).decode(self.text)
+        return decoder(wanted)(self.text)
 
 
 async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:
