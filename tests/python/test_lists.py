@@ -277,6 +277,10 @@ def test_what_hosts_refuse_is_a_warning_where_it_is_registered() -> None:
         def usual(a: "int | None" = None, b: "list[str] | None" = None, c: "dict[str, int] | None" = None) -> str:
             raise ToolError("never")
 
+        @app.tool
+        def arrays(a: "list[Any]", b: "tuple[int, str]", c: "list[set[Any]] | None" = None) -> str:
+            raise ToolError("never")
+
 
 _BOOK = {
     "type": "object",

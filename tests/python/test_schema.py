@@ -130,11 +130,18 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (Any, {}),
     (object, {}),
     (bytes, {"type": "string", "contentEncoding": "base64"}),
-    (list, {"type": "array"}),
+    (list, {"type": "array", "items": {}}),
+    (list[Any], {"type": "array", "items": {}}),
     (list[int], {"type": "array", "items": {"type": "integer"}}),
     (
         tuple[int, str],
-        {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}]},
+        {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            "items": {},
+        },
     ),
     (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
     (set[int], {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}),
@@ -187,6 +194,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
             "prefixItems": [{"type": "integer"}, {"type": "integer", "default": 0}],
             "minItems": 1,
             "maxItems": 2,
+            "items": {},
         },
     ),
     (

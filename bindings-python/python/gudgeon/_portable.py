@@ -61,6 +61,15 @@ def _same(title: str, name: str) -> bool:
     return "".join(filter(str.isalnum, title)).lower() == "".join(filter(str.isalnum, name)).lower()
 
 
+def with_items(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with `items` in every array: models' interfaces refuse those without."""
+    out = walk(schema, with_items)
+    kinds = out.get("type")
+    if "array" in (kinds if isinstance(kinds, list) else [kinds]):
+        out.setdefault("items", {})
+    return out
+
+
 def simple_null(schema: Mapping[str, Any]) -> dict[str, Any]:
     """`anyOf: [X, null]` as X whose type may be null, where X has a type to say it with."""
     out = walk(schema, simple_null)

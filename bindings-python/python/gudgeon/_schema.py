@@ -16,7 +16,7 @@ import msgspec
 from . import _docstrings
 from ._ir import render
 from ._json import is_pydantic, to_builtins
-from ._portable import Cyclic, inline, simple_null, untitled, walk
+from ._portable import Cyclic, inline, simple_null, untitled, walk, with_items
 from .types import _Value
 
 Profile = Literal["portable", "full"]
@@ -50,7 +50,7 @@ def schema_of(
     schema, own = untitled(schema), {name: untitled(part, name) for name, part in own.items()}
     if profile == "portable":
         try:
-            schema = simple_null(inline(schema, own))
+            schema = with_items(simple_null(inline(schema, own)))
         except Cyclic as error:
             raise SchemaError(
                 f"the type refers to itself ({error}), which many hosts can't read: give its inner part as "
