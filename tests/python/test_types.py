@@ -1,7 +1,9 @@
 """Value types: frozen, equal by value, hashable, and faithful to the JSON of the newest revision."""
 
+import copy
 import json
 import pathlib
+import pickle
 import subprocess
 import sys
 import typing
@@ -10,7 +12,15 @@ from typing import Any
 import pytest
 
 from gudgeon import types as t
-from gudgeon.errors import ConnectFailed, Declined, McpError, ProtocolError, ResourceNotFound, ToolError
+from gudgeon.errors import (
+    ConnectFailed,
+    Declined,
+    McpError,
+    ProtocolError,
+    ResourceNotFound,
+    ToolError,
+    UrlElicitationRequired,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -233,6 +243,30 @@ def test_errors_are_one_flat_line_with_a_hint() -> None:
     assert str(Declined("Delete?")) == "The user declined: Delete?"
     tool = ToolError("line\nline", k=1)
     assert (str(tool), tool.result.is_error, tool.result.meta) == ("line\nline", True, {"k": 1})
+
+
+ERRORS = [
+    McpError("no", code=-1, data={"k": [1]}, hint="h", target="t", phase="call"),
+    ConnectFailed("no", exit_status=3, stderr="a\nb", hint="h"),
+    ProtocolError(-32000, "m", {"a": 1}),
+    ResourceNotFound("a:b", "gone"),
+    UrlElicitationRequired([t.ElicitRequest(mode="url", message="Log in", url="https://e.org", id="1")]),
+    ToolError("line\nline", k=1),
+    ToolError._from_result(t.ToolResult("text", is_error=True)),
+    Declined("Delete?"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda it: type(it).__name__)
+def test_errors_go_to_other_processes_as_they_are(error: McpError) -> None:
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert (type(other), str(other), other.args) == (type(error), str(error), error.args)
+        assert vars(other) == vars(error)
+
+
+@pytest.mark.parametrize("value", [value for value, _ in ROUND_TRIPS], ids=lambda it: type(it).__name__)
+def test_values_go_to_other_processes_as_they_are(value: Any) -> None:
+    assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == value
 
 
 def test_types_load_no_heavy_module() -> None:

@@ -22,10 +22,20 @@ class McpError(Exception):
         self.phase = phase
         super().__init__(self.message)
 
+    def __reduce__(self):
+        # Exceptions are usually made again from their `args`, which lack what is not the message.
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
     def __str__(self):
         where = " ".join(part for part in (self.phase, self.target) if part)
         text = f"{where}: {self.message}" if where else self.message
         return f"{text} (hint: {self.hint})" if self.hint else text
+
+
+def _as_it_was(cls, args, attributes):
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class ConnectFailed(McpError):
