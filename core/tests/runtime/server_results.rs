@@ -10,10 +10,11 @@ use std::{
 
 use body::collect;
 use gudgeon::{
-    Context, List, Prompt, Resource, Server, Tool, ToolError, protocol::Principal,
+    Context, Json, List, Prompt, Resource, Server, Tool, ToolError,
+    protocol::{LoggingLevel, Principal},
     schema::SchemaProfile,
 };
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use tower_service::Service as _;
 
 /// Collects a body without another crate.
@@ -172,6 +173,37 @@ async fn sessions_keep_values_in_the_handshake_era_only() {
         ask(&server.into_service(), None, "tools/call", json!({"name": "visits"})).await.unwrap();
     let text = refused["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("revision 2026-07-28 has no sessions, so there is no ctx.session() (hint: give the client a handle"), "{text}");
+}
+
+#[tokio::test]
+async fn json_in_several_lines_is_one_line_of_a_stream() {
+    async fn spread(ctx: Context) -> Json<Box<RawValue>> {
+        let text = RawValue::from_string("{\r\n  \"a\\n\": 1\n}".into()).unwrap();
+        ctx.log(LoggingLevel::Error, &text);
+        Json(text)
+    }
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(theirs);
+    tokio::spawn(Server::new("shelf").method("acme/spread", spread).serve(reader, writer));
+    let (answers, mut requests) = tokio::io::split(ours);
+    let mut answers = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(answers));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/logLevel": "error",
+    });
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "acme/spread", "params": {"_meta": meta}});
+    let call = format!("{call}\n");
+    tokio::io::AsyncWriteExt::write_all(&mut requests, call.as_bytes()).await.unwrap();
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        let line = answers.next_line().await.unwrap().unwrap();
+        said.push(serde_json::from_str::<Value>(&line).unwrap_or_else(|_| panic!("{line:?}")));
+    }
+    let spread = json!({"a\n": 1});
+    assert_eq!(said[0]["params"]["data"], spread);
+    assert_eq!(said[1]["result"]["a\n"], 1);
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
