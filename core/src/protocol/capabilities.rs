@@ -138,13 +138,3 @@ pub struct TaskElicitationCapability {
 pub struct MissingRequiredClientCapabilityData {
     pub required_capabilities: ClientCapabilities,
 }
-
-impl ElicitationCapability {
-    pub fn has_form(&self) -> bool {
-        self.form.is_some() || self.url.is_none()
-    }
-
-    pub fn has_url(&self) -> bool {
-        self.url.is_some()
-    }
-}

@@ -94,7 +94,7 @@ pub fn standard<'a>(method: &str, params: &Params<'a>) -> Option<Cow<'a, str>> {
 }
 
 /// The member of the params that `Mcp-Name` repeats.
-pub fn name_source(method: &str) -> Option<&'static str> {
+fn name_source(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -104,7 +104,7 @@ pub fn name_source(method: &str) -> Option<&'static str> {
 }
 
 /// What a header's value says, out of its base64 where it is in one. The error completes "the value …".
-pub fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
+fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let text = std::str::from_utf8(value)
         .ok()
         .filter(|it| it.bytes().all(|it| matches!(it, b'\t' | b' '..=b'~')))

@@ -401,18 +401,6 @@ fn logging_levels_are_ordered_and_named() {
 }
 
 #[test]
-fn elicitation_without_a_mode_means_forms() {
-    let modes = |json| {
-        let capability: ElicitationCapability = parse(json);
-        (capability.has_form(), capability.has_url())
-    };
-    assert_eq!(modes("{}"), (true, false));
-    assert_eq!(modes(r#"{"form":{}}"#), (true, false));
-    assert_eq!(modes(r#"{"url":{}}"#), (false, true));
-    assert_eq!(modes(r#"{"form":{},"url":{}}"#), (true, true));
-}
-
-#[test]
 fn constructors_say_the_least_that_is_valid() {
     assert_eq!(written(&ContentBlock::text("a")), r#"{"type":"text","text":"a"}"#);
     assert_eq!(
