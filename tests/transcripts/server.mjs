@@ -88,7 +88,7 @@ app.onRootsChanged(async (ctx) => {
   await ctx.log("info", roots.map(({ uri }) => uri).join(", "), { logger: "fixture" });
 });
 app.method("acme/echo", { params: object({ text: string }) }, ({ text }) => ({ echo: text }));
-app.method("acme/signed", () => ({
+app.method("acme/signed", { params: object({}) }, () => ({
   resultType: "complete",
   signed: true,
   _meta: { "acme/by": "us", "io.modelcontextprotocol/serverInfo": { name: "else", version: "0" } },
