@@ -22,6 +22,7 @@ type Unasked =
   | readonly ["log", { level: LogLevel; logger?: string; data: unknown }]
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["urlDone", elicitation: string]
+  | readonly ["renewed"]
   | readonly ["notified", method: string, params: Wire]
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
   | readonly ["askCancelled", number: number]
@@ -246,6 +247,11 @@ export class ClientWire {
         return tell("onListChanged", this.#options.onListChanged, entry[1]);
       case "urlDone":
         return tell("onUrlDone", this.#options.onUrlDone, entry[1]);
+      case "renewed": {
+        const why = `${this.#target}: the server had forgotten the session, and another was begun`;
+        const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
+        return tell("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
+      }
       case "notified":
         return;
       case "ask":

@@ -4,6 +4,8 @@ import { test } from "node:test";
 
 import { AuthError, Client, ClientGroup, ConnectFailed } from "gudgeon";
 
+import { closing } from "./closing.mjs";
+
 const schema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
 const results = {
   "server/discover": {
@@ -17,9 +19,10 @@ const results = {
   "tools/call": { resultType: "complete", content: [{ type: "text", text: "done" }] },
 };
 
-/** A server of one era; `seen` has what came: the JSON-RPC method, or that of HTTP. */
+/** A server of one era; `seen` has what came: the JSON-RPC method, or that of HTTP. After `restart` it knows no session. */
 async function mock(t, { isModern, status }) {
   const seen = [];
+  let session = "s-1";
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const chunk of request) text += chunk;
@@ -27,20 +30,22 @@ async function mock(t, { isModern, status }) {
     const method = body?.method ?? request.method;
     seen.push({ method, headers: request.headers });
     if (status) return response.writeHead(status).end("go away");
+    if ((request.headers["mcp-session-id"] ?? session) !== session) return response.writeHead(404).end();
     if (request.method === "GET") return response.writeHead(405).end();
     if (body === undefined || body.id === undefined) return response.writeHead(202).end();
     if (method === (isModern ? "initialize" : "server/discover")) return response.writeHead(400).end("what?");
     const answer = JSON.stringify({ jsonrpc: "2.0", id: body.id, result: results[method] });
     if (method === "tools/call") return response.writeHead(200, { "Content-Type": "text/event-stream" }).end(`data: ${answer}\n\n`);
-    const session = method === "initialize" ? { "Mcp-Session-Id": "s-1" } : {};
-    response.writeHead(200, { "Content-Type": "application/json", ...session }).end(answer);
+    const named = method === "initialize" ? { "Mcp-Session-Id": session } : {};
+    response.writeHead(200, { "Content-Type": "application/json", ...named }).end(answer);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${server.address().port}/mcp`, seen, methods: () => seen.map((one) => one.method) };
+  const url = `http://127.0.0.1:${server.address().port}/mcp`;
+  return { url, seen, methods: () => seen.map((one) => one.method), restart: () => (session = "s-2") };
 }
 
 test("a URL is a server of the modern era", async (t) => {
@@ -51,6 +56,20 @@ test("a URL is a server of the modern era", async (t) => {
   await client.close();
   assert.deepEqual(methods(), ["server/discover", "tools/list", "tools/call"]);
   assert.equal(seen[2].headers["mcp-param-region"], "eu");
+});
+
+test("who wants to know hears that a session was begun anew", async (t) => {
+  const { url, restart } = await mock(t, { isModern: false });
+  const heard = [];
+  const onReconnect = ({ attempt, reason }) => heard.push([attempt, reason.name, reason.message]);
+  await closing(Client.connect(url, { onReconnect }), async (client) => {
+    await client.callTool("echo");
+    assert.deepEqual(heard, []);
+    restart();
+    await client.callTool("echo");
+    assert.equal(client.sessionId, "s-2");
+  });
+  assert.deepEqual(heard, [[1, "ConnectionLost", `${url}: the server had forgotten the session, and another was begun`]]);
 });
 
 test("a URL is a server of the eras before", async (t) => {

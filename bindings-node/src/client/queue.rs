@@ -145,6 +145,7 @@ impl Queue {
             // Told by hooks of their own, and to subscriptions.
             Event::Log(_) | Event::ListChanged(_) | Event::ResourceUpdated(_) => (),
             Event::UrlDone(elicitation) => self.tell("urlDone", &[elicitation]),
+            Event::Renewed => self.tell("renewed", &[]),
             Event::Notified { method, params } => self.push_unasked(|entry| {
                 entry.push_str("\"notified\",");
                 json::push_string(entry, method.as_str());

@@ -67,6 +67,10 @@ export interface ClientOptions {
   onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown }) => void) | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
   onListChanged?: ((kind: "tools" | "resources" | "prompts") => void) | undefined;
+  /**
+   * Is told that what the server kept for this client is gone, and why: a command with `restart: true` was started again,
+   * or a session over HTTP that the server had forgotten was begun anew. Subscriptions go on.
+   */
   onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
   /** How often one call may come back with questions. Default: 10. */
   maxRounds?: number | undefined;

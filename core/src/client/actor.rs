@@ -330,6 +330,7 @@ impl Actor {
 
     /// What the server said while it had forgotten this client is lost: its lists may have changed.
     fn renewed(&mut self) {
+        (self.config.on_event)(Event::Renewed);
         if let Some(server) = self.session.server() {
             for list in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
                 if server.tells_of(list) {

@@ -41,6 +41,8 @@ pub enum Event {
         method: MethodName,
         params: Raw,
     },
+    /// The server had forgotten the session (HTTP), and another was begun: what it kept there is gone.
+    Renewed,
     /// The connection is gone, and why. Not told when this side closed it.
     Closed(String),
 }

@@ -10,7 +10,7 @@ use std::{
 
 use gudgeon::{
     Client, Revision,
-    client::Target,
+    client::{Event, Target},
     error::{Error, ErrorKind},
 };
 use serde_json::{Value, json};
@@ -321,7 +321,7 @@ async fn a_session_that_is_gone_is_begun_anew_and_the_refused_requests_are_sent_
     .await;
     let renewals = Arc::new(AtomicUsize::new(0));
     let told = Arc::clone(&renewals);
-    let target = Target::url(mock.url()).unwrap();
+    let target = Target::url(&mock.url).unwrap();
     let client = Client::builder(target)
         .on_event(move |event| {
             if matches!(event, Event::Renewed) {
