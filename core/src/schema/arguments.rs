@@ -1,12 +1,9 @@
 //! A tool call's arguments: checked as given, and once more with what a model wrote as a string by mistake decoded.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{Schema, Violation};
+use crate::protocol::Members;
 
 /// Which arguments fit.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -45,7 +42,8 @@ impl Schema {
         };
         let mut any = false;
         let mut out = String::with_capacity(raw.len());
-        for (name, value) in &serde_json::from_str::<Members>(raw).ok()?.0 {
+        // In order, and untouched: numbers keep their digits.
+        for (name, value) in serde_json::from_str::<Members<&RawValue>>(raw).ok()?.iter() {
             out.push(if out.is_empty() { '{' } else { ',' });
             out.push_str(&serde_json::to_string(name).ok()?);
             out.push(':');
@@ -59,32 +57,5 @@ impl Schema {
         out.push('}');
         let fits = any && serde_json::from_str(&out).is_ok_and(|decoded| self.fits(&decoded));
         fits.then_some(out)
-    }
-}
-
-/// An object's members in order, their values untouched: numbers keep their digits.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(Collect)
     }
 }
