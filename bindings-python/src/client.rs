@@ -392,6 +392,7 @@ impl Drop for Asked {
 fn told(event: Event) -> Option<Content> {
     match event {
         Event::UrlDone(elicitation) => Some(Content::UrlDone(elicitation)),
+        Event::Renewed => Some(Content::Renewed),
         Event::Closed(reason) => Some(Content::Lost(reason)),
         _ => None,
     }

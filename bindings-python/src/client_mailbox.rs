@@ -41,6 +41,8 @@ pub(crate) enum Content {
     Changed(&'static str),
     /// An elicitation's id.
     UrlDone(String),
+    /// The server had forgotten the session, and another was begun.
+    Renewed,
     /// Why the connection is gone.
     Lost(String),
     /// Wants an answer by this number.
@@ -225,6 +227,7 @@ impl Letter {
             Content::Log(message) => ("log", to, bytes(&message)).into_pyobject(py),
             Content::Changed(list) => ("changed", to, list).into_pyobject(py),
             Content::UrlDone(id) => ("url_done", to, id).into_pyobject(py),
+            Content::Renewed => ("renewed", to).into_pyobject(py),
             Content::Lost(reason) => ("lost", to, reason).into_pyobject(py),
             Content::Question { number, kind, params, key } => {
                 ("question", to, number, kind, bytes(&params), key).into_pyobject(py)

@@ -20,10 +20,14 @@ TOOLS = {"resultType": "complete", "tools": [{"name": "echo", "inputSchema": SCH
 
 
 class Mock:
-    """`with Mock(is_modern=True) as mock`: requests as (method, headers, body) in `mock.seen`."""
+    """`with Mock(is_modern=True) as mock`: requests as (method, headers, body) in `mock.seen`.
+
+    Another `mock.session` is as a restart: it no longer knows the one before.
+    """
 
     def __init__(self, *, is_modern, status=None):
         self.seen = []
+        self.session = "s-1"
         mock = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -35,6 +39,8 @@ class Mock:
                 mock.seen.append((body.get("method"), headers, body))
                 if status is not None:
                     return self.say(status, b"go away", "text/plain")
+                if headers.get("mcp-session-id", mock.session) != mock.session:
+                    return self.say(404, b"", "text/plain")
                 self.reply(body)
 
             def do_GET(self):
@@ -55,7 +61,7 @@ class Mock:
                 said = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
                 answer = {"jsonrpc": "2.0", "id": body["id"], "result": results.get(method, said)}
                 text = json.dumps(answer).encode()
-                extra = {"Mcp-Session-Id": "s-1"} if method == "initialize" else {}
+                extra = {"Mcp-Session-Id": mock.session} if method == "initialize" else {}
                 if method == "tools/call":
                     return self.say(200, b"data: " + text + b"\n\n", "text/event-stream")
                 self.say(200, text, "application/json", extra)

@@ -25,6 +25,17 @@ def test_a_url_is_a_server_of_either_era():
         assert mock.methods().index("GET") < mock.methods().index("tools/call")
 
 
+def test_who_wants_to_know_hears_that_a_session_was_begun_anew():
+    back = []
+    with Mock(is_modern=False) as mock, SyncClient(mock.url, on_reconnect=back.append) as client:
+        client.call_tool("echo")
+        assert back == []
+        mock.session = "s-2"
+        client.call_tool("echo")
+        assert client.session_id == "s-2"
+        assert [server["name"] for server in back] == ["mock"]
+
+
 def test_async_and_many_at_once():
     async def main(url):
         async with Client(url) as client:

@@ -301,6 +301,8 @@ class Core:
             return Tell(callbacks["log"], LogMessage.from_dict(decode(letter[2])))
         elif what == "url_done" and "url_done" in callbacks:
             return Tell(callbacks["url_done"], letter[2])
+        elif what == "renewed" and "reconnect" in callbacks:
+            return Tell(callbacks["reconnect"], self.said("info"))
         return None
 
 

@@ -44,7 +44,9 @@ class Client(Peer):
             the form has one property; what it leaves open gets its default. With `on_sample` the model may be given
             tools.
         on_url_done: Is told the id of an `elicit_url` whose page is done (2025-11-25).
-        on_log, on_progress, on_list_changed, on_reconnect: Are told what their name says.
+        on_log, on_progress, on_list_changed: Are told what their name says.
+        on_reconnect: Is given what the server says of itself when what it kept for this client is gone: a command with
+            `restart=True` was started again, or a session over HTTP that it had forgotten was begun anew.
         max_rounds: How often one call may come back with questions. Default 10.
         max_message: Bytes a message may have. Default 16 MiB.
 
