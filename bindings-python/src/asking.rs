@@ -21,7 +21,10 @@ use pyo3::{
     types::{PyBytes, PyTuple},
 };
 
-use crate::stream::{Stream, lock};
+use crate::{
+    calling,
+    stream::{Stream, lock},
+};
 
 /// Without an answer nobody waits for the handler any more.
 type Answer = Option<Result<Raw, Failure>>;
@@ -107,7 +110,7 @@ impl Waiter {
             (Self::Thread(sender), Some(answer)) => drop(sender.send(answer)),
             (Self::Thread(_), None) => (),
             (Self::Task(resolve), answer) => Python::attach(|py| {
-                let told = python(py, answer).and_then(|it| resolve.call1(py, it));
+                let told = python(py, answer).and_then(|it| calling::call(resolve.bind(py), it));
                 if let Err(error) = told {
                     error.write_unraisable(py, None);
                 }

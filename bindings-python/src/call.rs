@@ -26,7 +26,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     asking::{Pending, python},
-    convert,
+    convert, forks,
     handler::{PyHandler, Registered},
     lane::Key,
     link::Link,
@@ -412,6 +412,9 @@ impl Slot {
 
     fn answer(&self, py: Python<'_>, result: PyResult<Bound<'_, PyAny>>) {
         if !self.answered.swap(true, Ordering::AcqRel) {
+            if self.stream.is_another_processes() {
+                return forks::leave_unless_cancelled(py, &result);
+            }
             let outcome = convert::outcome(py, result, &self.handler.expose);
             self.stream.lane.finished(self.key);
             self.stream.done(self.call, matches!(self.key, Key::Notification(_)), outcome);
@@ -436,7 +439,7 @@ impl Slot {
 impl Slot {
     /// The handler ended without a word.
     pub(crate) fn give_up(&self) {
-        if !self.answered.swap(true, Ordering::AcqRel) {
+        if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_another_processes() {
             self.stream.lane.finished(self.key);
             self.stream.done(
                 self.call,

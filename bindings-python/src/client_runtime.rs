@@ -10,7 +10,7 @@ use gudgeon::client::Client;
 use pyo3::{PyResult, Python, pyfunction};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{client::Connected, stream::lock};
+use crate::{client::Connected, interpreter, stream::lock};
 
 /// Only ever locked by a thread that holds the GIL, where there is one: so that no fork finds it locked.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
@@ -21,8 +21,9 @@ struct Running {
     clients: Vec<Weak<Connected>>,
 }
 
-/// The runtime of this process; after a fork a fresh one.
+/// The runtime of this process; after a fork a fresh one. For threads that are attached to the interpreter.
 pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
+    interpreter::check_is_main()?;
     let mut running = lock(&RUNNING);
     let process = std::process::id();
     if let Some(running) = running.as_ref().filter(|it| it.process == process) {

@@ -11,7 +11,7 @@ use pyo3::{
 };
 use serde::Deserialize;
 
-use crate::hooks::hooks;
+use crate::{calling, hooks::hooks};
 
 const BLOB: u8 = 1;
 const PARTS: u8 = 2;
@@ -50,7 +50,7 @@ pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
         }
     }
     let py = value.py();
-    Err(PyErr::from_value(hooks(py)?.unfit.bind(py).call1((value,))?))
+    Err(PyErr::from_value(calling::call(hooks(py)?.unfit.bind(py), (value,))?))
 }
 
 /// JSON on one line: what a handler smuggled past the encoder must not break the stream.
@@ -95,7 +95,7 @@ pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Fail
 fn describe(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> PyResult<Failure> {
     // With its traceback, which `value` leaves out.
     let thrown = error.clone_ref(py).into_value(py);
-    let said = hooks(py)?.describe.bind(py).call1((thrown, expose))?;
+    let said = calling::call(hooks(py)?.describe.bind(py), (thrown, expose))?;
     let said: Described = serde_json::from_slice(said.cast::<PyBytes>()?.as_bytes())
         .map_err(|it| pyo3::exceptions::PyValueError::new_err(it.to_string()))?;
     Ok(match said {

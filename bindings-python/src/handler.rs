@@ -3,13 +3,13 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
-use pyo3::{prelude::*, sync::PyOnceLock};
+use pyo3::{PyTraverseError, PyVisit, prelude::*};
 
 /// A handler this quick is called without another look.
 const QUICK: Duration = Duration::from_micros(500);
@@ -24,7 +24,7 @@ pub(crate) struct PyHandler {
     invoke: Py<PyAny>,
     is_async: bool,
     /// An async function that runs in its place: middleware around it.
-    wrapper: PyOnceLock<Py<PyAny>>,
+    wrapper: OnceLock<Py<PyAny>>,
     /// Exceptions whose text callers may see.
     pub(crate) expose: Py<PyAny>,
     /// `Some(true)`: always on a worker; `Some(false)`: never.
@@ -47,7 +47,7 @@ impl PyHandler {
         Self {
             invoke,
             is_async,
-            wrapper: PyOnceLock::new(),
+            wrapper: OnceLock::new(),
             expose,
             thread,
             is_wrapped: AtomicBool::new(false),
@@ -59,8 +59,8 @@ impl PyHandler {
     }
 
     /// What is to be called, and whether that gives a coroutine.
-    pub(crate) fn target(&self, py: Python<'_>) -> (&Py<PyAny>, bool) {
-        self.wrapper.get(py).map_or((&self.invoke, self.is_async), |it| (it, true))
+    pub(crate) fn target(&self) -> (&Py<PyAny>, bool) {
+        self.wrapper.get().map_or((&self.invoke, self.is_async), |it| (it, true))
     }
 
     /// The handler itself, behind its wrapper.
@@ -68,12 +68,19 @@ impl PyHandler {
         &self.invoke
     }
 
+    /// Shows the garbage collector what it holds.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.invoke)?;
+        visit.call(&self.expose)?;
+        visit.call(self.wrapper.get())
+    }
+
     pub(crate) fn is_async(&self) -> bool {
         self.is_async || self.is_wrapped.load(Ordering::Acquire)
     }
 
-    pub(crate) fn wrap(&self, py: Python<'_>, wrapper: Py<PyAny>) {
-        self.wrapper.get_or_init(py, || wrapper);
+    pub(crate) fn wrap(&self, wrapper: Py<PyAny>) {
+        self.wrapper.get_or_init(|| wrapper);
         self.is_wrapped.store(true, Ordering::Release);
     }
 
@@ -142,7 +149,7 @@ impl Registered {
 #[pymethods]
 impl Registered {
     /// From now on this async function runs in the handler's place. The first wrapper stays.
-    fn wrap(&self, py: Python<'_>, invoke: Py<PyAny>) {
-        self.handler.wrap(py, invoke);
+    fn wrap(&self, invoke: Py<PyAny>) {
+        self.handler.wrap(invoke);
     }
 }

@@ -2,6 +2,8 @@
 
 use pyo3::{prelude::*, sync::PyOnceLock};
 
+use crate::calling;
+
 /// Functions of `gudgeon._calls`.
 #[derive(Debug)]
 pub(crate) struct Hooks {
@@ -15,6 +17,8 @@ pub(crate) struct Hooks {
     pub(crate) unfit: Py<PyAny>,
     /// `report(text)`: a line for the log.
     pub(crate) report: Py<PyAny>,
+    /// `leave_fork(error)`: ends the process with the status that the handler's end means.
+    pub(crate) leave_fork: Py<PyAny>,
 }
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
@@ -30,6 +34,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
             describe: get("describe")?,
             unfit: get("unfit")?,
             report: get("report")?,
+            leave_fork: get("leave_fork")?,
         })
     })
 }
@@ -38,7 +43,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
 pub(crate) fn report(py: Python<'_>, texts: &[String]) {
     for text in texts {
         if let Ok(hooks) = hooks(py)
-            && let Err(error) = hooks.report.call1(py, (text,))
+            && let Err(error) = calling::call(hooks.report.bind(py), (text,))
         {
             error.write_unraisable(py, None);
         }

@@ -14,7 +14,7 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{
     call::{Call, Slot},
-    hooks,
+    calling, hooks,
     stream::{Job, Stream, lock},
     waker::Waker,
 };
@@ -124,12 +124,12 @@ impl Lane {
                 Item::Cancel(call) => {
                     let task = lock(&self.tasks).remove(&Key::Call(call));
                     if let Some(task) = task {
-                        task.call_method0(py, pyo3::intern!(py, "cancel"))?;
+                        calling::call_method(task.bind(py), pyo3::intern!(py, "cancel"), ())?;
                     }
                 }
             }
         }
-        settle_soon.call0(py)?;
+        calling::call(settle_soon.bind(py), ())?;
         Ok(())
     }
 
@@ -138,7 +138,8 @@ impl Lane {
         let fresh = std::mem::take(&mut *lock(&self.fresh));
         for (task, slot) in fresh {
             if !slot.get().is_answered()
-                && task.call_method0(py, pyo3::intern!(py, "done"))?.is_truthy(py)?
+                && calling::call_method(task.bind(py), pyo3::intern!(py, "done"), ())?
+                    .is_truthy()?
             {
                 slot.get().give_up();
             }
@@ -153,7 +154,7 @@ impl Lane {
             return;
         }
         let hook = lock(&self.attached).as_ref().map(|it| it.flush_soon.clone_ref(py));
-        let scheduled = hook.is_some_and(|it| it.call0(py).is_ok());
+        let scheduled = hook.is_some_and(|it| calling::call(it.bind(py), ()).is_ok());
         if !scheduled {
             self.flush(stream);
         }
@@ -200,9 +201,9 @@ impl Lane {
         };
         let slot = Bound::new(py, Slot::new(stream, job, key))?;
         let answer = &hooks::hooks(py)?.answer;
-        let (invoke, _) = job.handler.target(py);
-        let coroutine = answer.bind(py).call1((invoke, raw, call, &slot))?;
-        let task = spawn.call1((coroutine,))?;
+        let (invoke, _) = job.handler.target();
+        let coroutine = calling::call(answer.bind(py), (invoke, raw, call, &slot))?;
+        let task = calling::call(spawn, (coroutine,))?;
         if !slot.get().is_answered() {
             let task = task.unbind();
             lock(&self.fresh).push((task.clone_ref(py), slot.unbind()));

@@ -5,6 +5,7 @@
 
 mod asking;
 mod call;
+mod calling;
 mod client;
 mod client_error;
 mod client_mailbox;
@@ -14,10 +15,12 @@ mod client_subscriptions;
 mod convert;
 mod endpoint;
 mod error;
+mod forks;
 mod forms;
 mod handler;
 mod hooks;
 mod http_options;
+mod interpreter;
 mod lane;
 mod link;
 mod listening;
@@ -45,6 +48,7 @@ mod _native {
         client_mailbox::Mailbox,
         client_runtime::shut_down_clients,
         endpoint::{Connection, Endpoint, Exchange, NativePrincipal},
+        forks::forked,
         forms::form_problem,
         handler::Registered,
         server::{NativeServer, Read, expand, portable, variables},

@@ -19,6 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{
     error::raise,
+    forks,
     stream::{Feed, Stream},
 };
 
@@ -30,6 +31,7 @@ pub(crate) struct Listener {
     listening: Arc<Listening>,
     runtime: Option<Runtime>,
     is_ending: AtomicBool,
+    process: u32,
 }
 
 impl Listener {
@@ -55,7 +57,12 @@ impl Listener {
         })?;
         let shell = Arc::new(Feed(Arc::clone(stream)));
         let listening = Arc::new(runtime.block_on(listen(at, server, shell, options))?);
-        Ok(Self { listening, runtime: Some(runtime), is_ending: AtomicBool::new(false) })
+        Ok(Self {
+            listening,
+            runtime: Some(runtime),
+            is_ending: AtomicBool::new(false),
+            process: forks::generation(),
+        })
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -89,8 +96,12 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        let Some(runtime) = self.runtime.take() else { return };
+        if self.process == forks::generation() {
             runtime.shutdown_background();
+        } else {
+            // Its threads did not survive the fork: nothing of it can be waited for.
+            std::mem::forget(runtime);
         }
     }
 }

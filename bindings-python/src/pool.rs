@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     call::Call,
-    convert, hooks,
+    calling, convert, forks, hooks,
     source::{Frames, Source},
     stream::{Behind, Job, Pool, Sleep, Stream, lock},
 };
@@ -333,10 +333,13 @@ impl Stream {
             return;
         }
         if let Some(behind) = &job.behind {
-            return run_behind(py, job, behind);
+            return self.run_behind(py, job, behind);
         }
         let start = Instant::now();
         let result = self.enter(py, job);
+        if self.is_another_processes() {
+            forks::leave(py, &result);
+        }
         job.handler.took(start.elapsed());
         let outcome = convert::outcome(py, result, &job.handler.expose);
         self.done(job.link.handler(), job.is_notification, outcome);
@@ -345,10 +348,31 @@ impl Stream {
     fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {
         let raw = PyBytes::new(py, job.input.as_bytes());
         let call = Bound::new(py, Call::new(self, job))?;
-        let context = self.context.bind(py).call_method0(pyo3::intern!(py, "copy"))?;
+        let context = calling::call_method(self.context.bind(py), pyo3::intern!(py, "copy"), ())?;
         let enter = &hooks::hooks(py)?.enter;
-        let (invoke, _) = job.handler.target(py);
-        context.call_method1(pyo3::intern!(py, "run"), (enter, invoke, raw, call))
+        let (invoke, _) = job.handler.target();
+        calling::call_method(&context, pyo3::intern!(py, "run"), (enter, invoke, raw, call))
+    }
+
+    /// Calls a `def` handler behind middleware, and tells who waits for it.
+    fn run_behind(&self, py: Python<'_>, job: &Job, behind: &Behind) {
+        let raw = PyBytes::new(py, job.input.as_bytes());
+        let start = Instant::now();
+        let run = pyo3::intern!(py, "run");
+        let context = behind.context.bind(py);
+        let result = calling::call_method(context, run, (job.handler.inner(), raw, &behind.call));
+        if self.is_another_processes() {
+            forks::leave(py, &result);
+        }
+        job.handler.took(start.elapsed());
+        let resolve = behind.resolve.bind(py);
+        let told = match result {
+            Ok(reply) => calling::call(resolve, (reply, py.None())),
+            Err(error) => calling::call(resolve, (py.None(), error.into_value(py))),
+        };
+        if let Err(error) = told {
+            error.write_unraisable(py, None);
+        }
     }
 
     /// The life of the monitor.
@@ -420,23 +444,6 @@ impl Stream {
             pool.handed.push_back(job);
             self.call_worker(pool);
         }
-    }
-}
-
-/// Calls a `def` handler behind middleware, and tells who waits for it.
-fn run_behind(py: Python<'_>, job: &Job, behind: &Behind) {
-    let raw = PyBytes::new(py, job.input.as_bytes());
-    let start = Instant::now();
-    let run = pyo3::intern!(py, "run");
-    let result =
-        behind.context.bind(py).call_method1(run, (job.handler.inner(), raw, &behind.call));
-    job.handler.took(start.elapsed());
-    let told = match result {
-        Ok(reply) => behind.resolve.call1(py, (reply, py.None())),
-        Err(error) => behind.resolve.call1(py, (py.None(), error.into_value(py))),
-    };
-    if let Err(error) = told {
-        error.write_unraisable(py, None);
     }
 }
 

@@ -10,14 +10,14 @@ use gudgeon::{
     error::Error,
     protocol::Response,
     router::{
-        AnyRegistry, Failure, Finish, Middleware, Offers, Sight, find_resource,
+        AnyRegistry, Failure, Finish, Middleware, Offers, ServerFacts, Sight, find_resource,
         uri_template::UriTemplate,
     },
     service::{EndpointConfig, Rehearsal},
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
 };
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{PyTraverseError, PyVisit, prelude::*, types::PyTuple};
 
 use crate::{
     convert,
@@ -26,6 +26,7 @@ use crate::{
     handler::{PyHandler, Registered},
     hooks,
     http_options::HttpOptions,
+    interpreter,
     listening::{Listener, refused},
     registration,
     serving::Serving,
@@ -46,6 +47,8 @@ struct Shared {
     offers: Arc<Offers>,
     sources: Vec<Weak<Source>>,
     has_async: bool,
+    /// All that were registered, for the garbage collector: functions refer to the server that they are registered with.
+    handlers: Vec<Weak<PyHandler>>,
 }
 
 #[pymethods]
@@ -53,12 +56,13 @@ impl NativeServer {
     /// `facts`: what the server says of itself, as JSON.
     #[new]
     fn new(py: Python<'_>, facts: &[u8]) -> PyResult<Self> {
+        interpreter::check_is_main()?;
         hooks::hooks(py)?;
         let (server, facts) = registration::facts(facts).map_err(|it| raise(&it))?;
         let limits = Limits::new(facts.max_message, facts.threads, facts.io_threads);
         let offers = Arc::new(Offers::new(server));
-        let shared = Mutex::new(Shared { offers, sources: Vec::new(), has_async: false });
-        Ok(Self { shared, limits })
+        let shared = Shared { offers, sources: Vec::new(), has_async: false, handlers: Vec::new() };
+        Ok(Self { shared: Mutex::new(shared), limits })
     }
 
     /// Whether a handler needs an event loop.
@@ -92,7 +96,7 @@ impl NativeServer {
         thread: Option<bool>,
     ) -> PyResult<Registered> {
         let list = registration::list(kind).map_err(|it| raise(&it))?;
-        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
+        let handler = self.handler(invoke, is_async, expose, thread);
         let given = Arc::clone(&handler);
         let mut warnings = Vec::new();
         self.change(py, Some(list.kind()), is_async, |offers| {
@@ -111,7 +115,7 @@ impl NativeServer {
         is_async: bool,
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
-        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
+        let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
         self.change(py, None, is_async, |it| {
             it.add_completion(target, argument, given).map(|()| true)
@@ -130,7 +134,7 @@ impl NativeServer {
         is_async: bool,
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
-        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
+        let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
         self.change(py, None, is_async, |offers| {
             offers.add_method(name, given)?;
@@ -147,7 +151,7 @@ impl NativeServer {
         is_async: bool,
         expose: Py<PyAny>,
     ) -> PyResult<Registered> {
-        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, None));
+        let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
         self.change(py, None, is_async, |it| it.add_notification(name, given).map(|()| true))?;
         Ok(Registered::quiet(handler))
@@ -168,7 +172,7 @@ impl NativeServer {
         methods: Vec<String>,
         expose: Py<PyAny>,
     ) -> PyResult<()> {
-        let handler = Arc::new(PyHandler::new(invoke, true, expose, None));
+        let handler = self.handler(invoke, true, expose, None);
         self.change(py, None, true, |offers| {
             offers.set_middleware(Some(Middleware::new(handler, methods, false)));
             Ok(true)
@@ -179,7 +183,7 @@ impl NativeServer {
     /// core's doubts ask.
     fn set_judge(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
         let nothing = PyTuple::empty(py).into_any().unbind();
-        let handler = Arc::new(PyHandler::new(invoke, false, nothing, None));
+        let handler = self.handler(invoke, false, nothing, None);
         self.change(py, None, false, |offers| {
             offers.set_judge(handler);
             Ok(true)
@@ -225,7 +229,7 @@ impl NativeServer {
         let offers = Arc::clone(&self.lock().offers);
         let job = find_resource(&offers, uri.to_owned(), &Sight::everything()).ok()?;
         let handler = job.handler.downcast::<PyHandler>().ok()?;
-        let (invoke, is_async) = handler.target(py);
+        let (invoke, is_async) = handler.target();
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
     }
 
@@ -297,6 +301,21 @@ impl NativeServer {
         Ok(endpoint)
     }
 
+    /// Who runs a handler holds the server as well: what only the registrations hold is garbage with it.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Whoever holds the lock uses the server.
+        let Ok(shared) = self.shared.try_lock() else { return Ok(()) };
+        shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        let mut shared = self.lock();
+        let nothing = Arc::new(Offers::new(ServerFacts::clone(&shared.offers.server)));
+        let offers = std::mem::replace(&mut shared.offers, nothing);
+        drop(shared);
+        drop(offers);
+    }
+
     /// Tells subscribers that this resource has changed.
     fn updated(&self, py: Python<'_>, uri: &str) {
         self.tell(py, |source| source.updated(uri));
@@ -357,6 +376,22 @@ pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
 }
 
 impl NativeServer {
+    fn handler(
+        &self,
+        invoke: Py<PyAny>,
+        is_async: bool,
+        expose: Py<PyAny>,
+        thread: Option<bool>,
+    ) -> Arc<PyHandler> {
+        let handler = Arc::new(PyHandler::new(invoke, is_async, expose, thread));
+        let mut shared = self.lock();
+        if shared.handlers.len() == shared.handlers.capacity() {
+            shared.handlers.retain(|it| it.strong_count() > 0);
+        }
+        shared.handlers.push(Arc::downgrade(&handler));
+        handler
+    }
+
     /// Tells everybody who is served, unless the change says that it made no difference.
     fn change(
         &self,

@@ -122,6 +122,9 @@ impl Serving {
     }
 
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        if self.stream.is_another_processes() {
+            return Ok(());
+        }
         self.stream.lane.settle(py, &self.stream)
     }
 
@@ -130,11 +133,16 @@ impl Serving {
     }
 
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
+        if self.stream.is_another_processes() {
+            return Ok(());
+        }
         self.stream.lane.drain(py, &self.stream)
     }
 
     fn flush(&self) {
-        self.stream.lane.flush(&self.stream);
+        if !self.stream.is_another_processes() {
+            self.stream.lane.flush(&self.stream);
+        }
     }
 
     /// The tasks of handlers under way.
@@ -144,11 +152,16 @@ impl Serving {
 
     /// Takes nothing more; what is in flight goes on.
     fn end(&self) {
-        self.stream.wind_down();
+        if !self.stream.is_another_processes() {
+            self.stream.wind_down();
+        }
     }
 
     /// Gives up all that is in flight: handlers are cancelled, nothing is answered any more.
     fn cancel(&self, py: Python<'_>) {
+        if self.stream.is_another_processes() {
+            return;
+        }
         py.detach(|| {
             self.stream.end();
             // Peers that come by way of an event loop may go on by way of the next.
@@ -161,6 +174,9 @@ impl Serving {
 
     /// Writes what is queued and lets the threads go; whether all are gone in time (seconds).
     fn stop(&self, py: Python<'_>, timeout: f64) -> bool {
+        if self.stream.is_another_processes() {
+            return true;
+        }
         py.detach(|| {
             self.stream.end();
             let deadline = Instant::now() + seconds(timeout);
@@ -194,7 +210,11 @@ pub(crate) fn take_stdio() -> PyResult<(i32, i32)> {
 #[pyfunction]
 pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
     py.detach(|| {
-        let open: Vec<_> = lock(&OPEN).drain(..).filter_map(|it| it.upgrade()).collect();
+        let open: Vec<Arc<Stream>> = lock(&OPEN).drain(..).filter_map(|it| it.upgrade()).collect();
+        // Nothing of a process that this one was forked from can be waited for.
+        let (open, others): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|it| !it.is_another_processes());
+        std::mem::forget(others);
         let deadline = Instant::now() + seconds(timeout);
         for stream in &open {
             stream.end();

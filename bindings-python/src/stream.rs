@@ -20,7 +20,7 @@ use gudgeon::{
 use pyo3::prelude::*;
 
 use crate::{
-    asking::Waiting, handler::PyHandler, hooks, lane::Lane, link::Link, listening::Listener,
+    asking::Waiting, forks, handler::PyHandler, hooks, lane::Lane, link::Link, listening::Listener,
     session_values::SessionValues, source::Source, waker::Waker,
 };
 
@@ -64,6 +64,8 @@ pub(crate) struct Stream {
     pub(crate) sessions: SessionValues,
     /// What brings the calls, where that is ours.
     pub(crate) listener: Mutex<Option<Listener>>,
+    /// The process that serves it.
+    process: u32,
 }
 
 /// Threads and the jobs they share.
@@ -184,6 +186,7 @@ impl Stream {
             waiting: Waiting::default(),
             sessions: SessionValues::default(),
             listener: Mutex::default(),
+            process: forks::generation(),
         }))
     }
 
@@ -227,6 +230,11 @@ impl Stream {
         {
             self.leader.wake();
         }
+    }
+
+    /// Whether this process is a copy of the one that serves it.
+    pub(crate) fn is_another_processes(&self) -> bool {
+        self.process != forks::generation()
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from contextvars import ContextVar
 from typing import Any
@@ -21,12 +22,42 @@ GRACE = 2.0  # seconds for handlers that run when the interpreter exits
 
 @atexit.register
 def stop() -> None:
-    """No thread of ours may be inside a handler when the interpreter is finalised: the process would abort."""
+    """What runs is cancelled, and its threads have some time to leave before the interpreter is finalised."""
     native = sys.modules.get("gudgeon._native")
-    if native is not None and not native.shut_down(GRACE):
-        from ._run import leave_now
+    if native is not None:
+        native.shut_down(GRACE)
 
-        leave_now()
+
+def _forked() -> None:
+    native = sys.modules.get("gudgeon._native")
+    if native is not None:
+        native.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def leave_fork(error: BaseException | None) -> None:
+    """Ends a process that a handler forked, with the status that the end of its main program would have."""
+    status = 0
+    if isinstance(error, SystemExit):
+        if isinstance(error.code, int):
+            status = error.code & 0xFF
+        elif error.code is not None:
+            print(error.code, file=sys.stderr)
+            status = 1
+    elif error is not None:
+        import traceback
+
+        traceback.print_exception(type(error), error, error.__traceback__)
+        status = 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            pass
+    os._exit(status)
 
 
 def enter(invoke: Any, raw: bytes, call: Any) -> Any:

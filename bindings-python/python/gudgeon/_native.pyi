@@ -1,7 +1,7 @@
 from _typeshed import SupportsGetItem, SupportsLenAndGetItem
 from typing import Any, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "Server", "Serving", "Slot", "expand", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
+__all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "Pending", "Principal", "Read", "Registered", "Server", "Serving", "Slot", "expand", "forked", "form_problem", "portable", "shut_down", "shut_down_clients", "take_stdio", "variables"]
 
 @final
 class Call:
@@ -552,6 +552,11 @@ class Slot:
 def expand(template: str, variables: bytes) -> str:
     """
     The URI that a template gives with these variables (a JSON object).
+    """
+
+def forked() -> None:
+    """
+    This process was forked.
     """
 
 def form_problem(name: str, schema: str) -> str | None:

@@ -1,0 +1,61 @@
+//! Calls into Python that may never come back.
+//!
+//! Before Python 3.14 a thread that asks for the interpreter while it is finalised is ended with `pthread_exit`, which
+//! unwinds it. Where that met a frame of ours, the process would abort; so the thread sleeps there for ever instead, as
+//! it does from 3.14 on.
+
+use pyo3::{
+    prelude::*,
+    types::{PyString, PyTuple},
+};
+
+mod raw {
+    use pyo3::ffi::PyObject;
+
+    #[expect(unsafe_code, reason = "PyO3 declares it as a function that never unwinds")]
+    unsafe extern "C-unwind" {
+        pub(super) fn PyObject_Call(
+            callable: *mut PyObject,
+            args: *mut PyObject,
+            kwargs: *mut PyObject,
+        ) -> *mut PyObject;
+    }
+}
+
+/// Puts its thread to sleep for ever when it is unwound.
+struct NeverUnwound;
+
+impl Drop for NeverUnwound {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// What the callable returns.
+pub(crate) fn call<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = callable.py();
+    let args = args.into_pyobject(py).map_err(Into::into)?;
+    let guard = NeverUnwound;
+    // SAFETY: both are alive, and `args` is a tuple; what comes is a reference of our own, or null with an exception.
+    #[expect(unsafe_code, reason = "see above")]
+    let result = unsafe {
+        let result = raw::PyObject_Call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, result)
+    };
+    std::mem::forget(guard);
+    result
+}
+
+/// The same of a method.
+pub(crate) fn call_method<'py>(
+    object: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+    args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    call(&object.getattr(name)?, args)
+}

@@ -1,0 +1,40 @@
+//! Processes that were forked from this one: our threads do not live in them, and what is served is their parent's.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pyo3::prelude::*;
+
+use crate::{calling, hooks};
+
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// This process was forked.
+#[pyfunction]
+pub(crate) fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Tells this process from those that it was forked from.
+pub(crate) fn generation() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// As `leave`, for a task: those that were under way at the fork are cancelled when the child leaves its event loop.
+pub(crate) fn leave_unless_cancelled(py: Python<'_>, result: &PyResult<Bound<'_, PyAny>>) {
+    let is_cancelled = result
+        .as_ref()
+        .is_err_and(|it| it.get_type(py).name().is_ok_and(|name| name == "CancelledError"));
+    if !is_cancelled {
+        leave(py, result);
+    }
+}
+
+/// A handler came to its end in a process that it forked: that ends there, for the answer is its parent's to give.
+pub(crate) fn leave(py: Python<'_>, result: &PyResult<Bound<'_, PyAny>>) {
+    let error = result.as_ref().err().map(|it| it.clone_ref(py).into_value(py));
+    let left = hooks::hooks(py).and_then(|it| calling::call(it.leave_fork.bind(py), (error,)));
+    if let Err(error) = left {
+        error.write_unraisable(py, None);
+    }
+    std::process::abort();
+}

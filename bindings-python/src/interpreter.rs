@@ -1,0 +1,17 @@
+//! Which interpreter of the process this is.
+
+use pyo3::{exceptions::PyImportError, ffi, prelude::*};
+
+/// Refuses others than the main one: threads, and what is kept of Python, are the whole process's.
+pub(crate) fn check_is_main() -> PyResult<()> {
+    // SAFETY: whoever makes a result of Python's is attached to the interpreter that is asked about.
+    #[expect(unsafe_code, reason = "PyO3 has no other way to tell interpreters apart")]
+    let interpreter = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    if interpreter == 0 {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "gudgeon works in the main interpreter only, and this is a sub-interpreter: use it in the main one \
+         (mod_wsgi: WSGIApplicationGroup %{GLOBAL})",
+    ))
+}
