@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from gudgeon import Client, McpError, ProtocolError, ResourceNotFound, Server, SyncClient, ToolError
-from gudgeon.errors import CallTimeout, NotSupported
+from gudgeon.errors import CallTimeout, ConnectionLost, NotSupported
 from gudgeon.testing import ERAS
 from gudgeon.types import Completion, Page
 
@@ -376,3 +376,20 @@ async def test_a_transport_is_closed_whole_also_when_both_sides_end_at_once(busy
     asyncio.get_running_loop().call_soon(transport.go_on.set)
     await asyncio.wait([pumping], timeout=5)
     assert transport.is_closed and theirs.fileno() == -1
+
+
+def test_a_loop_that_was_left_takes_its_servers_along_and_the_client_is_told():
+    client = Client(make_app())
+
+    async def begin():
+        await client.connect()
+        return (await client.call_tool("add", {"a": 1, "b": 2})).data
+
+    async def go_on():
+        with pytest.raises(ConnectionLost):
+            await client.call_tool("add", {"a": 1, "b": 2})
+        await client.close()
+        async with client:
+            return (await client.call_tool("add", {"a": 1, "b": 2})).data
+
+    assert asyncio.run(begin()) == asyncio.run(go_on()) == 3

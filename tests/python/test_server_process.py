@@ -1,5 +1,7 @@
 """How a server process begins and ends."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -238,3 +240,74 @@ def test_large_replies_are_written_as_they_come_and_not_piled_up() -> None:
             server.reply(id)
         after = server.tool("size")["structuredContent"]["result"]
         assert after - before < 60_000
+
+
+@pytest.mark.parametrize("at", ["", "'http://127.0.0.1:0/mcp'"])
+def test_run_in_an_event_loop_names_what_to_write_instead(at: str) -> None:
+    source = f"""
+import asyncio
+from gudgeon import Server
+
+app = Server("t")
+
+async def main() -> None:
+    app.run({at})
+
+try:
+    asyncio.run(main())
+except RuntimeError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", source], capture_output=True, text=True, timeout=20)
+    assert f"await app.serve({at})" in done.stdout and done.stderr == ""
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_run_on_another_thread_serves_until_the_process_ends(kind: str) -> None:
+    source = f"""
+import sys, threading, time
+from gudgeon import Server, SyncClient
+from gudgeon.errors import ConnectFailed
+
+app = Server("t")
+
+@app.tool
+{kind} ready() -> str:
+    return "ready"
+
+port = __import__("socket").create_server(("127.0.0.1", 0))
+url = "http://127.0.0.1:%d/mcp" % port.getsockname()[1]
+port.close()
+threading.Thread(target=app.run, args=(url,), daemon=True).start()
+while True:
+    try:
+        with SyncClient(url) as client:
+            print(client.call_tool("ready").data)
+        sys.exit(7)
+    except ConnectFailed:
+        time.sleep(0.05)
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (7, "ready\n"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_a_process_that_a_handler_forks_can_be_terminated() -> None:
+    source = """
+        import signal
+
+        @app.tool
+        def forks() -> int:
+            ready, is_ready = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(is_ready, b"x")
+                time.sleep(600)
+                os._exit(0)
+            os.read(ready, 1)
+            os.kill(child, signal.SIGTERM)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    """
+    with ServerProcess(source) as server:
+        assert server.text("forks") == str(-signal.SIGTERM)

@@ -45,12 +45,13 @@ class Signals:
         self._before: dict[int, Any] = {}
         self._pipe: tuple[int, int] | None = None
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> Signals | None:
+        """None on a thread that is told of no signals."""
         import signal
         import threading
 
         if threading.current_thread() is not threading.main_thread():
-            return self
+            return None
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[0], False)
         os.set_blocking(self._pipe[1], False)
@@ -59,17 +60,25 @@ class Signals:
         for number in (signal.SIGINT, signal.SIGTERM):
             passes = self._passes_interrupts and number == signal.SIGINT
             self._before[number] = signal.signal(number, signal.SIG_IGN if passes else self._handle)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._restore)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        import signal
-
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._restore()
         if self._pipe is not None:
-            signal.set_wakeup_fd(self._wakeup)
             for fd in self._pipe:
                 os.close(fd)
+
+    def _restore(self) -> None:
+        """Processes that handlers fork die of signals as others do: whoever ends them waits for that."""
+        import signal
+
+        if self._before:
+            signal.set_wakeup_fd(self._wakeup)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
 
     def _handle(self, number: int, frame: Any) -> None:
         if self._asked:

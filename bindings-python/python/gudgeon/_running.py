@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -45,10 +46,12 @@ class Running:
 
         Raises:
             TypeError, ValueError: The address or an option can't be meant.
+            RuntimeError: An event loop runs on this thread: there it is `await app.serve(…)`.
             OSError: Nothing can listen there.
 
         Spec: Base Protocol › Transports.
         """
+        _outside_loops(at)
         if at == "stdio":
             _no_options(http, workers)
             from ._run import run_stdio
@@ -154,6 +157,20 @@ class Running:
         for asgi in self._asgi_apps:
             await asgi.aclose()
         await self._lifespan.aclose()
+
+
+def _outside_loops(at: Any) -> None:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    address = "" if at == "stdio" else repr(at)
+    raise RuntimeError(
+        f"app.run({address}) blocks, and an event loop runs on this thread: write `await app.serve({address})` instead"
+    )
 
 
 def _no_options(http: Mapping[str, Any], workers: int = 1) -> None:

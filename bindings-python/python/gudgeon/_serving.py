@@ -194,7 +194,14 @@ class Served:
         if not opened.done():
             await self._runner
         self._serving = opened.result()
+        self._runner.add_done_callback(self._hang_up)
         return self
+
+    def _hang_up(self, runner: Any) -> None:
+        """Its loop may have been left before its client, and what is held no longer closes the descriptor."""
+        self._serving = None
+        if runner.cancelled():
+            self._runner = None
 
     async def aclose(self) -> None:
         if self._serving is not None:
