@@ -91,7 +91,10 @@ where
         if let Some((code, reason)) = ending {
             socket.close(Some(CloseFrame { code, reason: reason.into() })).await?;
         }
-        while socket.next().await.transpose()?.is_some() {}
+        socket.flush().await?;
+        while socket.next().await.transpose()?.is_some() {
+            socket.flush().await?;
+        }
         Ok::<_, Error>(())
     };
     let _ = timeout(LAST_WORDS, goodbye).await;
