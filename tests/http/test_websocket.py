@@ -158,3 +158,14 @@ def test_a_message_over_the_limit_ends_the_socket(server):
         assert socket.closed_with() in (1009, 1002, None)
     assert server.resident() < before + (64 << 20)
     assert speak.ask_modern(server, "tools/list").status == 200
+
+
+def test_pings_whose_answers_nobody_reads_are_not_read_either(brisk):
+    before = brisk.resident()
+    with WebSocket(brisk) as socket:
+        pings = frame(PING, b"p" * 125) * 10_000
+        with pytest.raises(OSError):
+            for _ in range(400):
+                socket.connection.send(pings)
+        assert brisk.resident() < before + (64 << 20)
+    assert speak.ask_modern(brisk, "tools/list").status == 200
