@@ -4,10 +4,16 @@
 //! unwinds it. Where that met a frame of ours, the process would abort; so the thread sleeps there for ever instead, as
 //! it does from 3.14 on.
 
+use std::hint::black_box;
+
 use pyo3::{
+    ffi::PyObject,
     prelude::*,
     types::{PyString, PyTuple},
 };
+
+type Called =
+    unsafe extern "C-unwind" fn(*mut PyObject, *mut PyObject, *mut PyObject) -> *mut PyObject;
 
 mod raw {
     use pyo3::ffi::PyObject;
@@ -40,11 +46,13 @@ pub(crate) fn call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = callable.py();
     let args = args.into_pyobject(py).map_err(Into::into)?;
+    // Hidden from the compiler, which knows the same function as one that never unwinds, and would leave the guard out.
+    let python: Called = black_box(raw::PyObject_Call);
     let guard = NeverUnwound;
     // SAFETY: both are alive, and `args` is a tuple; what comes is a reference of our own, or null with an exception.
     #[expect(unsafe_code, reason = "see above")]
     let result = unsafe {
-        let result = raw::PyObject_Call(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut());
+        let result = python(callable.as_ptr(), args.as_ptr(), std::ptr::null_mut());
         Bound::from_owned_ptr_or_err(py, result)
     };
     std::mem::forget(guard);
