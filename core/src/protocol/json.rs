@@ -1,9 +1,11 @@
 //! Writing JSON by concatenation, where the parts are JSON already.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::Raw;
+use super::{Members, Raw};
 
 /// Appends `text` as a JSON string.
 pub fn push_string(json: &mut String, text: &str) {
@@ -39,6 +41,24 @@ pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Raw {
 /// When the text is no JSON: a bug of the caller's.
 pub fn raw(json: String) -> Raw {
     RawValue::from_string(json).expect("put together from valid JSON")
+}
+
+/// An object without this member, and the member; of several the last counts.
+pub fn apart<'a>(
+    object: &'a str,
+    name: &str,
+) -> Result<(Cow<'a, str>, Option<Raw>), serde_json::Error> {
+    // An escape might hide the name.
+    if !object.contains(name) && !object.contains("\\u") {
+        return Ok((object.into(), None));
+    }
+    let members: Members<Raw> = serde_json::from_str(object)?;
+    let (mut own, others): (Vec<_>, Vec<_>) =
+        members.0.into_iter().partition(|(key, _)| key == name);
+    Ok(match own.pop() {
+        None => (object.into(), None),
+        Some((_, own)) => (to_raw(&Members(others)).get().to_owned().into(), Some(own)),
+    })
 }
 
 /// An object that is written member by member.

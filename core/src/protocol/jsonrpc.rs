@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 frames, read in one pass. Payloads stay raw JSON until someone who knows the method reads them.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 /// A piece of JSON that crosses the core untouched.
 pub type Raw = Box<RawValue>;
 
-/// A request's id as its raw JSON text, a string or an integer, so that it goes back exactly as it came.
+/// A request's id as its raw JSON text, a string or an integer, so that it goes back exactly as it came. Clones share it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Id(Box<str>);
+pub struct Id(Arc<str>);
 
 /// One frame: a message, or what a batch holds.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{
-        CacheHint, CompletionTarget, Listing, Members, Method, MethodName, Raw, Request, Response,
-        Revision, ServerDescription, SubscriptionFilter, json as text, json::ObjectWriter,
+        CacheHint, CompletionTarget, Listing, Method, MethodName, Raw, Request, Response, Revision,
+        ServerDescription, SubscriptionFilter, json as text, json::ObjectWriter,
     },
     wire::{self, Lowered, Wire},
 };
@@ -309,30 +309,22 @@ pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
     match reply {
         Reply::Nothing => Ok(Response::Empty),
         Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
-            Ok(Response::Raw(untyped(value)?))
+            Ok(Response::Raw(untyped(&value)?))
         }
         _ => Err(bad_result("a method answers with an object, or nothing")),
     }
 }
 
 /// Without the type, which is said where a revision has results of several types (Overview, "Result Responses").
-fn untyped(result: String) -> Result<Raw, Failure> {
-    // An escape might hide it.
-    if !result.contains("resultType") && !result.contains("\\u") {
-        return Ok(text::raw(result));
-    }
-    let members: Members<Raw> = serde_json::from_str(&result)
+fn untyped(result: &str) -> Result<Raw, Failure> {
+    let (others, kind) = text::apart(result, "resultType")
         .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
-    match members.get("resultType") {
-        None => Ok(text::raw(result)),
-        Some(kind) if kind.get() == r#""complete""# => {
-            let others = members.0.into_iter().filter(|(name, _)| name != "resultType");
-            Ok(text::to_raw(&others.collect::<Members<Raw>>()))
-        }
-        Some(kind) => Err(bad_result(format!(
+    match kind {
+        Some(kind) if kind.get() != r#""complete""# => Err(bad_result(format!(
             "the result has the resultType {}, which no client knows: leave it out, or rename that member",
             kind.get()
         ))),
+        _ => Ok(text::raw(others.into_owned())),
     }
 }
 

@@ -251,12 +251,13 @@ mod tests {
     use super::*;
 
     fn embedded(name: &str, bytes: &[u8]) -> serde_json::Value {
-        let folder = std::env::temp_dir().join(format!("gudgeon content {}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = format!("gudgeon content {} {name}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        std::fs::create_dir(&folder).unwrap();
         let path = folder.join(name);
         std::fs::write(&path, bytes).unwrap();
         let block = ContentBlock::from(File::read(&path).unwrap());
-        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
         serde_json::to_value(block).unwrap()
     }
 

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use super::{StructuredContent, Wire, dialect_0_7, offers};
 use crate::protocol::{
-    CacheHint, Dialect, ErrorObject, Id, Listing, Members, Method, Question, Raw, Response,
-    Revision, ServerDescription, ToolOutcome,
+    CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response, Revision,
+    ServerDescription, ToolOutcome,
     json::{self, ObjectWriter},
     meta,
 };
@@ -149,30 +149,9 @@ fn write<'a>(
     own_meta.map(|it| Cow::Borrowed(&**it))
 }
 
-/// An object without this member, and the member.
+/// An object without this member, and the member. What is no object stays whole.
 fn apart<'a>(object: &'a RawValue, name: &str) -> (Cow<'a, str>, Option<Raw>) {
-    let text = object.get();
-    // An escape might hide the name.
-    let may_have_it = text.contains(name) || text.contains("\\u");
-    let Some(members) =
-        may_have_it.then(|| serde_json::from_str::<Members<Raw>>(text).ok()).flatten()
-    else {
-        return (text.into(), None);
-    };
-    let mut rest = String::with_capacity(text.len());
-    let mut found = None;
-    for (key, value) in members.0 {
-        if key == name {
-            found = Some(value);
-            continue;
-        }
-        rest.push(if rest.is_empty() { '{' } else { ',' });
-        json::push_string(&mut rest, &key);
-        rest.push(':');
-        rest.push_str(value.get());
-    }
-    rest.push_str(if rest.is_empty() { "{}" } else { "}" });
-    (rest.into(), found)
+    json::apart(object.get(), name).unwrap_or_else(|_| (object.get().into(), None))
 }
 
 fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
