@@ -32,7 +32,6 @@ struct HttpOptions {
     tls: Option<Tls>,
     shutdown_grace_ms: Option<f64>,
     io_threads: Option<f64>,
-    has_auth: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,7 +64,7 @@ pub(crate) struct Listen {
 /// For an endpoint at an address of its own.
 pub(crate) fn listening(address: &Address, options: &str) -> napi::Result<Listen> {
     let given = read(options)?;
-    let mut options = ListenOptions { has_auth: given.has_auth, ..ListenOptions::default() };
+    let mut options = ListenOptions::default();
     put(&mut options.max_headers, given.max_headers.map(count));
     put(&mut options.header_timeout, given.header_timeout_ms.and_then(duration));
     put(&mut options.idle_timeout, given.idle_timeout_ms.and_then(duration));

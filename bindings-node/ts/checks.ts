@@ -1,4 +1,5 @@
 import { isObject } from "./content.js";
+import { NotSupported } from "./errors.js";
 
 /** What is wrong with a value that an option can't have. */
 export type Check = (value: unknown) => string | undefined;
@@ -18,6 +19,15 @@ export function refuseUnknown(place: string, known: readonly string[], given: un
   if (!isObject(given)) throw new TypeError(`${place}: the options must be an object`);
   const other = Object.keys(given).find((name) => !known.includes(name));
   if (other !== undefined) throw new TypeError(`${place}: there is no option ${other}; there are ${known.join(", ")}`);
+}
+
+/** What nothing here heeds, and what does its work: an option that would be left out without a word is refused. */
+export function refuseAbsent(place: string, mends: Readonly<Record<string, string>>, given: object): void {
+  for (const [name, hint] of Object.entries(mends)) {
+    const value = (given as Readonly<Record<string, unknown>>)[name];
+    const isGiven = Array.isArray(value) || typeof value === "string" ? value.length > 0 : value !== undefined;
+    if (isGiven) throw new NotSupported(`${place}: this version of gudgeon has no ${name}`, { hint });
+  }
 }
 
 /** For options that whoever uses them looks at. */

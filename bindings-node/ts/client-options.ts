@@ -1,4 +1,4 @@
-import { type Check, type Checks, checkedElsewhere, checkOptions, oneOf, refuseUnknown, yesOrNo } from "./checks.js";
+import { type Check, type Checks, checkedElsewhere, checkOptions, oneOf, refuseAbsent, refuseUnknown, yesOrNo } from "./checks.js";
 import { isObject } from "./content.js";
 import type { CallOptions, ClientOptions } from "./types.js";
 
@@ -49,9 +49,12 @@ const MORE = {
   request: CALL,
 } satisfies Record<string, Checks>;
 
+const ABSENT = { auth: 'send a token by headers: { authorization: "Bearer …" }' };
+
 /** Refuses what no client has, and values that can't be meant. */
 export function checkClientOptions(place: string, options: ClientOptions): void {
   refuseUnknown(place, Object.keys(CLIENT), options);
+  refuseAbsent(place, ABSENT, options);
   checkOptions(place, CLIENT, { ...options });
 }
 

@@ -1,7 +1,7 @@
 import { isObject } from "./content.js";
 import { type CallContext } from "./context.js";
 import { resourceResult } from "./connection.js";
-import { NotSupported, ResourceNotFound } from "./errors.js";
+import { ResourceNotFound } from "./errors.js";
 import { toJson } from "./json.js";
 import { Lifespan } from "./lifespan.js";
 import { Mounted } from "./mounted.js";
@@ -37,9 +37,6 @@ type Change =
   | { readonly how: "update"; readonly changes: Record<string, unknown> }
   | { readonly how: "enable" | "disable"; readonly tags: readonly string[] };
 
-/** Options of things that this version has not. */
-const ABSENT = ["store"] as const;
-
 /** What a server consists of, behind its public face; ESM and CommonJS copies of that face may share it. */
 export class ServerCore {
   readonly native: NativeServer;
@@ -58,10 +55,6 @@ export class ServerCore {
     const { version = "", title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage } = options;
     const place = `new Server(${JSON.stringify(server.name)})`;
     checkServerOptions(place, options);
-    for (const name of ABSENT) {
-      const given = options[name];
-      if (given !== undefined && given.length > 0) throw new NotSupported(`Server({ ${name} }): this version of gudgeon has no ${name}`);
-    }
     const declaration = {
       name: server.name, version, title, instructions, websiteUrl, icons, pageSize, debug, revisions, dialects, listTtlMs, maxMessage,
       ...roundOptions(place, options),

@@ -11,8 +11,8 @@ const LONG_MS = 2 ** 31 - 1;
 /** Listens at an address with threads of the native half; resolves when it does. */
 export async function listen(core: ServerCore, place: string, at: string, given: HttpOptions = {}): Promise<Listening> {
   if (typeof at !== "string") throw new TypeError(`${place}: the address must be a text such as "http://127.0.0.1:8000/mcp"`);
-  const { http, ioThreads, auth } = core.options;
-  const options = httpOptions(place, { ...http, ...given }, { ioThreads, hasAuth: auth !== undefined });
+  const { http, ioThreads } = core.options;
+  const options = httpOptions(place, { ...http, ...given }, { ioThreads });
   const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
   await server.start();
   return server;

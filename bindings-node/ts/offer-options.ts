@@ -1,5 +1,6 @@
 import {
-  type Check, checkedElsewhere, checkOptions, classes, count, icons, list, milliseconds, oneOf, refuseUnknown, text, yesOrNo,
+  type Check, checkedElsewhere, checkOptions, classes, count, icons, list, milliseconds, oneOf, refuseAbsent, refuseUnknown,
+  text, yesOrNo,
 } from "./checks.js";
 import { isObject } from "./content.js";
 import type { PromptOptions, ResourceOptions, ToolOptions } from "./types.js";
@@ -14,7 +15,7 @@ const COMMON = {
   meta: object,
   tags: texts,
   timeoutMs: milliseconds,
-  scopes: texts,
+  scopes: checkedElsewhere,
   visible: (value) => (typeof value === "function" ? undefined : "must be a function of the principal, or of undefined where nobody is known"),
   enabled: yesOrNo,
 } satisfies Record<string, Check>;
@@ -47,8 +48,11 @@ const CHECKS: {
   prompt: { ...COMMON, args: checkedElsewhere },
 };
 
+const ABSENT = { scopes: 'visible is asked who may see and call it: visible: (who) => who?.scopes.has("admin") === true' };
+
 /** Refuses what no such offer has, and values that can't be meant. `place` says whose they are. */
 export function checkOfferOptions(kind: keyof typeof CHECKS, place: string, options: object): void {
   refuseUnknown(place, Object.keys(CHECKS[kind]), options);
+  refuseAbsent(place, ABSENT, options);
   checkOptions(place, CHECKS[kind], { ...options });
 }

@@ -1,5 +1,6 @@
 import {
-  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseUnknown, text, yesOrNo,
+  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseAbsent, refuseUnknown, text,
+  yesOrNo,
 } from "./checks.js";
 import { isObject } from "./content.js";
 import type { ServerOptions } from "./types.js";
@@ -31,8 +32,14 @@ const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
   auth: checkedElsewhere,
 };
 
+const ABSENT = {
+  auth: "mount the server in an app that checks who calls, and tell it by app.fetch(request, { principal }) or request.principal",
+  store: "what a server keeps, it keeps in its own process",
+};
+
 /** Refuses what no server has, and values that can't be meant. `place` says whose they are. */
 export function checkServerOptions(place: string, options: ServerOptions<unknown>): void {
   refuseUnknown(place, Object.keys(CHECKS), options);
+  refuseAbsent(place, ABSENT, options);
   checkOptions(place, CHECKS, { ...options });
 }

@@ -154,3 +154,15 @@ test("options of offers that can't be meant are refused with their place", () =>
   assert.throws(() => app.resource("a://b", { ttlMs: -1 }, () => ""), /ttlMs must be a number of milliseconds/);
   assert.throws(() => app.prompt("p", { input: {} }, () => ""), /prompt "p": there is no option input; there are .*args/);
 });
+
+test("options that this version does not heed are refused, for who gives them relies on them", async () => {
+  const refused = (name, hint) => (error) =>
+    error instanceof gudgeon.NotSupported && error.message.endsWith(`this version of gudgeon has no ${name}`) && hint.test(error.hint);
+  assert.throws(() => new gudgeon.Server("t", { auth: {} }), refused("auth", /principal/));
+  assert.throws(() => new gudgeon.Server("t", { store: "redis://localhost" }), refused("store", /its own process/));
+  const app = new gudgeon.Server("t", { auth: undefined, store: "" });
+  assert.throws(() => app.tool("t", { scopes: ["admin"] }, () => 1), refused("scopes", /visible/));
+  assert.throws(() => app.resource("a://b", { scopes: ["admin"] }, () => ""), refused("scopes", /visible/));
+  app.prompt("p", { scopes: [] }, () => "");
+  await assert.rejects(gudgeon.Client.connect(app, { auth: "a secret" }), refused("auth", /headers/));
+});

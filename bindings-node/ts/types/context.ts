@@ -38,7 +38,7 @@ export interface Context<L = unknown> {
   readonly revision: Revision | "0.7" | "bare";
   /** The HTTP request's; empty over stdio and in memory. */
   readonly headers: Headers;
-  /** Who asks, where the server has authorization. */
+  /** Who asks, where the host of a mounted server has told: `app.fetch(request, { principal })`, `request.principal`. */
   readonly principal: Principal | undefined;
   /** What the client says of itself; one that gives no name has "". */
   readonly client: Implementation & { readonly capabilities: Meta };

@@ -36,6 +36,7 @@ export interface ServerOptions<L = undefined> {
   dialects?: readonly ("0.7" | "bare")[] | undefined;
   /** Default: all. */
   revisions?: readonly Revision[] | undefined;
+  /** Refused by this version, which has none. */
   store?: string | undefined;
   /** `"portable"` writes schemas without `$ref`, which many hosts misread; `"full"` leaves them as they are. Default: `"portable"`. */
   schemaProfile?: "portable" | "full" | undefined;
@@ -61,6 +62,7 @@ export interface ServerOptions<L = undefined> {
   ioThreads?: number | undefined;
   /** What `fetch` and `node` go by, and the defaults of `run` and `listen`. */
   http?: HttpOptions | undefined;
+  /** Refused by this version, which has none: a host that checks who calls tells it by `principal`. */
   auth?: unknown;
 }
 
@@ -69,7 +71,7 @@ export interface ServerOptions<L = undefined> {
  * `idleTimeoutMs`, `tls`) is up to the host where `fetch` or `node` is called.
  */
 export interface HttpOptions {
-  /** What clients call it behind a proxy; decides Host, Origin and auth metadata. */
+  /** What clients call it behind a proxy; decides Host and Origin. */
   publicUrl?: string | undefined;
   /** Web pages that may call, such as `"https://example.org"`. Default: those of this machine. */
   allowedOrigins?: readonly string[] | undefined;
@@ -116,6 +118,7 @@ interface Options {
    * waits for its client's answer (`parkTtlMs` bounds that). Default: no limit.
    */
   timeoutMs?: number | undefined;
+  /** Refused by this version, which has none: `visible` is asked with the principal's. */
   scopes?: readonly string[] | undefined;
   /**
    * Who sees it and may call it, asked each time, so that it may look at what is configured as well; the principal is
@@ -271,7 +274,7 @@ export interface Listening extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Who asks, as the authorization layer found out. */
+/** Who asks, as the host of a mounted server has found out. */
 export interface Principal {
   readonly subject: string;
   readonly clientId?: string | undefined;

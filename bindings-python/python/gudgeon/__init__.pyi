@@ -115,7 +115,8 @@ class HttpOptions(TypedDict, total=False):
 
 class ToolOptions(TypedDict, total=False):
     """Options of `Server.tool`; `timeout` in seconds (default: none), `concurrency` in calls at once (default: no
-    limit); neither counts while a handler waits for its client's answer.
+    limit); neither counts while a handler waits for its client's answer. This version has no `scopes` here, nor for
+    resources and prompts, and refuses them: `visible` is asked with the principal's.
     """
 
     title: str
@@ -255,7 +256,8 @@ class Server(Generic[_L]):
 class ServerOptions(TypedDict, total=False):
     """Options of `Server`: `page_size` in entries (100), `list_ttl` in seconds, `max_message` in bytes (16 MiB),
     `debug` (False), `revisions` (all), `schema_profile` ("portable"), `park_limit` in handlers (1,000), `park_threads`
-    (32), `park_ttl` (300) and `state_ttl` (900) in seconds, `max_request_state` in bytes (256 KiB).
+    (32), `park_ttl` (300) and `state_ttl` (900) in seconds, `max_request_state` in bytes (256 KiB). This version has no
+    `auth` and no `store`, and refuses them.
     """
 
     version: str

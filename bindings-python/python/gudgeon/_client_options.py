@@ -58,6 +58,10 @@ class Options:
         for name in given:
             if name not in _KNOWN:
                 raise TypeError(f"a client has no option {name!r}: it takes {', '.join(sorted(_KNOWN))}")
+        if given.get("auth"):
+            from ._options import refuse_absent
+
+            refuse_absent("a client", "auth", 'send a token by headers={"Authorization": "Bearer …"}')
         for name in ("timeout", "max_timeout"):
             _check_seconds(name, given.get(name))
         for name in ("max_rounds", "max_message"):

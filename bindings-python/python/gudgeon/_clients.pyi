@@ -61,7 +61,7 @@ class Retry:
 
 class ClientOptions(TypedDict, total=False):
     """Options of clients: `timeout` (60) and `max_timeout` (None) in seconds, `max_message` in bytes (16 MiB),
-    `max_rounds` (10), `retry` ("safe"), `validate` (False).
+    `max_rounds` (10), `retry` ("safe"), `validate` (False). This version has no `auth`, and refuses it.
     """
 
     revision: Literal["auto", "0.7", "bare"] | Revision | Sequence[Revision]

@@ -48,7 +48,7 @@ class ClientInfo(Implementation):
 
 
 class Principal(Value):
-    """Who asks, as the authorization found out: `subject`, `client_id`, `scopes`, `claims`."""
+    """Who asks, as the host of a mounted server has found out: `subject`, `client_id`, `scopes`, `claims`."""
 
     _fields = {"subject": REQUIRED, "client_id": None, "scopes": frozenset(), "claims": {}}
     _readers = {"scopes": frozenset}

@@ -65,7 +65,7 @@ class ClientInfo(Implementation):
     ) -> None: ...
 
 class Principal(Value):
-    """Who asks, as authorization proved it."""
+    """Who asks, as the host of a mounted server has found out."""
 
     subject: str
     client_id: str | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from ._value import camel  # type: ignore[attr-defined]
 
@@ -33,6 +33,12 @@ _SAID = (
 )
 _CENTURY = 100 * 365 * 24 * 3600 * 1000  # milliseconds; more is as good as for ever
 _CHOICES = {"replay": ("allow", "forbid"), "cache_scope": ("public", "private"), "schema_profile": ("portable", "full")}
+# What nothing here heeds, and what does its work.
+_ABSENT = {
+    "auth": "mount the server in an app that checks who calls, and tell it by asgi(principal=…)",
+    "scopes": "visible= is asked who may see and call it: visible=lambda who: who is not None and 'x' in who.scopes",
+    "store": "what a server keeps, it keeps in its own process",
+}
 
 
 def check(kind: str, options: Mapping[str, Any], place: str) -> None:
@@ -41,12 +47,13 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
     for name, value in options.items():
         if name not in known:
             raise TypeError(f"{place} has no option {name!r}: a {kind} takes {', '.join(sorted(known))}")
+        if name in _ABSENT and value:
+            refuse_absent(place, name, _ABSENT[name])
         choices = _CHOICES.get(name)
         if choices and value not in choices:
             raise ValueError(f"{place}: {name}= is one of {', '.join(map(repr, choices))}, not {value!r}")
-    for name in ("tags", "scopes"):
-        if isinstance(options.get(name), str):
-            raise TypeError(f"{place}: {name}= takes a list of texts: [{options[name]!r}]")
+    if isinstance(options.get("tags"), str):
+        raise TypeError(f"{place}: tags= takes a list of texts: [{options['tags']!r}]")
     for name in ("timeout", "ttl", "cache", "list_ttl"):
         value = options.get(name)
         if value is not None and not (_is_number(value, (int, float)) and value >= 0):
@@ -88,6 +95,13 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         raise TypeError(
             f"{place}: request_state_keys= takes a list of bytes or texts: the first seals, every one opens"
         )
+
+
+def refuse_absent(place: str, name: str, mend: str) -> NoReturn:
+    """Refuses an option that would be left out without a word."""
+    from .errors import NotSupported
+
+    raise NotSupported(f"{place}: this version of gudgeon has no {name}", hint=mend)
 
 
 def _is_number(value: Any, kind: Any) -> bool:

@@ -89,10 +89,10 @@ pub async fn listen(
     let protocol = Protocol::of(at, options.tls.as_ref())?;
     let socket = Socket::bind(at, options.shares_port).await?;
     let url = at.url(socket.port(), options.tls.is_some());
-    let warning = (!at.is_loopback() && !options.has_auth).then(|| {
+    let warning = (!at.is_loopback()).then(|| {
         format!(
             "{url} can be reached from other machines, and anybody who reaches it may call: listen at 127.0.0.1, \
-             or ask callers who they are (option auth)"
+             or mount the server in an app with authentication"
         )
     });
     if let Some(warning) = &warning {

@@ -21,8 +21,6 @@ pub struct ListenOptions {
     pub max_message: usize,
     /// Whether other processes may listen at the same port; the system spreads connections over them.
     pub shares_port: bool,
-    /// Whether callers have to prove who they are.
-    pub has_auth: bool,
 }
 
 impl Default for ListenOptions {
@@ -35,7 +33,6 @@ impl Default for ListenOptions {
             shutdown_grace: Duration::from_secs(10),
             max_message: DEFAULT_LINE_LIMIT,
             shares_port: false,
-            has_auth: false,
         }
     }
 }
