@@ -72,7 +72,7 @@ TESTS = [
     Stage("interop", [BIN / "python", ROOT / "tests/interop/run.py"], "interop"),
     Stage("interactive", [*PYTEST_AT_ONCE, "tests/interactive"], "pytest"),
     Stage("conformance judge", [*PYTEST, "tests/conformance"], "pytest"),
-    Stage("conformance", [BIN / "python", ROOT / "tests/conformance/run.py"], "conformance"),
+    Stage("conformance", [BIN / "python", ROOT / "tests/conformance/run.py", "--all"], "conformance"),
     Stage("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
     Stage("examples", [*PYTEST_AT_ONCE, "tests/examples", "tests/demo"], "pytest"),
     Stage("examples node", [*NODE_TEST, *sorted((ROOT / "tests/examples").glob("*.test.mjs"))], "tap"),

@@ -9,6 +9,9 @@ OURS = ["ours python", "ours python sync", "ours node", "ours rust"]
 MODERN = [*OURS, "official mcp 2", "official ts 2"]
 LEGACY = [*MODERN, "official mcp 1", "official ts 1"]
 
+# What a client program speaks when it is told this; anything else is a revision of its own.
+REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
+CONNECT = {"check": "connect", "do": "connect"}
 ORDER = {"check": "order", "do": "call", "name": "order"}
 OUTCOME = "Ada: 2 books under 7"
 
@@ -26,9 +29,10 @@ def ledger(tmp_path):
     return tmp_path / "ledger"
 
 
-def check(client, era, target, folder, ledger, before=()):
+def check(client, era, target, folder, ledger):
     """The tool's outcome is the one; its side effect happened once."""
-    got = meet(client, era, target, [*before, ORDER], folder)
+    got = meet(client, era, target, [CONNECT, ORDER], folder)
+    assert got["connect"]["revision"] == REVISIONS.get(era, era)
     assert not got["order"].get("is_error", True) and got["order"]["text"] == OUTCOME, got
     assert ledger.read_text() == "reserved\n"
 
@@ -40,22 +44,24 @@ def test_legacy(server, client, tmp_path, ledger):
         check(client, "legacy", [process.url], tmp_path, ledger)
 
 
-@pytest.mark.parametrize("client", OURS)
+@pytest.mark.parametrize("client", LEGACY)
 def test_the_first_revision_with_elicitation(server, client, tmp_path, ledger):
     with Process(server, ledger) as process:
         check(client, "2025-06-18", [process.url], tmp_path, ledger)
 
 
-@pytest.mark.parametrize("client", OURS)
+@pytest.mark.parametrize("client", LEGACY)
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26"])
 def test_before_elicitation_models_and_roots_can_be_asked(server, client, revision, tmp_path, ledger):
     steps = [
+        CONNECT,
         ORDER,
         {"check": "model", "do": "call", "name": "capital"},
         {"check": "roots", "do": "call", "name": "where"},
     ]
     with Process(server, ledger) as process:
         got = meet(client, revision, [process.url], steps, tmp_path)
+    assert got["connect"]["revision"] == revision
     assert got["order"]["is_error"] and "elicitation" in got["order"]["text"], got
     assert (got["model"]["text"], got["roots"]["text"]) == ("Paris", "file:///interop")
 
@@ -102,8 +108,9 @@ def test_replayed_after_a_restart(server, client, tmp_path, ledger):
     assert len(restarts) == 3
 
 
-@pytest.mark.parametrize("client", MODERN)
-@pytest.mark.parametrize("era", ["legacy", "auto"])
+@pytest.mark.parametrize(
+    ("client", "era"), [*((client, "legacy") for client in LEGACY), *((client, "auto") for client in MODERN)]
+)
 def test_over_stdio(server, client, era, tmp_path, ledger):
     # Official clients hand few variables on to the servers that they start.
     env = ["/usr/bin/env", f"INTEROP_LEDGER={ledger}"]

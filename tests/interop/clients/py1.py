@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from typing import Any
 
+import mcp.types
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
@@ -22,7 +23,7 @@ from mcp.types import (
     SamplingToolsCapability,
 )
 from pydantic import BaseModel, ConfigDict
-from steps import ANSWERS, BARE, arguments, changes, describe, paged, run, until, witnessed
+from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, until, witnessed
 
 
 class Peer:
@@ -69,7 +70,10 @@ class Peer:
             progress.append([done, total])
 
         result = await self.session.call_tool(
-            step["name"], step.get("arguments", {}), progress_callback=on_progress if step.get("progress") else None
+            step["name"],
+            step.get("arguments", {}),
+            progress_callback=on_progress if step.get("progress") else None,
+            meta=step.get("meta"),
         )
         if "logs" in step:
             await until(lambda: self.logs)
@@ -96,7 +100,14 @@ class Peer:
     async def changes(self, step):
         self.seen.clear()
         await self.session.subscribe_resource(step["uri"])
-        return await changes(self.call, self.seen)
+        return await changes(self.call, self.seen, LISTS | {f"updated {step['uri']}"})
+
+    async def unsubscribed(self, step):
+        await self.session.unsubscribe_resource(step["uri"])
+        # What was on its way comes before these.
+        await changes(self.call, self.seen, LISTS)
+        self.seen.clear()
+        return await changes(self.call, self.seen, LISTS)
 
     async def page_done(self, step):
         self.seen.clear()
@@ -146,12 +157,14 @@ def dial(target):
 
 async def main():
     era, steps, target = arguments()
+    if era != "legacy":
+        mcp.types.LATEST_PROTOCOL_VERSION = era
     logs, seen = [], set()
 
     async def on_message(message):
         told = getattr(message, "root", None)
-        if getattr(told, "method", None) == "notifications/tools/list_changed":
-            seen.add("tools")
+        if getattr(told, "method", None) in NOTIFIED:
+            seen.add(NOTIFIED[told.method])
         elif getattr(told, "method", None) == "notifications/resources/updated":
             seen.add(f"updated {told.params.uri}")
         elif getattr(told, "method", None) == "notifications/elicitation/complete":

@@ -6,8 +6,9 @@ import warnings
 from typing import Any
 
 from mcp import Client, StdioServerParameters
+from mcp.client import session
 from mcp.client.sse import sse_client
-from mcp.shared.subscriptions import ToolsListChanged
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 from mcp_types import (
     CreateMessageResult,
     CreateMessageResultWithTools,
@@ -20,9 +21,11 @@ from mcp_types import (
     SamplingToolsCapability,
 )
 from pydantic import ConfigDict
-from steps import ANSWERS, BARE, arguments, changes, describe, paged, run, until, witnessed
+from steps import ANSWERS, BARE, LISTS, NOTIFIED, arguments, changes, describe, paged, run, until, witnessed
 
 warnings.simplefilter("ignore")  # ping and log levels are deprecated there, and tested here
+
+EVENTS = {ToolsListChanged: "tools", ResourcesListChanged: "resources", PromptsListChanged: "prompts"}
 
 
 class Peer:
@@ -60,12 +63,12 @@ class Peer:
         return sorted(prompt.name for prompt in (await self.client.list_prompts()).prompts)
 
     async def call(self, step):
-        progress, meta = [], None
+        progress, meta = [], dict(step.get("meta", {}))
         self.logs.clear()
         if "logs" in step and self.era == "legacy":
             await self.client.set_logging_level(step["logs"])
         elif "logs" in step:
-            meta = {"io.modelcontextprotocol/logLevel": step["logs"]}
+            meta["io.modelcontextprotocol/logLevel"] = step["logs"]
 
         async def on_progress(done, total, message):
             progress.append([done, total])
@@ -74,7 +77,7 @@ class Peer:
             step["name"],
             step.get("arguments", {}),
             progress_callback=on_progress if step.get("progress") else None,
-            meta=meta,
+            meta=meta or None,
         )
         if "logs" in step:
             await until(lambda: self.logs)
@@ -96,18 +99,33 @@ class Peer:
         self.seen.clear()
         if self.era == "legacy":
             await self.client.subscribe_resource(step["uri"])
-            return await changes(self.call, self.seen)
-        filters = {"tools_list_changed": True, "resource_subscriptions": [step["uri"]]}
+            return await changes(self.call, self.seen, LISTS | {f"updated {step['uri']}"})
+        lists = {f"{kind}_list_changed": True for kind in LISTS}
+        return await self.heard(LISTS | {f"updated {step['uri']}"}, **lists, resource_subscriptions=[step["uri"]])
+
+    async def heard(self, wanted, **filters):
+        """What a stream with these filters tells, until it has told what is wanted."""
+        self.seen.clear()
         async with self.client.listen(**filters) as subscription:
 
             async def listen():
                 async for event in subscription:
-                    self.seen.add("tools" if isinstance(event, ToolsListChanged) else f"updated {event.uri}")
+                    self.seen.add(EVENTS.get(type(event)) or f"updated {event.uri}")
 
             listening = asyncio.ensure_future(listen())
-            told = await changes(self.call, self.seen)
+            told = await changes(self.call, self.seen, wanted)
             listening.cancel()
             return told
+
+    async def filtered(self, step):
+        return await self.heard({"prompts"}, prompts_list_changed=True)
+
+    async def unsubscribed(self, step):
+        await self.client.unsubscribe_resource(step["uri"])
+        # What was on its way comes before these.
+        await changes(self.call, self.seen, LISTS)
+        self.seen.clear()
+        return await changes(self.call, self.seen, LISTS)
 
     async def page_done(self, step):
         self.seen.clear()
@@ -136,6 +154,10 @@ class Peer:
         result = await self.client.read_resource(step["uri"])
         return [result.ttl_ms, result.cache_scope]
 
+    async def lists_kept(self, step):
+        result = await self.client.list_tools()
+        return [result.ttl_ms, result.cache_scope]
+
     async def read(self, step):
         return {"text": (await self.client.read_resource(step["uri"])).contents[0].text}
 
@@ -161,11 +183,13 @@ def reach(target):
 
 async def main():
     era, steps, target = arguments()
+    if era not in ("legacy", "auto"):
+        session.LATEST_HANDSHAKE_VERSION, era = era, "legacy"
     logs, seen = [], set()
 
     async def on_message(message):
-        if getattr(message, "method", None) == "notifications/tools/list_changed":
-            seen.add("tools")
+        if getattr(message, "method", None) in NOTIFIED:
+            seen.add(NOTIFIED[message.method])
         elif getattr(message, "method", None) == "notifications/resources/updated":
             seen.add(f"updated {message.params.uri}")
         elif getattr(message, "method", None) == "notifications/elicitation/complete":
@@ -194,10 +218,9 @@ async def main():
     if BARE:
         answering = {}
 
-    mode = "legacy" if era == "legacy" else "auto"
     async with Client(
         reach(target),
-        mode=mode,
+        mode=era,
         logging_callback=on_log,
         message_handler=on_message,
         **answering,

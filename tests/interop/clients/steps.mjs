@@ -12,6 +12,9 @@ export const ANSWERS = JSON.parse(readFileSync(new URL("../answers.json", import
 export const BARE = process.env.INTEROP_BARE !== undefined;
 export const CAPABILITIES = BARE ? {} : { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: { listChanged: true } };
 
+/** Changes of lists, in the order in which the tool `grow` makes them. */
+export const LISTS = ["tools", "resources", "prompts"];
+
 /** What the model says: a model that is offered tools wants one called. */
 export const sampled = ({ params }) => (params.tools ? ANSWERS.tool_use : ANSWERS.sample);
 
@@ -111,7 +114,8 @@ export class OfficialPeer {
     const params = { name: step.name, arguments: step.arguments ?? {} };
     this.logs.length = 0;
     if (step.logs && this.era === "legacy") await this.client.setLoggingLevel(step.logs);
-    else if (step.logs) params._meta = { "io.modelcontextprotocol/logLevel": step.logs };
+    const level = step.logs && this.era !== "legacy" ? { "io.modelcontextprotocol/logLevel": step.logs } : undefined;
+    if (step.meta || level) params._meta = { ...step.meta, ...level };
     const result = await this.callTool(
       params,
       step.progress ? { onprogress: (at) => progress.push([at.progress, at.total]) } : undefined,
@@ -136,19 +140,43 @@ export class OfficialPeer {
     return { cancelled: witness ? await witnessed(witness, before) : null };
   }
 
-  /** Makes the server change until both changes were told: a stream may open after the first. */
-  async changes({ uri }) {
+  /** Makes the server change until all of these were told: a stream may open after the first. */
+  async told(wanted) {
     this.seen.clear();
-    const modern = this.revision >= "2026-07-28";
-    const listening = modern && (await this.client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] }));
-    if (!modern) await this.client.subscribeResource({ uri });
-    for (let tries = 0; tries < 20 && this.seen.size < 2; tries += 1) {
+    const all = () => wanted.every((one) => this.seen.has(one));
+    for (let tries = 0; tries < 20 && !all(); tries += 1) {
       await this.callTool({ name: "touch", arguments: {} });
       await this.callTool({ name: "grow", arguments: {} });
-      await until(() => this.seen.size === 2, 300);
+      await until(all, 300);
     }
-    await listening?.close?.();
     return [...this.seen].sort();
+  }
+
+  /** What a stream with this filter tells, until it has told what is wanted. */
+  async heard(filter, wanted) {
+    const listening = await this.client.listen(filter);
+    const told = await this.told(wanted);
+    await listening.close();
+    return told;
+  }
+
+  async changes({ uri }) {
+    const wanted = [...LISTS, `updated ${uri}`];
+    if (this.revision >= "2026-07-28") {
+      const lists = { toolsListChanged: true, resourcesListChanged: true, promptsListChanged: true };
+      return this.heard({ ...lists, resourceSubscriptions: [uri] }, wanted);
+    }
+    await this.client.subscribeResource({ uri });
+    return this.told(wanted);
+  }
+
+  filtered = () => this.heard({ promptsListChanged: true }, ["prompts"]);
+
+  async unsubscribed({ uri }) {
+    await this.client.unsubscribeResource({ uri });
+    // What was on its way comes before these.
+    await this.told(LISTS);
+    return this.told(LISTS);
   }
 
   async page_done() {
@@ -166,6 +194,11 @@ export class OfficialPeer {
 
   async kept({ uri }) {
     const { ttlMs, cacheScope } = await this.client.readResource({ uri });
+    return [ttlMs, cacheScope];
+  }
+
+  async lists_kept() {
+    const { ttlMs, cacheScope } = await this.client.listTools();
     return [ttlMs, cacheScope];
   }
 

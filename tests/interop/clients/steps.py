@@ -13,6 +13,11 @@ BARE = "INTEROP_BARE" in os.environ
 ANSWERS = json.loads((Path(__file__).resolve().parents[1] / "answers.json").read_text())
 
 
+#: Changes of lists, in the order in which the tool `grow` makes them.
+LISTS = {"tools", "resources", "prompts"}
+NOTIFIED = {f"notifications/{kind}/list_changed": kind for kind in LISTS}
+
+
 async def run(peer, era, steps):
     """`peer` has one coroutine for each `do` of the suites; what it returns (or raises) is the line's `got`."""
     for step in steps:
@@ -55,13 +60,13 @@ async def until(condition, seconds=2.0):
         await asyncio.sleep(0.01)
 
 
-async def changes(call, seen):
-    """Makes the server change until both changes were told: a stream may open after the first."""
+async def changes(call, seen, wanted):
+    """Makes the server change until all of these were told: a stream may open after the first."""
     for _ in range(20):
         for name in ("touch", "grow"):
             await call({"name": name})
-        await until(lambda: len(seen) == 2, 0.3)
-        if len(seen) == 2:
+        await until(lambda: seen >= wanted, 0.3)
+        if seen >= wanted:
             break
     return sorted(seen)
 

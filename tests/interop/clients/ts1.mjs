@@ -8,6 +8,7 @@ const { StreamableHTTPClientTransport: Http } = require("@modelcontextprotocol/s
 const { WebSocketClientTransport: WebSocket } = require("@modelcontextprotocol/sdk/client/websocket.js");
 const {
   CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema, ElicitationCompleteNotificationSchema, ListRootsRequestSchema, LoggingMessageNotificationSchema,
+  PromptListChangedNotificationSchema, ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema, ResultSchema, ToolListChangedNotificationSchema,
 } = require("@modelcontextprotocol/sdk/types.js");
 
@@ -20,6 +21,12 @@ const { era, steps, transport: make } = commandLine();
 const logs = [];
 const seen = new Set();
 const transport = make({ Stdio, Http, Sse, WebSocket });
+// This SDK offers its newest revision only.
+const send = transport.send.bind(transport);
+transport.send = (message, options) => {
+  if (message.method === "initialize" && era !== "legacy") message.params.protocolVersion = era;
+  return send(message, options);
+};
 let revision;
 // The only place where this SDK tells which revision was agreed on.
 const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
@@ -30,11 +37,13 @@ transport.setProtocolVersion = (agreed) => {
 const client = new Client({ name: "ts1", version: "1.0.0" }, { capabilities: CAPABILITIES });
 client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.push([params.level, params.data]));
 client.setNotificationHandler(ToolListChangedNotificationSchema, () => void seen.add("tools"));
+client.setNotificationHandler(ResourceListChangedNotificationSchema, () => void seen.add("resources"));
+client.setNotificationHandler(PromptListChangedNotificationSchema, () => void seen.add("prompts"));
 client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void seen.add(`updated ${params.uri}`));
 client.setNotificationHandler(ElicitationCompleteNotificationSchema, () => void seen.add("page done"));
 if (!BARE) client.setRequestHandler(ElicitRequestSchema, ({ params }) => ANSWERS.forms[params.message]);
 if (!BARE) client.setRequestHandler(CreateMessageRequestSchema, sampled);
 if (!BARE) client.setRequestHandler(ListRootsRequestSchema, () => ANSWERS.roots);
 await client.connect(transport);
-await run(new Peer(client, era, revision, logs, seen), steps);
+await run(new Peer(client, "legacy", revision, logs, seen), steps);
 await client.close();

@@ -15,15 +15,19 @@ class Peer extends OfficialPeer {
   request = ({ method, params }) => this.client.request({ method, params }, ANY);
 }
 
-const { era, steps, transport } = commandLine();
+const { era: given, steps, transport } = commandLine();
+const era = given === "auto" ? "auto" : "legacy";
+const offered = ["auto", "legacy"].includes(given) ? {} : { supportedProtocolVersions: [given] };
 const logs = [];
 const seen = new Set();
 const client = new Client(
   { name: "ts2", version: "1.0.0" },
-  { capabilities: CAPABILITIES, versionNegotiation: { mode: era === "legacy" ? "legacy" : "auto" } },
+  { capabilities: CAPABILITIES, versionNegotiation: { mode: era }, ...offered },
 );
 client.setNotificationHandler("notifications/message", ({ params }) => void logs.push([params.level, params.data]));
 client.setNotificationHandler("notifications/tools/list_changed", () => void seen.add("tools"));
+client.setNotificationHandler("notifications/resources/list_changed", () => void seen.add("resources"));
+client.setNotificationHandler("notifications/prompts/list_changed", () => void seen.add("prompts"));
 client.setNotificationHandler("notifications/resources/updated", ({ params }) => void seen.add(`updated ${params.uri}`));
 client.setNotificationHandler("notifications/elicitation/complete", () => void seen.add("page done"));
 if (!BARE) client.setRequestHandler("elicitation/create", ({ params }) => ANSWERS.forms[params.message]);

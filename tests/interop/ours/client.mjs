@@ -80,11 +80,11 @@ const peer = {
 
   changes: async ({ uri }) => {
     const seen = new Set();
-    const changes = client.subscribe({ uris: [uri], tools: true });
+    const changes = client.subscribe({ uris: [uri], tools: true, resources: true, prompts: true });
     const listening = (async () => {
       for await (const change of changes) seen.add(change.kind === "updated" ? `updated ${change.uri}` : change.kind);
     })();
-    for (let tries = 0; tries < 20 && seen.size < 2; tries += 1) {
+    for (let tries = 0; tries < 20 && seen.size < 4; tries += 1) {
       await client.callTool("touch");
       await client.callTool("grow");
       await sleep(50);

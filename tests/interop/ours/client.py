@@ -63,7 +63,7 @@ class Peer:
 
     async def changes(self, step):
         seen = set()
-        async with self.client.subscribe(step["uri"], tools=True) as changes:
+        async with self.client.subscribe(step["uri"], tools=True, resources=True, prompts=True) as changes:
 
             async def listen():
                 async for change in changes:
@@ -74,7 +74,7 @@ class Peer:
                 await self.client.call_tool("touch")
                 await self.client.call_tool("grow")
                 await asyncio.sleep(0.05)
-                if len(seen) == 2:
+                if len(seen) == 4:
                     break
             listening.cancel()
         return sorted(seen)

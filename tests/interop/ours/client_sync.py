@@ -65,12 +65,12 @@ class Peer:
 
     def changes(self, step):
         seen = set()
-        with self.client.subscribe(step["uri"], tools=True) as changes:
+        with self.client.subscribe(step["uri"], tools=True, resources=True, prompts=True) as changes:
             self.client.call_tool("touch")
             self.client.call_tool("grow")
             for change in changes:
                 seen.add(f"updated {change.uri}" if change.kind == "updated" else change.kind)
-                if len(seen) == 2:
+                if len(seen) == 4:
                     return sorted(seen)
 
     def read(self, step):

@@ -1,7 +1,9 @@
 /** What asks its client, in JavaScript. */
 import { appendFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "gudgeon";
 
+const PAUSE = 50; // milliseconds; official TypeScript clients lose a notification that is read together with the result
 const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 const BOOLEAN = { type: "boolean" };
 
@@ -28,6 +30,20 @@ export function addTo(app) {
       return { accept: "accepted", decline: "declined", cancel: "cancelled" }[action];
     },
   );
+  app.tool(
+    "insist",
+    { input: { type: "object", properties: { message: { type: "string" } }, required: ["message"] } },
+    async ({ message }, ctx) => `accepted: ${await ctx.elicit(message, BOOLEAN)}`,
+  );
+  app.tool("once", { replay: "forbid" }, async (_, ctx) => ((await ctx.elicit("Another book (1)?", BOOLEAN)) ? "more" : "enough"));
+  app.tool("deliver", {}, async (_, ctx) => {
+    await ctx.elicit("Another book (1)?", BOOLEAN);
+    ctx.info("on the way");
+    ctx.progress(1, { total: 2 });
+    ctx.progress(2, { total: 2 });
+    await sleep(PAUSE);
+    return "delivered";
+  });
   app.tool("sign_in", {}, async (_, ctx) => {
     await ctx.elicitUrl("Please sign in", "https://example.com/in");
     return "on the way";

@@ -1,10 +1,12 @@
 """What asks its client, in Python."""
 
+import asyncio
 import os
 
 from gudgeon import Context, ask
 from gudgeon.types import Accepted
 
+PAUSE = 0.05  # seconds; official TypeScript clients lose a notification that is read together with the result
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
 
@@ -30,6 +32,23 @@ def add_to(app):
     async def whim(message: str, ctx: Context) -> str:
         outcome = await ctx.try_elicit(message, bool)
         return "accepted" if isinstance(outcome, Accepted) else type(outcome).__name__.lower()
+
+    @app.tool
+    async def insist(message: str, ctx: Context) -> str:
+        return f"accepted: {await ctx.elicit(message, bool)}"
+
+    @app.tool(replay="forbid")
+    async def once(ctx: Context) -> str:
+        return "more" if await ctx.elicit("Another book (1)?", bool) else "enough"
+
+    @app.tool
+    async def deliver(ctx: Context) -> str:
+        await ctx.elicit("Another book (1)?", bool)
+        ctx.info("on the way")
+        ctx.progress(1, 2)
+        ctx.progress(2, 2)
+        await asyncio.sleep(PAUSE)
+        return "delivered"
 
     @app.tool
     async def sign_in(ctx: Context) -> str:

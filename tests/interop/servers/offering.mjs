@@ -10,6 +10,7 @@ const FORM = {
     copies: { type: "integer", minimum: 1, maximum: 5 },
     size: { type: "string", oneOf: [{ const: "s", title: "Small" }, { const: "l", title: "Large" }] },
     marks: { type: "array", items: { type: "string", enum: ["new", "gift"] } },
+    paper: { type: "string", default: "plain" },
   },
   required: ["email", "copies", "size", "marks"],
 };
@@ -24,8 +25,8 @@ export function addTo(app) {
   app.mount("shelf", shelf);
 
   app.tool("form", {}, async (_, ctx) => {
-    const { email, copies, size, marks } = await ctx.elicit("Fill this in", FORM);
-    return [email, copies, size, ...marks].join(" ");
+    const { email, copies, size, marks, paper } = await ctx.elicit("Fill this in", FORM);
+    return [email, copies, size, ...marks, paper].join(" ");
   });
   app.tool("plainly", {}, async (_, ctx) => ((await ctx.elicit("Another book (1)?", BOOLEAN)) ? "more" : "enough"));
   app.tool("returned", {}, (_, ctx) => {
@@ -94,6 +95,7 @@ export function addTo(app) {
     { input: { type: "object", properties: { mood: { enum: ["calm", "loud"] } }, required: ["mood"] } },
     ({ mood }, ctx) => (mood === "loud" ? ctx.lifespan.motto.toUpperCase() : ctx.lifespan.motto),
   );
+  app.tool("traced", {}, (_, ctx) => String(ctx.meta.traceparent));
   app.resource("interop://counted", { cacheMs: 60_000, ttlMs: 5_000, cacheScope: "private" }, () => String((seen.read += 1)));
   app.tool("recount", {}, () => {
     seen.read = 0;

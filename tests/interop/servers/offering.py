@@ -28,6 +28,7 @@ FORM = {
         "copies": {"type": "integer", "minimum": 1, "maximum": 5},
         "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
         "marks": {"type": "array", "items": {"type": "string", "enum": ["new", "gift"]}},
+        "paper": {"type": "string", "default": "plain"},
     },
     "required": ["email", "copies", "size", "marks"],
 }
@@ -51,7 +52,7 @@ def add_to(app: Server[Any]) -> None:
     @app.tool
     async def form(ctx: Context) -> str:
         given = await ctx.elicit("Fill this in", FORM)
-        return f"{given['email']} {given['copies']} {given['size']} {' '.join(given['marks'])}"
+        return f"{given['email']} {given['copies']} {given['size']} {' '.join(given['marks'])} {given['paper']}"
 
     @app.tool
     def plainly(ctx: SyncContext) -> str:
@@ -154,6 +155,10 @@ def add_to(app: Server[Any]) -> None:
     @app.tool
     def words(motto: Annotated[str, Depends(motto)], mood: Literal["calm", "loud"]) -> str:
         return motto.upper() if mood == "loud" else motto
+
+    @app.tool
+    def traced(ctx: SyncContext) -> str:
+        return str(ctx.meta["traceparent"])
 
     @app.resource("interop://counted", cache=60, ttl=5, cache_scope="private")
     def counted() -> str:

@@ -5,8 +5,9 @@ import sys
 
 from mcp.server.fastmcp import Context, FastMCP, Image
 from mcp.server.fastmcp.exceptions import ToolError
-from mcp.types import Completion, PromptReference, ResourceLink
+from mcp.types import Completion, PromptReference, ResourceLink, SamplingMessage, TextContent
 from pixel import PIXEL
+from pydantic import BaseModel
 
 app = FastMCP("interop", port=int(sys.argv[2]))
 seen = {"cancelled": 0}
@@ -58,6 +59,36 @@ def picture() -> Image:
 @app.tool()
 def link() -> ResourceLink:
     return ResourceLink(type="resource_link", uri="interop://about", name="about")
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Yes(BaseModel):
+    value: bool
+
+
+@app.tool()
+async def lend(ctx: Context) -> str:
+    name = (await ctx.elicit("What is your name?", Name)).data.name
+    another = (await ctx.elicit("Another book (1)?", Yes)).data.value
+    return f"{name}: {'more' if another else 'enough'}"
+
+
+@app.tool()
+async def whim(message: str, ctx: Context) -> str:
+    return (await ctx.elicit(message, Yes)).action
+
+
+@app.tool()
+async def at_once(ctx: Context) -> str:
+    """One after the other: this SDK has a request for each."""
+    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is the capital of France?"))
+    name = (await ctx.elicit("What is your name?", Name)).data.name
+    capital = await ctx.session.create_message([question], max_tokens=10, related_request_id=ctx.request_id)
+    roots = await ctx.session.list_roots()
+    return f"{name} {capital.content.text} {roots.roots[0].uri}"
 
 
 @app.resource("interop://about")

@@ -6,11 +6,30 @@
 import asyncio
 import sys
 import warnings
+from typing import Annotated
 
-from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver import (
+    Context,
+    Elicit,
+    ElicitationResult,
+    Image,
+    ListRoots,
+    MCPServer,
+    Resolve,
+    Sample,
+)
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import Completion, PromptReference, ResourceLink
+from mcp_types import (
+    Completion,
+    CreateMessageResult,
+    ListRootsResult,
+    PromptReference,
+    ResourceLink,
+    SamplingMessage,
+    TextContent,
+)
 from pixel import PIXEL
+from pydantic import BaseModel
 
 warnings.simplefilter("ignore")
 app = MCPServer("interop", version="1.0.0")
@@ -63,6 +82,54 @@ def picture() -> Image:
 @app.tool()
 def link() -> ResourceLink:
     return ResourceLink(type="resource_link", uri="interop://about", name="about")
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Yes(BaseModel):
+    value: bool
+
+
+def name() -> Elicit[Name]:
+    return Elicit("What is your name?", Name)
+
+
+def another(name: Annotated[Name, Resolve(name)]) -> Elicit[Yes]:
+    return Elicit("Another book (1)?", Yes)
+
+
+def asked(message: str) -> Elicit[Yes]:
+    return Elicit(message, Yes)
+
+
+def model() -> Sample:
+    question = SamplingMessage(role="user", content=TextContent(type="text", text="What is the capital of France?"))
+    return Sample([question], max_tokens=10)
+
+
+def host() -> ListRoots:
+    return ListRoots()
+
+
+@app.tool()
+def lend(name: Annotated[Name, Resolve(name)], another: Annotated[Yes, Resolve(another)]) -> str:
+    return f"{name.name}: {'more' if another.value else 'enough'}"
+
+
+@app.tool()
+def whim(message: str, outcome: Annotated[ElicitationResult[Yes], Resolve(asked)]) -> str:
+    return outcome.action
+
+
+@app.tool()
+def at_once(
+    name: Annotated[Name, Resolve(name)],
+    capital: Annotated[CreateMessageResult, Resolve(model)],
+    roots: Annotated[ListRootsResult, Resolve(host)],
+) -> str:
+    return f"{name.name} {capital.content.text} {roots.roots[0].uri}"
 
 
 @app.resource("interop://about")

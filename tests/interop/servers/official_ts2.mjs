@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { require } from "../clients/steps.mjs";
 import { PIXEL } from "./pixel.mjs";
 
-const { McpServer, ResourceTemplate, completable, createMcpHandler } = require("@modelcontextprotocol/server");
+const { McpServer, ResourceTemplate, acceptedContent, completable, createMcpHandler, inputRequired, inputResponse } = require("@modelcontextprotocol/server");
 const { serveStdio } = require("@modelcontextprotocol/server/stdio");
 const { serve } = require("@hono/node-server");
 const z = require("zod");
@@ -44,6 +44,7 @@ function makeServer() {
     content: [{ type: "image", mimeType: "image/png", data: PIXEL.toString("base64") }],
   }));
   server.registerTool("link", {}, () => ({ content: [{ type: "resource_link", uri: "interop://about", name: "about" }] }));
+  asking(server);
 
   const contents = (uri, value) => ({ contents: [{ uri: uri.href, text: value }] });
   server.registerResource("about", "interop://about", {}, (uri) => contents(uri, "A server to test with."));
@@ -55,6 +56,38 @@ function makeServer() {
     messages: [{ role: "user", content: { type: "text", text: `Hello, ${name}!` } }],
   }));
   return server;
+}
+
+const NAME = z.object({ name: z.string() });
+const YES = z.object({ value: z.boolean() });
+const name = inputRequired.elicit({ message: "What is your name?", requestedSchema: NAME });
+
+/** What asks its client; this SDK calls handlers again with the answers, in every era. */
+function asking(server) {
+  server.registerTool("lend", {}, ({ mcpReq }) => {
+    const known = mcpReq.requestState() ?? acceptedContent(mcpReq.inputResponses, "name", NAME)?.name;
+    if (known === undefined) return inputRequired({ inputRequests: { name } });
+    const another = acceptedContent(mcpReq.inputResponses, "another", YES);
+    if (another) return text(`${known}: ${another.value ? "more" : "enough"}`);
+    const question = inputRequired.elicit({ message: "Another book (1)?", requestedSchema: YES });
+    return inputRequired({ inputRequests: { another: question }, requestState: known });
+  });
+  server.registerTool("whim", { inputSchema: z.object({ message: z.string() }) }, ({ message }, { mcpReq }) => {
+    const answer = inputResponse(mcpReq.inputResponses, "yes");
+    if (answer.kind === "elicit") return text(answer.action);
+    return inputRequired({ inputRequests: { yes: inputRequired.elicit({ message, requestedSchema: YES }) } });
+  });
+  server.registerTool("at_once", {}, ({ mcpReq }) => {
+    const given = acceptedContent(mcpReq.inputResponses, "name", NAME);
+    const capital = inputResponse(mcpReq.inputResponses, "capital");
+    const roots = inputResponse(mcpReq.inputResponses, "roots");
+    if (given && capital.kind === "sampling" && roots.kind === "roots") {
+      return text(`${given.name} ${capital.result.content.text} ${roots.roots[0].uri}`);
+    }
+    const messages = [{ role: "user", content: { type: "text", text: "What is the capital of France?" } }];
+    const model = inputRequired.createMessage({ messages, maxTokens: 10 });
+    return inputRequired({ inputRequests: { name, capital: model, roots: inputRequired.listRoots() } });
+  });
 }
 
 const [port] = process.argv.slice(2);

@@ -5,7 +5,7 @@ import { addTo } from "./asking.mjs";
 import * as offering from "./offering.mjs";
 import { PIXEL } from "./pixel.mjs";
 
-const app = new Server("interop", { version: "1.0.0", pageSize: 7, lifespan: offering.lifespan });
+const app = new Server("interop", { version: "1.0.0", pageSize: 7, listTtlMs: 7_000, lifespan: offering.lifespan });
 addTo(app);
 offering.addTo(app);
 const integer = { type: "integer" };
@@ -43,9 +43,13 @@ app.tool("touch", {}, () => {
   return "touched";
 });
 app.tool("sprout", { enabled: false }, () => "here for a moment");
+app.resource("interop://sprout", { enabled: false }, () => "here for a moment");
+app.prompt("sprout", { enabled: false }, () => "here for a moment");
 app.tool("grow", {}, () => {
-  app.tools.enable("sprout");
-  app.tools.disable("sprout");
+  for (const [offers, name] of [[app.tools, "sprout"], [app.resources, "interop://sprout"], [app.prompts, "sprout"]]) {
+    offers.enable(name);
+    offers.disable(name);
+  }
   return "grown";
 });
 

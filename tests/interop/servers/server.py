@@ -12,7 +12,7 @@ from pixel import PIXEL
 from gudgeon import Context, Image, Server, SyncContext, ToolError
 from gudgeon.types import ResourceLink
 
-app = Server("interop", version="1.0.0", page_size=7)
+app = Server("interop", version="1.0.0", page_size=7, list_ttl=7)
 asking.add_to(app)
 offering.add_to(app)
 seen = {"cancelled": 0}
@@ -78,10 +78,15 @@ def sprout() -> str:
     return "here for a moment"
 
 
+app.prompt(sprout, name="sprout", enabled=False)
+app.resource("interop://sprout", enabled=False)(sprout)
+
+
 @app.tool
 def grow() -> str:
-    app.tools.enable("sprout")
-    app.tools.disable("sprout")
+    for offers, name in ((app.tools, "sprout"), (app.resources, "interop://sprout"), (app.prompts, "sprout")):
+        offers.enable(name)
+        offers.disable(name)
     return "grown"
 
 

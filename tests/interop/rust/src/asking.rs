@@ -1,14 +1,17 @@
 //! What asks its client, in Rust.
 
-use std::{fs::File, io::Write as _};
+use std::{fs::File, io::Write as _, time::Duration};
 
 use gudgeon::{
-    Context, Prompt, Resource, Server, ToolError,
+    Context, Prompt, Resource, Server, Tool, ToolError,
     ask::{self, Outcome},
     protocol::{ContentBlock, CreateMessageRequestParams, CreateMessageResult, SamplingMessage},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+/// Official TypeScript clients lose a notification that is read together with the result.
+const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
@@ -30,6 +33,11 @@ pub(crate) fn add_to(server: Server) -> Server {
                 Outcome::Cancelled => "cancelled",
             })
         })
+        .tool("insist", |Whim { message }: Whim, ctx: Context| async move {
+            Ok(format!("accepted: {}", ctx.elicit::<bool>(message).await?))
+        })
+        .add(Tool::new("once", once).forbid_replay())
+        .tool("deliver", deliver)
         .tool("sign_in", |ctx: Context| async move {
             ctx.elicit_url("Please sign in", "https://example.com/in").await?;
             Ok("on the way")
@@ -56,6 +64,19 @@ async fn order(ctx: Context) -> Result<String, ToolError> {
         books += 1;
     }
     Ok(format!("{name}: {books} books under {number}"))
+}
+
+async fn once(ctx: Context) -> Result<&'static str, ToolError> {
+    Ok(if ctx.elicit("Another book (1)?").await? { "more" } else { "enough" })
+}
+
+async fn deliver(ctx: Context) -> Result<&'static str, ToolError> {
+    ctx.elicit::<bool>("Another book (1)?").await?;
+    ctx.info("on the way");
+    ctx.progress(1.0, Some(2.0), None);
+    ctx.progress(2.0, Some(2.0), None);
+    tokio::time::sleep(PAUSE).await;
+    Ok("delivered")
 }
 
 async fn at_once(ctx: Context) -> Result<String, ToolError> {

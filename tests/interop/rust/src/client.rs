@@ -173,14 +173,18 @@ fn described(result: &ToolResult) -> Value {
 }
 
 async fn changes(client: &Client, step: &Value) -> Result<Value, Error> {
-    let filter =
-        SubscriptionFilter { tools_list_changed: Some(true), ..SubscriptionFilter::default() };
+    let filter = SubscriptionFilter {
+        tools_list_changed: Some(true),
+        resources_list_changed: Some(true),
+        prompts_list_changed: Some(true),
+        ..SubscriptionFilter::default()
+    };
     let mut told = client.subscribe(filter.uri(text(step, "uri"))).await?;
     for name in ["touch", "grow"] {
         client.call_tool(name, json!({})).await?;
     }
     let mut seen = BTreeSet::new();
-    while seen.len() < 2
+    while seen.len() < 4
         && let Some(change) = told.next().await
     {
         seen.insert(match change? {

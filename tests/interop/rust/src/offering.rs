@@ -31,6 +31,12 @@ struct Form {
     copies: u8,
     size: Size,
     marks: Vec<Mark>,
+    #[serde(default = "plain")]
+    paper: String,
+}
+
+fn plain() -> String {
+    "plain".into()
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -117,6 +123,11 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool("words", |Words { mood }: Words| async move {
             if mood == Mood::Loud { "MIND THE GAP" } else { "mind the gap" }
         })
+        .tool("traced", |ctx: Context| async move {
+            let meta = ctx.meta().map(|it| serde_json::from_str::<Value>(it.get())).transpose()?;
+            let trace = meta.as_ref().and_then(|it| it["traceparent"].as_str());
+            Ok::<_, ToolError>(trace.unwrap_or_default().to_owned())
+        })
         .method("acme/echo", |Echo { text }: Echo| async move { Json(json!({"echo": text})) });
     told(server)
 }
@@ -168,10 +179,10 @@ fn told(server: Server) -> Server {
 }
 
 async fn form(ctx: Context) -> Result<String, ToolError> {
-    let Form { email, copies, size, marks } = ctx.elicit("Fill this in").await?;
+    let Form { email, copies, size, marks, paper } = ctx.elicit("Fill this in").await?;
     let size = if matches!(size, Size::L) { "l" } else { "s" };
     let marks: Vec<_> = marks.iter().map(|it| format!("{it:?}").to_lowercase()).collect();
-    Ok(format!("{email} {copies} {size} {}", marks.join(" ")))
+    Ok(format!("{email} {copies} {size} {} {paper}", marks.join(" ")))
 }
 
 async fn returned(ctx: Context) -> Result<&'static str, ToolError> {

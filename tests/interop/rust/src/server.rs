@@ -90,10 +90,19 @@ fn changing(server: Server) -> Server {
             async { "touched" }
         })
         .add(Tool::new("sprout", || async { "here for a moment" }).enabled(false))
+        .add(Resource::new("interop://sprout", || async { "here for a moment" }).enabled(false))
+        .add(Prompt::new("sprout", || async { "here for a moment" }).enabled(false))
         .tool("grow", move || {
-            let changed = grown
-                .enable(List::Tools, ["sprout"])
-                .and_then(|()| grown.disable(List::Tools, ["sprout"]));
+            let changed = [
+                (List::Tools, "sprout"),
+                (List::Resources, "interop://sprout"),
+                (List::Prompts, "sprout"),
+            ]
+            .into_iter()
+            .try_for_each(|(list, name)| {
+                grown.enable(list, [name])?;
+                grown.disable(list, [name])
+            });
             async { changed.map(|()| "grown").map_err(ToolError::from) }
         })
 }
@@ -104,6 +113,7 @@ async fn main() -> Result<(), Error> {
         .http(HttpOptions { legacy_sse: true, ..HttpOptions::default() })
         .version("1.0.0")
         .page_size(7)
+        .list_ttl(Duration::from_secs(7))
         .tool("add", |Add { a, b }: Add| async move { Ok(a + b) })
         .tool("echo", |Echo { text }: Echo| async move { text })
         .tool("fail", || async { Err::<String, _>(ToolError::new("failed on purpose")) })
