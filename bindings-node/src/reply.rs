@@ -1,11 +1,6 @@
 //! What handlers answered, as JavaScript hands it over: one line a reply, `slot kind payload`.
 
-use gudgeon::{
-    protocol::Raw,
-    router::{Failure, Reply},
-};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use gudgeon::router::{Failure, Reply};
 
 /// The kinds of a line; 0 to 5 are those of every binding.
 mod kind {
@@ -51,54 +46,9 @@ fn outcome(kind: &str, payload: &str, texts: &mut [String]) -> Result<Reply, Fai
             let text = index.and_then(|it| texts.get_mut(it)).map(std::mem::take);
             text.map(Reply::Text).ok_or_else(|| garbled("a text is missing"))
         }
-        kind::FAILURE => Err(failure(payload)),
+        kind::FAILURE => Err(Failure::described(payload.as_bytes())),
         _ => Err(garbled("unknown kind of reply")),
     }
-}
-
-/// A thrown value, described.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Described<'a> {
-    kind: &'a str,
-    #[serde(default)]
-    message: Option<String>,
-    #[serde(default)]
-    code: Option<f64>,
-    #[serde(default, borrow)]
-    data: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    meta: Option<&'a RawValue>,
-    #[serde(default)]
-    uri: String,
-    #[serde(default, rename = "type")]
-    class: String,
-    #[serde(default)]
-    traceback: String,
-}
-
-fn failure(payload: &str) -> Failure {
-    let Ok(it) = serde_json::from_str::<Described<'_>>(payload) else {
-        return garbled("the description of a failure can't be read");
-    };
-    let owned = |raw: Option<&RawValue>| raw.map(|it| -> Raw { it.to_owned() });
-    let message = it.message.clone().unwrap_or_default();
-    match it.kind {
-        "tool" => Failure::Tool { message, meta: owned(it.meta) },
-        "protocol" => Failure::Protocol { code: code(it.code), message, data: owned(it.data) },
-        "notFound" => Failure::NotFound { uri: it.uri, message: it.message },
-        "exposed" => Failure::Exposed(message),
-        "declined" => Failure::Declined(message),
-        "invalid" => Failure::Invalid(message),
-        "missingCapability" => Failure::MissingCapability { message, data: owned(it.data) },
-        "cancelled" => Failure::Cancelled,
-        _ => Failure::Exception { kind: it.class, message, traceback: it.traceback },
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "a code that is no integer is nobody's code")]
-fn code(given: Option<f64>) -> i64 {
-    given.map_or(gudgeon::protocol::code::INTERNAL_ERROR, |it| it as i64)
 }
 
 fn garbled(message: &str) -> Failure {
@@ -126,11 +76,10 @@ mod tests {
     }
 
     #[test]
-    fn failures_keep_what_they_say() {
-        let lines = "1 7 {\"kind\":\"protocol\",\"code\":-32001,\"message\":\"no\",\"data\":{\"a\":1}}\n2 7 {\"kind\":\"tool\",\"message\":\"m\"}\n3 7 nonsense\n";
+    fn failures_are_read() {
+        let lines = "1 7 {\"kind\":\"tool\",\"message\":\"m\"}\n2 7 nonsense\n";
         let all: Vec<_> = read(lines, &mut []).collect();
-        assert!(matches!(&all[0].1, Err(Failure::Protocol { code: -32001, data: Some(_), .. })));
-        assert!(matches!(&all[1].1, Err(Failure::Tool { message, meta: None }) if message == "m"));
-        assert!(matches!(&all[2].1, Err(Failure::Exception { .. })));
+        assert!(matches!(&all[0].1, Err(Failure::Tool { message, meta: None }) if message == "m"));
+        assert!(matches!(&all[1].1, Err(Failure::Exception { .. })));
     }
 }

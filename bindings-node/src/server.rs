@@ -66,7 +66,7 @@ impl NativeServer {
         let handler = self.dropped.handler(handler);
         let mut warnings = Vec::new();
         let add = |offers: &mut Offers| {
-            warnings = declare::add(offers, list, &declaration, handler)?;
+            warnings = offers.declare(list, declaration.as_bytes(), handler)?;
             Ok(true)
         };
         self.offered.change(Some(list.kind()), add).map_err(misuse)?;

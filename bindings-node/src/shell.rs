@@ -11,7 +11,6 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Work},
-    error::Error,
     protocol::{LoggingLevel, Method, Question, json, json::ObjectWriter},
     session::{
         asking::AskId,
@@ -72,10 +71,7 @@ impl NativeShell {
         logger: Option<String>,
         data: String,
     ) -> napi::Result<bool> {
-        let level = LoggingLevel::parse(&level).ok_or_else(|| {
-            let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
-            misuse(Error::misuse(format!("{level:?} is no log level: there are {known}")))
-        })?;
+        let level = LoggingLevel::named(&level).map_err(misuse)?;
         Ok(self.tell(slot, |backend, context| {
             backend.log(context.call, level, logger, json::raw(data));
             Work::default()

@@ -23,9 +23,7 @@ type Unasked =
   | readonly ["changed", "tools" | "resources" | "prompts"]
   | readonly ["urlDone", elicitation: string]
   | readonly ["renewed"]
-  | readonly ["notified", method: string, params: Wire]
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
-  | readonly ["askCancelled", number: number]
   | readonly ["closed", reason: string];
 
 /** How one request is made. */
@@ -252,14 +250,10 @@ export class ClientWire {
         const reason = new ConnectionLost(why, { target: this.#target, phase: "call" });
         return tell("onReconnect", this.#options.onReconnect, { attempt: 1, reason });
       }
-      case "notified":
-        return;
       case "ask":
         return void this.#answer(entry[1], entry[2], entry[3], entry[4]);
       case "closed":
         this.#reason ??= entry[1];
-        return;
-      case "askCancelled":
         return;
     }
   }

@@ -11,20 +11,11 @@ const CHECKS: { readonly [K in keyof Omit<Required<RoundOptions>, "requestStateK
   parkTtlMs: someMilliseconds,
 };
 
-/** More is as good as for ever. */
-const CENTURY_MS = 100 * 365 * 24 * 3_600 * 1_000;
-
 /** These options of a server's, as the native half reads them. `place` says whose they are. */
 export function roundOptions(place: string, options: RoundOptions): Record<string, unknown> {
   checkOptions(place, CHECKS, { ...options });
   const { requestStateKeys, maxRequestState, stateTtlMs, parkLimit, parkTtlMs } = options;
-  return {
-    requestStateKeys: keys(place, requestStateKeys),
-    maxRequestState,
-    stateTtlMs: stateTtlMs && Math.min(stateTtlMs, CENTURY_MS),
-    parkLimit,
-    parkTtlMs: parkTtlMs && Math.min(parkTtlMs, CENTURY_MS),
-  };
+  return { requestStateKeys: keys(place, requestStateKeys), maxRequestState, stateTtlMs, parkLimit, parkTtlMs };
 }
 
 /** Each as a list of its bytes. Errors never show one. */

@@ -26,7 +26,9 @@ use serde_json::value::RawValue;
 
 use crate::{
     asking::{Pending, python},
-    convert, forks,
+    convert,
+    error::raise,
+    forks,
     handler::{PyHandler, Registered},
     lane::Key,
     link::Link,
@@ -358,10 +360,7 @@ impl Call {
         logger: Option<String>,
         data: &[u8],
     ) -> PyResult<()> {
-        let level = LoggingLevel::parse(level).ok_or_else(|| {
-            let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
-            PyValueError::new_err(format!("{level:?} is no log level: there are {known}"))
-        })?;
+        let level = LoggingLevel::named(level).map_err(|it| raise(&it))?;
         let data = json(data)?;
         if !self.cancelled() {
             self.stream.server.log(self.link.handler(), level, logger, data);

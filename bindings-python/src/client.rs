@@ -25,7 +25,7 @@ use crate::{
     client_mailbox::{Content, Letters, Mailbox},
     client_options::{How, Options, Order, Place, duplicate},
     client_runtime::{remember, runtime},
-    client_subscriptions::{Held, list_name},
+    client_subscriptions::Held,
     error::raise,
     stream::lock,
 };
@@ -331,7 +331,7 @@ impl Connected {
             let shared = Arc::downgrade(self);
             builder = builder.on_list_changed(move |list| {
                 if let Some(shared) = shared.upgrade() {
-                    shared.tell(Content::Changed(list_name(list)));
+                    shared.tell(Content::Changed(list.as_str()));
                 }
             });
         }

@@ -10,7 +10,7 @@ use std::{
 use gudgeon::{
     client::{CallOptions, Client, ClientBuilder, ListName, Operation, Target},
     error::Error,
-    protocol::{CompletionTarget, Implementation, LoggingLevel, Raw, Revision, Root},
+    protocol::{CompletionTarget, Implementation, LoggingLevel, Raw, Root},
     transport::{Command, Link},
 };
 use serde::Deserialize;
@@ -79,27 +79,19 @@ pub(crate) enum Order {
         arguments: Option<Raw>,
     },
     Complete {
-        target: Whose,
+        target: String,
         argument: String,
         value: String,
         arguments: Option<Raw>,
     },
     SetLogLevel {
-        level: LoggingLevel,
+        level: String,
     },
     Ping,
     Request {
         method: String,
         params: Option<Raw>,
     },
-}
-
-/// Whose argument is completed.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Whose {
-    Prompt(String),
-    Resource(String),
 }
 
 /// How to do it, where it differs from what the client does by default.
@@ -122,11 +114,7 @@ impl Options {
             .headers(self.headers.iter().cloned())
             .validate(self.validate);
         if let Some(names) = &self.revisions {
-            let dialect = names.first().filter(|_| names.len() == 1).and_then(|it| it.parse().ok());
-            builder = match dialect {
-                Some(dialect) => builder.dialect(dialect),
-                None => builder.revisions(Revision::named(names)?),
-            };
+            builder = builder.speaks(names)?;
         }
         if let Some(info) = &self.client_info {
             builder = builder.client_info(info.clone());
@@ -204,13 +192,10 @@ impl TryFrom<Order> for Operation {
             Order::ReadResource { uri, variables } => Self::ReadResource { uri, variables },
             Order::GetPrompt { name, arguments } => Self::GetPrompt { name, arguments },
             Order::Complete { target, argument, value, arguments: given } => {
-                let target = match target {
-                    Whose::Prompt(name) => CompletionTarget::Prompt(name),
-                    Whose::Resource(uri) => CompletionTarget::Resource(uri),
-                };
+                let target = CompletionTarget::named(target);
                 Self::Complete { target, argument, value, given }
             }
-            Order::SetLogLevel { level } => Self::SetLogLevel(level),
+            Order::SetLogLevel { level } => Self::SetLogLevel(LoggingLevel::named(&level)?),
             Order::Ping => Self::Ping,
             Order::Request { method, params } => Self::Request { method, params },
         })

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Change, ListKind, Subscription},
+    client::{Change, Subscription},
     error::Error,
 };
 use pyo3::{prelude::*, types::PyBytes};
@@ -63,7 +63,7 @@ impl Taken {
     /// `(kind, uri)`, or else `("failed", error)` or `("end", None)`.
     pub(crate) fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let tuple = match self {
-            Self::Change(Change::List(list)) => (list_name(list), None::<()>).into_pyobject(py),
+            Self::Change(Change::List(list)) => (list.as_str(), None::<()>).into_pyobject(py),
             Self::Change(Change::Updated(uri)) => {
                 return Ok(("updated", uri).into_pyobject(py)?.into_any());
             }
@@ -74,13 +74,5 @@ impl Taken {
             }
         };
         tuple.map(Bound::into_any)
-    }
-}
-
-pub(crate) fn list_name(list: ListKind) -> &'static str {
-    match list {
-        ListKind::Tools => "tools",
-        ListKind::Resources => "resources",
-        ListKind::Prompts => "prompts",
     }
 }

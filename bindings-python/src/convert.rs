@@ -1,15 +1,11 @@
 //! The one place where Python's values become the core's: replies and failures.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use gudgeon::{
-    protocol::Raw,
-    router::{Failure, Reply},
-};
+use gudgeon::router::{Failure, Reply};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyString, PyTuple},
 };
-use serde::Deserialize;
 
 use crate::{calling, hooks::hooks};
 
@@ -66,20 +62,6 @@ fn json(bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
     Ok(text)
 }
 
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase")]
-enum Described {
-    Tool { message: String, meta: Option<serde_json::Value> },
-    Protocol { code: i64, message: String, data: Option<serde_json::Value> },
-    NotFound { uri: String, message: Option<String> },
-    Exposed { message: String },
-    Cancelled,
-    Declined { message: String },
-    MissingCapability { message: String, data: Option<serde_json::Value> },
-    Invalid { message: String },
-    Exception { r#type: String, message: String, traceback: String },
-}
-
 /// Never fails: an exception that can't be described is described as that.
 pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Failure {
     describe(py, error, expose).unwrap_or_else(|problem| Failure::Exception {
@@ -96,32 +78,5 @@ fn describe(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> PyResult<Failu
     // With its traceback, which `value` leaves out.
     let thrown = error.clone_ref(py).into_value(py);
     let said = calling::call(hooks(py)?.describe.bind(py), (thrown, expose))?;
-    let said: Described = serde_json::from_slice(said.cast::<PyBytes>()?.as_bytes())
-        .map_err(|it| pyo3::exceptions::PyValueError::new_err(it.to_string()))?;
-    Ok(match said {
-        Described::Tool { message, meta } => Failure::Tool { message, meta: meta.map(raw) },
-        Described::Protocol { code, message, data } => {
-            Failure::Protocol { code, message, data: data.map(raw) }
-        }
-        Described::NotFound { uri, message } => Failure::NotFound { uri, message },
-        Described::Exposed { message } => Failure::Exposed(message),
-        Described::Cancelled => Failure::Cancelled,
-        Described::Declined { message } => {
-            // The core says that the user declined; what is wanted of us is the question.
-            let question = message.strip_prefix("The user declined").unwrap_or(&message);
-            Failure::Declined(question.trim_start_matches(": ").to_owned())
-        }
-        Described::MissingCapability { message, data } => {
-            Failure::MissingCapability { message, data: data.map(raw) }
-        }
-        Described::Invalid { message } => Failure::Invalid(message),
-        Described::Exception { r#type, message, traceback } => {
-            Failure::Exception { kind: r#type, message, traceback }
-        }
-    })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it maps over options")]
-fn raw(value: serde_json::Value) -> Raw {
-    gudgeon::protocol::json::to_raw(&value)
+    Ok(Failure::described(said.cast::<PyBytes>()?.as_bytes()))
 }

@@ -58,8 +58,8 @@ impl NativeServer {
     fn new(py: Python<'_>, facts: &[u8]) -> PyResult<Self> {
         interpreter::check_is_main()?;
         hooks::hooks(py)?;
-        let (server, facts) = registration::facts(facts).map_err(|it| raise(&it))?;
-        let limits = Limits::new(facts.max_message, facts.threads, facts.io_threads);
+        let (server, options) = registration::server(facts).map_err(|it| raise(&it))?;
+        let limits = Limits::new(options.max_message, options.threads, options.io_threads);
         let offers = Arc::new(Offers::new(server));
         let shared = Shared { offers, sources: Vec::new(), has_async: false, handlers: Vec::new() };
         Ok(Self { shared: Mutex::new(shared), limits })
@@ -100,7 +100,7 @@ impl NativeServer {
         let given = Arc::clone(&handler);
         let mut warnings = Vec::new();
         self.change(py, Some(list.kind()), is_async, |offers| {
-            warnings = registration::add(list, offers, spec, given)?;
+            warnings = offers.declare(list, spec, given)?;
             Ok(true)
         })?;
         Ok(Registered { handler, warnings })

@@ -86,14 +86,12 @@ pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
         }
         "complete" => {
             let Completed { target, argument, value, arguments } = parse(what, params)?;
-            Operation::Complete { target: completed(target), argument, value, given: arguments }
+            let target = CompletionTarget::named(target);
+            Operation::Complete { target, argument, value, given: arguments }
         }
         "setLogLevel" => {
             let Level { level } = parse(what, params)?;
-            Operation::SetLogLevel(LoggingLevel::parse(&level).ok_or_else(|| {
-                let known = LoggingLevel::ALL.map(LoggingLevel::as_str).join(", ");
-                Error::misuse(format!("{level:?} is no log level: there are {known}"))
-            })?)
+            Operation::SetLogLevel(LoggingLevel::named(&level)?)
         }
         "ping" => Operation::Ping,
         "request" => {
@@ -119,14 +117,6 @@ pub(super) fn options(
         ..usual
     };
     Ok((options, given.wants_progress))
-}
-
-/// A template or a URI, or else the name of a prompt.
-fn completed(target: String) -> CompletionTarget {
-    match target.contains("://") || target.contains('{') {
-        true => CompletionTarget::Resource(target),
-        false => CompletionTarget::Prompt(target),
-    }
 }
 
 fn page(list: ListName, params: &str) -> Result<Operation, Error> {
@@ -162,13 +152,6 @@ mod tests {
             panic!("{read:?}")
         };
         assert_eq!((name.as_str(), arguments.get()), ("a", r#"{"n":12345678901234567890}"#));
-    }
-
-    #[test]
-    fn templates_and_prompts_are_told_apart() {
-        assert!(matches!(completed("a{b}".into()), CompletionTarget::Resource(_)));
-        assert!(matches!(completed("a://b".into()), CompletionTarget::Resource(_)));
-        assert!(matches!(completed("team:greet".into()), CompletionTarget::Prompt(_)));
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Questions {
     }
 }
 
-/// A question whose future is dropped was taken back by the server.
+/// A question whose future is dropped was taken back by the server: what its callback gives is nobody's.
 struct Asked<'a> {
     questions: &'a Questions,
     number: u32,
@@ -78,8 +78,6 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if lock(&self.questions.waiting).open.remove(&self.number).is_some() {
-            self.questions.queue.ask_cancelled(self.number);
-        }
+        lock(&self.questions.waiting).open.remove(&self.number);
     }
 }

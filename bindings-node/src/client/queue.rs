@@ -13,7 +13,6 @@ use gudgeon::{
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
-use super::subscriptions::list_name;
 use crate::shared::{Wake, lock};
 
 /// Text that is handed over at once; a batch holds one entry more than fits.
@@ -60,7 +59,7 @@ impl Queue {
         for list in changed {
             batch.push_str(if batch.is_empty() { "[[" } else { ",[" });
             batch.push_str("\"changed\",");
-            json::push_string(&mut batch, list_name(list));
+            json::push_string(&mut batch, list.as_str());
             batch.push(']');
         }
         batch.push(']');
@@ -142,16 +141,13 @@ impl Queue {
 
     pub(super) fn event(&self, event: &Event) {
         match event {
-            // Told by hooks of their own, and to subscriptions.
-            Event::Log(_) | Event::ListChanged(_) | Event::ResourceUpdated(_) => (),
+            // Told by hooks of their own, and to subscriptions; nobody hears of what is a vendor's.
+            Event::Log(_)
+            | Event::ListChanged(_)
+            | Event::ResourceUpdated(_)
+            | Event::Notified { .. } => (),
             Event::UrlDone(elicitation) => self.tell("urlDone", &[elicitation]),
             Event::Renewed => self.tell("renewed", &[]),
-            Event::Notified { method, params } => self.push_unasked(|entry| {
-                entry.push_str("\"notified\",");
-                json::push_string(entry, method.as_str());
-                entry.push(',');
-                entry.push_str(params.get());
-            }),
             Event::Closed(reason) => self.push(|entry| {
                 entry.push_str("\"closed\",");
                 json::push_string(entry, reason);
@@ -185,13 +181,6 @@ impl Queue {
                 entry.push(',');
                 json::push_string(entry, key);
             }
-        });
-    }
-
-    pub(super) fn ask_cancelled(&self, number: u32) {
-        self.push(|entry| {
-            entry.push_str("\"askCancelled\",");
-            entry.push_str(&number.to_string());
         });
     }
 

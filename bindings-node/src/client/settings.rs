@@ -5,7 +5,7 @@ use std::time::Duration;
 use gudgeon::{
     client::{Client, ClientBuilder, Target},
     error::Error,
-    protocol::{Implementation, Revision, Root},
+    protocol::{Implementation, Root},
     transport::Command,
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -55,12 +55,7 @@ impl Settings {
     pub(super) fn apply(&mut self, target: Target) -> Result<ClientBuilder, Error> {
         let mut builder = Client::builder(target).validate(self.validate);
         if let Some(revisions) = &self.revisions {
-            let dialect =
-                revisions.first().filter(|_| revisions.len() == 1).and_then(|it| it.parse().ok());
-            builder = match dialect {
-                Some(dialect) => builder.dialect(dialect),
-                None => builder.revisions(Revision::named(revisions)?),
-            };
+            builder = builder.speaks(revisions)?;
         }
         if let Some(timeout) = self.timeout_ms {
             builder = builder.timeout(duration(timeout));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gudgeon::{
-    client::{Change, ListKind, Subscription, describe},
+    client::{Change, Subscription, describe},
     protocol::json::ObjectWriter,
 };
 
@@ -55,7 +55,7 @@ impl Held {
             Some(Poll::Ready(Some(Ok(change)))) => {
                 let mut told = ObjectWriter::with_capacity(64);
                 match change {
-                    Change::List(list) => told.member("kind", list_name(list)),
+                    Change::List(list) => told.member("kind", list.as_str()),
                     Change::Updated(uri) => told.member("kind", "updated").member("uri", &uri),
                 };
                 taken.raw("change", &told.finish());
@@ -66,13 +66,5 @@ impl Held {
             Some(Poll::Ready(None)) | None => (),
         }
         Some(taken.finish())
-    }
-}
-
-pub(super) fn list_name(list: ListKind) -> &'static str {
-    match list {
-        ListKind::Tools => "tools",
-        ListKind::Resources => "resources",
-        ListKind::Prompts => "prompts",
     }
 }

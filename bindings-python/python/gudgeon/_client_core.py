@@ -191,9 +191,8 @@ class Core:
     def complete(self, target: str, argument: str, value: str, arguments: Mapping[str, str] | None) -> Steps:
         from .types import Completion
 
-        is_uri = "://" in target or ("{" in target and ":" in target)
         order = {
-            "target": {"resource" if is_uri else "prompt": target},
+            "target": target,
             "argument": argument,
             "value": value,
             "arguments": _object("arguments", arguments),

@@ -50,8 +50,7 @@ def _describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> 
     if isinstance(error, InvalidArguments):
         return {"kind": "invalid", "message": str(error)}
     if isinstance(error, (Declined, Cancelled)):
-        question = f": {error.question}" if error.question else ""
-        return {"kind": "declined", "message": f"The user declined{question}"}
+        return {"kind": "declined", "message": str(error.question)}
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and isinstance(error, asyncio.CancelledError):
         return {"kind": "cancelled"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import float_info
 from typing import Any, NoReturn
 
 from ._value import camel  # type: ignore[attr-defined]
@@ -30,8 +31,8 @@ _SAID = (
     "size",
     "cache_scope",
     "annotations",
+    "replay",
 )
-_CENTURY = 100 * 365 * 24 * 3600 * 1000  # milliseconds; more is as good as for ever
 _CHOICES = {"replay": ("allow", "forbid"), "cache_scope": ("public", "private"), "schema_profile": ("portable", "full")}
 # What nothing here heeds, and what does its work.
 _ABSENT = {
@@ -108,12 +109,9 @@ def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else max(1, round(seconds * 1000))
-
-
-def _bounded(seconds: float) -> int:
-    return round(min(seconds * 1000, _CENTURY))
+def _milliseconds(seconds: float) -> float:
+    """JSON has no infinity; the core takes what is too long for as long as it can count."""
+    return min(seconds * 1000, float_info.max)
 
 
 def spec(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,14 +119,9 @@ def spec(options: Mapping[str, Any]) -> dict[str, Any]:
     out = {camel(name): options[name] for name in _SAID if options.get(name) is not None}
     if options.get("meta"):
         out["_meta"] = options["meta"]
-    if options.get("timeout") is not None:
-        out["timeoutMs"] = milliseconds(options["timeout"])
-    if options.get("ttl") is not None:
-        out["ttlMs"] = _bounded(options["ttl"])
-    if options.get("cache"):
-        out["keepMs"] = max(1, _bounded(options["cache"]))
-    if options.get("replay") == "forbid":
-        out["forbidsReplay"] = True
+    for name in ("timeout", "ttl", "cache"):
+        if options.get(name) is not None:
+            out[f"{name}Ms"] = _milliseconds(options[name])
     return out
 
 
@@ -152,11 +145,9 @@ def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         "park_threads",
     )
     out = {camel(key): options[key] for key in said if options.get(key) is not None}
-    if options.get("list_ttl") is not None:
-        out["listTtlMs"] = _bounded(options["list_ttl"])
-    for key in ("park_ttl", "state_ttl"):
+    for key in ("list_ttl", "park_ttl", "state_ttl"):
         if options.get(key) is not None:
-            out[f"{camel(key)}Ms"] = min(milliseconds(options[key]) or 0, _CENTURY)
+            out[f"{camel(key)}Ms"] = _milliseconds(options[key])
     if options.get("request_state_keys"):
         from base64 import b64encode
 

@@ -105,6 +105,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Speaks what users name: a dialect by itself, or else revisions by their dates. Fails where there is no such one.
+    pub fn speaks<N: AsRef<str>>(self, names: &[N]) -> Result<Self, Error> {
+        if let [name] = names
+            && let Ok(dialect) = name.as_ref().parse()
+        {
+            return Ok(self.dialect(dialect));
+        }
+        Ok(self.revisions(Revision::named(names)?))
+    }
+
     /// Speaks this older description of the protocol instead of a revision.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {

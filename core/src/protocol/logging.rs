@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Raw;
+use crate::error::Error;
 
 /// How grave a log message is, as in RFC 5424; ordered, the gravest last (spec: Logging).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -53,6 +54,14 @@ impl LoggingLevel {
     /// The level with this name, if there is one.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
+    }
+
+    /// The level that users name so. Fails where there is none.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Self::parse(name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::misuse(format!("{name:?} is no log level: there are {known}"))
+        })
     }
 
     pub fn as_str(self) -> &'static str {

@@ -93,6 +93,16 @@ pub enum CompletionTarget {
     Resource(String),
 }
 
+impl CompletionTarget {
+    /// What users mean by one text: a URI or a template, or else a prompt's name.
+    pub fn named(target: String) -> Self {
+        match target.contains("://") || target.contains('{') {
+            true => Self::Resource(target),
+            false => Self::Prompt(target),
+        }
+    }
+}
+
 impl Request {
     pub fn method(&self) -> MethodName {
         MethodName::Standard(match self {

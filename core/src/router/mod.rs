@@ -2,7 +2,9 @@
 
 mod completion;
 mod content;
+mod declaration;
 mod dispatch;
+mod failure;
 mod handler;
 mod lint;
 mod list;

@@ -23,6 +23,8 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 const BASE_WEIGHT: usize = 4 * 1024;
 /// Requests that may wait for one run.
 const MAX_JOINED: usize = 16;
+/// A century, where no clock can say how long a handler may wait.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 #[derive(Debug, Default)]
 pub(super) struct Parking {
@@ -111,7 +113,8 @@ impl Parking {
         parked: Box<Parked>,
     ) -> Vec<CallId> {
         let blocks = parked.blocks;
-        self.insert(now + limits.park_ttl, round, parked);
+        let until = now.checked_add(limits.park_ttl).unwrap_or_else(|| now + FOR_EVER);
+        self.insert(until, round, parked);
         let mut left = Vec::new();
         loop {
             let too_many = self.handlers.len() > limits.park_limit || self.bytes > MAX_BYTES;

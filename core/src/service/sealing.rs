@@ -63,7 +63,7 @@ impl Sealing {
         contents: (Option<RoundId>, Journal),
         limits: &RoundLimits,
     ) -> Option<String> {
-        let expires = self.unix(now) + limits.state_ttl.as_secs().max(1);
+        let expires = self.unix(now).saturating_add(limits.state_ttl.as_secs().max(1));
         let nonce = self.fresh("nonce");
         state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)
     }

@@ -64,6 +64,18 @@ fn threads_of_tools_that_must_not_run_twice_are_kept_to_the_limit() {
 }
 
 #[test]
+fn who_gives_more_time_than_a_clock_can_count_gives_all_there_is() {
+    let limits =
+        RoundLimits { state_ttl: Duration::MAX, park_ttl: Duration::MAX, ..RoundLimits::default() };
+    let mut server = Server::with(limits);
+    let (run, state) = asked(&mut server, 1, "tool", &["a"]);
+    server.hear(&retry(2, "tool", &state, &json!({"a": yes()})));
+    assert_eq!(server.resumed.len(), 1);
+    done(&mut server, &run, "at last");
+    assert_eq!(text(&server.said()), (2, "at last"));
+}
+
+#[test]
 fn the_oldest_leaves_for_the_newest() {
     let limits = RoundLimits { park_limit: 3, park_threads: 1, ..RoundLimits::default() };
     let mut server = Server::with(limits);

@@ -26,6 +26,14 @@ fn round_trip<T: Serialize + DeserializeOwned>(json: &str) {
     assert_eq!(said_back(&more), expected, "with an unknown member");
 }
 
+#[test]
+fn what_is_completed_is_a_template_or_a_prompt() {
+    let named = |target: &str| CompletionTarget::named(target.to_owned());
+    assert_eq!(named("urn:book:{id}"), CompletionTarget::Resource("urn:book:{id}".into()));
+    assert_eq!(named("shelf://about"), CompletionTarget::Resource("shelf://about".into()));
+    assert_eq!(named("team:greet"), CompletionTarget::Prompt("team:greet".into()));
+}
+
 /// One test a line: a type, and samples of it.
 macro_rules! round_trips {
     ($($name:ident: $type:ty = [$($json:literal),* $(,)?];)*) => {

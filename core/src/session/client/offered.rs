@@ -73,11 +73,12 @@ impl ServerIdentity {
     }
 
     fn check_list(&self, list: ListKind) -> Result<(), Error> {
-        let (name, method) = match list {
-            ListKind::Tools => ("tools", Method::ToolListChanged),
-            ListKind::Resources => ("resources", Method::ResourceListChanged),
-            ListKind::Prompts => ("prompts", Method::PromptListChanged),
+        let method = match list {
+            ListKind::Tools => Method::ToolListChanged,
+            ListKind::Resources => Method::ResourceListChanged,
+            ListKind::Prompts => Method::PromptListChanged,
         };
+        let name = list.as_str();
         let what = format!("the server does not tell when its {name} change");
         self.check_told(&what, method, name, "listChanged")
     }

@@ -125,3 +125,14 @@ pub enum ListKind {
     Resources,
     Prompts,
 }
+
+impl ListKind {
+    /// As users name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Servers and offers as bindings declare them: JSON in the newest vocabulary, with options of ours beside it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{
+    Handler, List, OfferOptions, Offers, PromptOffer, ResourceOffer, RoundLimits,
+    ServerFacts, TemplateOffer, ToolOffer,
+};
+use crate::{
+    error::Error,
+    protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
+};
+
+/// More than this is as good as for ever, and nothing that is counted on from now runs over with it.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// Times are milliseconds.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Server {
+    instructions: Option<String>,
+    revisions: Option<Vec<String>>,
+    #[serde(default)]
+    dialects: Vec<String>,
+    page_size: Option<usize>,
+    list_ttl_ms: Option<f64>,
+    #[serde(default)]
+    debug: bool,
+    max_request_state: Option<usize>,
+    state_ttl_ms: Option<f64>,
+    park_limit: Option<usize>,
+    park_threads: Option<usize>,
+    park_ttl_ms: Option<f64>,
+}
+
+/// Times are milliseconds.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Options {
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default = "yes")]
+    enabled: bool,
+    timeout_ms: Option<f64>,
+    concurrency: Option<usize>,
+    /// "forbid", or anything else.
+    replay: Option<String>,
+    ttl_ms: Option<f64>,
+    cache_scope: Option<String>,
+    /// How long the server itself keeps what was read.
+    cache_ms: Option<f64>,
+    /// Not everybody sees it: the judge tells who does.
+    #[serde(default)]
+    guarded: bool,
+}
+
+impl ServerFacts {
+    /// What a declaration says; keys that seal states have a place of their own.
+    pub fn declared(declaration: &[u8]) -> Result<Self, Error> {
+        let usual = Self::new(parse::<Implementation>("server", declaration)?);
+        let server: Server = parse("server", declaration)?;
+        let mut facts = Self {
+            rounds: server.rounds(),
+            instructions: server.instructions,
+            dialects: server.dialects.iter().map(|it| it.parse()).collect::<Result<_, _>>()?,
+            page_size: server.page_size.unwrap_or(usual.page_size).max(1),
+            list_ttl: server.list_ttl_ms.map(duration).unwrap_or_default(),
+            debug: server.debug,
+            ..usual
+        };
+        if let Some(dates) = &server.revisions {
+            facts.speak(Revision::named(dates)?)?;
+        }
+        Ok(facts)
+    }
+}
+
+impl Server {
+    fn rounds(&self) -> RoundLimits {
+        let usual = RoundLimits::default();
+        RoundLimits {
+            max_state: self.max_request_state.unwrap_or(usual.max_state),
+            state_ttl: self.state_ttl_ms.map_or(usual.state_ttl, duration),
+            park_limit: self.park_limit.unwrap_or(usual.park_limit),
+            park_threads: self.park_threads.unwrap_or(usual.park_threads),
+            park_ttl: self.park_ttl_ms.map_or(usual.park_ttl, duration),
+        }
+    }
+}
+
+impl Offers {
+    /// Offers what is declared. Gives back what known hosts will not take of it.
+    pub fn declare(
+        &mut self,
+        list: List,
+        declaration: &[u8],
+        handler: Handler,
+    ) -> Result<Vec<String>, Error> {
+        let options: Options = parse("offer", declaration)?;
+        let ours = OfferOptions {
+            tags: options.tags,
+            timeout: options.timeout_ms.map(duration),
+            visible: options.guarded.then(|| Arc::new(()) as Handler),
+        };
+        let keep = options.cache_ms.map(duration).filter(|it| !it.is_zero());
+        let ttl = options.ttl_ms.map(duration).unwrap_or_default().as_millis();
+        let cache = CacheHint {
+            ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
+            private: options.cache_scope.as_deref() == Some("private"),
+        };
+        match list {
+            List::Tools => {
+                let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
+                offer.options = ours;
+                offer.concurrency = options.concurrency;
+                offer.forbids_replay = options.replay.as_deref() == Some("forbid");
+                self.tools.add(offer, options.enabled)
+            }
+            List::Resources => {
+                let resource = parse::<Resource>("resource", declaration)?;
+                let mut offer = ResourceOffer::new(resource, handler)?;
+                (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
+                self.resources.add(offer, options.enabled)
+            }
+            List::Templates => {
+                let template = parse::<ResourceTemplate>("resource template", declaration)?;
+                let mut offer = TemplateOffer::new(template, handler)?;
+                (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
+                self.templates.add(offer, options.enabled)
+            }
+            List::Prompts => {
+                let mut offer = PromptOffer::new(parse::<Prompt>("prompt", declaration)?, handler)?;
+                offer.options = ours;
+                self.prompts.add(offer, options.enabled)
+            }
+        }
+    }
+}
+
+fn parse<T: DeserializeOwned>(what: &str, declaration: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(declaration)
+        .map_err(|it| Error::misuse(format!("the declaration of this {what} can't be read: {it}")))
+}
+
+fn duration(milliseconds: f64) -> Duration {
+    let given = Duration::try_from_secs_f64((milliseconds / 1000.0).max(0.0));
+    given.map_or(CENTURY, |it| it.min(CENTURY))
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offers() -> Offers {
+        Offers::new(ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap())
+    }
+
+    #[test]
+    fn a_tool_keeps_its_options() {
+        let mut offers = offers();
+        let declaration = br#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"replay":"forbid","enabled":false}"#;
+        offers.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        assert!(offers.tools.get("a").is_none());
+        let offer = offers.tools.find("a").unwrap();
+        assert_eq!(offer.options.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!((offer.concurrency, &offer.options.tags[..]), (Some(2), &["x".to_owned()][..]));
+        assert!(offer.forbids_replay);
+    }
+
+    #[test]
+    fn what_questions_may_cost_is_the_users_to_say() {
+        let declaration =
+            br#"{"name":"t","version":"","parkLimit":0,"parkTtlMs":1500,"stateTtlMs":60000}"#;
+        let given = ServerFacts::declared(declaration).unwrap().rounds;
+        let usual = RoundLimits::default();
+        assert_eq!((given.park_limit, given.park_threads), (0, usual.park_threads));
+        assert_eq!(given.park_ttl, Duration::from_millis(1500));
+        assert_eq!((given.state_ttl, given.max_state), (Duration::from_mins(1), usual.max_state));
+    }
+
+    #[test]
+    fn no_time_is_longer_than_a_clock_can_say() {
+        let declaration = br#"{"name":"t","version":"","stateTtlMs":1e300,"parkTtlMs":-1}"#;
+        let given = ServerFacts::declared(declaration).unwrap().rounds;
+        assert_eq!((given.state_ttl, given.park_ttl), (CENTURY, Duration::ZERO));
+        let mut offers = offers();
+        let declaration = br#"{"name":"a","uri":"a://b","ttlMs":1e300,"cacheMs":0}"#;
+        offers.declare(List::Resources, declaration, Arc::new(())).unwrap();
+        let offer = offers.resources.find("a://b").unwrap();
+        assert_eq!(u128::from(offer.cache.ttl_ms), CENTURY.as_millis());
+        assert_eq!(offer.keep, None);
+    }
+
+    #[test]
+    fn a_server_speaks_the_revisions_that_are_named() {
+        let declared = |revisions: &str| {
+            let text = format!(r#"{{"name":"t","version":"","revisions":{revisions}}}"#);
+            ServerFacts::declared(text.as_bytes())
+        };
+        let facts = declared(r#"["2025-06-18","2026-07-28"]"#).unwrap();
+        assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
+        assert!(declared("[]").is_err());
+    }
+
+    #[test]
+    fn what_is_declared_twice_or_wrongly_is_refused() {
+        let mut offers = offers();
+        let prompt = br#"{"name":"p","arguments":[]}"#;
+        offers.declare(List::Prompts, prompt, Arc::new(())).unwrap();
+        assert!(offers.declare(List::Prompts, prompt, Arc::new(())).is_err());
+        let template = br#"{"uriTemplate":"a://{","name":"x"}"#;
+        assert!(offers.declare(List::Templates, template, Arc::new(())).is_err());
+        let error = offers.declare(List::Tools, b"{}", Arc::new(())).unwrap_err();
+        assert!(error.message.starts_with("the declaration of this tool can't be read: "));
+    }
+}

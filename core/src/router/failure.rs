@@ -1,0 +1,100 @@
+//! How handlers fail, as bindings describe it in JSON.
+
+use serde::Deserialize;
+use serde_json::{Number, value::RawValue};
+
+use super::Failure;
+use crate::protocol::{Raw, code};
+
+/// What was raised or thrown.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Described<'a> {
+    kind: &'a str,
+    message: Option<String>,
+    code: Option<Number>,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    meta: Option<&'a RawValue>,
+    #[serde(default)]
+    uri: String,
+    #[serde(default, rename = "type")]
+    class: String,
+    #[serde(default)]
+    traceback: String,
+}
+
+impl Failure {
+    /// Reads `{"kind", …}`, where the kind is the name of one of these that a handler can fail of; any other is an
+    /// exception. Never fails itself: what can't be read is described as that.
+    pub fn described(json: &[u8]) -> Self {
+        let it: Described<'_> = match serde_json::from_slice(json) {
+            Ok(it) => it,
+            Err(error) => {
+                return Self::Exception {
+                    kind: "internal".into(),
+                    message: format!("the description of a failure can't be read: {error}"),
+                    traceback: String::new(),
+                };
+            }
+        };
+        let owned = |raw: Option<&RawValue>| raw.map(|it| -> Raw { it.to_owned() });
+        let message = || it.message.clone().unwrap_or_default();
+        match it.kind {
+            "tool" => Self::Tool { message: message(), meta: owned(it.meta) },
+            "protocol" => Self::Protocol {
+                code: integer(it.code.as_ref()),
+                message: message(),
+                data: owned(it.data),
+            },
+            "notFound" => Self::NotFound { uri: it.uri, message: it.message },
+            "exposed" => Self::Exposed(message()),
+            "declined" => Self::Declined(message()),
+            "invalid" => Self::Invalid(message()),
+            "missingCapability" => {
+                Self::MissingCapability { message: message(), data: owned(it.data) }
+            }
+            "cancelled" => Self::Cancelled,
+            _ => Self::Exception { message: message(), kind: it.class, traceback: it.traceback },
+        }
+    }
+}
+
+/// A code that is no integer is nobody's code.
+#[allow(clippy::cast_possible_truncation, reason = "see above")]
+fn integer(given: Option<&Number>) -> i64 {
+    let read = |it: &Number| it.as_i64().or_else(|| it.as_f64().map(|it| it as i64));
+    given.and_then(read).unwrap_or(code::INTERNAL_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_keep_what_they_say() {
+        let read = |json: &str| Failure::described(json.as_bytes());
+        let protocol = r#"{"kind":"protocol","code":-32001,"message":"no","data":{"a":1.0}}"#;
+        let Failure::Protocol { code: -32001, data: Some(data), .. } = read(protocol) else {
+            panic!("{:?}", read(protocol))
+        };
+        assert_eq!(data.get(), r#"{"a":1.0}"#);
+        assert!(matches!(
+            read(r#"{"kind":"tool","message":"m"}"#),
+            Failure::Tool { message, meta: None } if message == "m"
+        ));
+        assert!(matches!(
+            read(r#"{"kind":"notFound","uri":"a://b"}"#),
+            Failure::NotFound { uri, message: None } if uri == "a://b"
+        ));
+        assert!(matches!(
+            read(r#"{"kind":"exception","type":"E","message":"m","traceback":"t"}"#),
+            Failure::Exception { kind, .. } if kind == "E"
+        ));
+        assert!(matches!(
+            read("nonsense"),
+            Failure::Exception { kind, .. } if kind == "internal"
+        ));
+    }
+}
