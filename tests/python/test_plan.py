@@ -6,11 +6,14 @@ import functools
 import importlib.util
 import pathlib
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional, TypedDict
 
+import msgspec
 import pydantic
 import pytest
+from typing_extensions import NotRequired
 
+from gudgeon import Server
 from gudgeon._failures import InvalidArguments
 from gudgeon._markers import Depends, Header
 from gudgeon._plan import make_plan
@@ -77,6 +80,65 @@ def test_header_and_fields() -> None:
     assert call(plan, region="eu") == b"3"
     with pytest.raises(InvalidArguments, match="argument 'n': Input should be greater than or equal to 1"):
         call(plan, region="eu", n=0)
+
+
+@dataclasses.dataclass
+class Where:
+    region: Annotated[str, "where it stands", Header("Region")]
+    shelf: int = 0
+
+
+class WhereStruct(msgspec.Struct):
+    region: Annotated[str, Header("Region")]
+
+
+class WhereDict(TypedDict):
+    region: NotRequired[Annotated[str, Header("Region")]]
+
+
+class WhereModel(pydantic.BaseModel):
+    region: Annotated[str, Header("Region")]
+
+
+@dataclasses.dataclass
+class Around:
+    where: Where
+
+
+@pytest.mark.parametrize("kind", [Where, WhereStruct, WhereDict, WhereModel, Around])
+def test_headers_of_fields_are_said_where_the_field_is(kind: Any) -> None:
+    def find(where):  # type: ignore[no-untyped-def]
+        return "here"
+
+    find.__annotations__ = {"where": kind}
+    said = schema(tool(find))["properties"]["where"]
+    said = said["properties"]["where"] if kind is Around else said
+    assert said["properties"]["region"]["x-mcp-header"] == "Region"
+    prompt = make_plan("prompt", find)
+    assert b"x-mcp-header" not in prompt.input_schema
+    find.__annotations__ = {"where": str, "return": kind}
+    assert "x-mcp-header" not in str(output(tool(find)))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        list[Annotated[str, Header("Region")]],
+        dict[str, Annotated[str, Header("Region")]],
+        list[Where],
+        dict[str, WhereModel],
+        Where | WhereStruct,
+        Optional[Annotated[str, Header("Region")]],  # noqa: UP045
+        Annotated[float, Header("Region")],
+    ],
+)
+def test_a_header_of_what_no_header_can_repeat_is_refused_at_registration(kind: Any) -> None:
+    def find(where):  # type: ignore[no-untyped-def]
+        return "here"
+
+    find.__annotations__ = {"where": kind}
+    with pytest.raises((TypeError, ValueError), match="Region|more than one"):
+        Server("shelf").tool(find)
 
 
 def test_callables_of_every_kind() -> None:

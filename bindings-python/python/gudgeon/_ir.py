@@ -46,13 +46,16 @@ _LENGTHS = {
 }
 
 
-def render(info: mi.Type, defs: dict[str, Any], hook: Hook, literals: Literals) -> dict[str, Any]:
-    """The schema; classes go into `defs` once each and are referred to."""
-    return _Renderer(defs, hook, literals).render(info)
+def render(
+    info: mi.Type, defs: dict[str, Any], hook: Hook, literals: Literals, headers: bool = False
+) -> dict[str, Any]:
+    """The schema; classes go into `defs` once each and are referred to. `headers`: it says what HTTP headers repeat."""
+    return _Renderer(defs, hook, literals, headers).render(info)
 
 
 class _Renderer:
-    def __init__(self, defs: dict[str, Any], hook: Hook, literals: Literals) -> None:
+    def __init__(self, defs: dict[str, Any], hook: Hook, literals: Literals, headers: bool) -> None:
+        self.headers = headers
         self.defs = defs
         self.hook = hook
         self.literals = literals
@@ -143,7 +146,7 @@ class _Renderer:
         return {"$ref": f"#/$defs/{name}"}
 
     def fields(self, info: Any) -> dict[str, Any]:
-        from ._schema import class_texts, description_of, literals
+        from ._schema import class_texts, description_of, header_of, literals
 
         cls = typing.get_origin(info.cls) or info.cls
         text, texts = class_texts(cls)
@@ -161,11 +164,13 @@ class _Renderer:
             required.append(tag)
         for field in info.fields:
             schema = self.render(field.type)
-            said = (
-                description_of(_unrequired(hints.get(field.name))) or schema.get("description") or texts.get(field.name)
-            )
+            hint = _unrequired(hints.get(field.name))
+            said = description_of(hint) or schema.get("description") or texts.get(field.name)
             if said:
                 schema = {"description": said, **schema}
+            header = header_of(hint) if self.headers else None
+            if header is not None:
+                schema["x-mcp-header"] = header
             if field.required:
                 required.append(field.encode_name)
             elif field.default is not NODEFAULT:

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 class Header:
     """`Annotated[str, Header("Region")]`: HTTP clients repeat this argument in the header `Mcp-Param-Region`.
 
+    It stands beside a tool's parameter of the type str, int or bool, or beside such a field of a dataclass, TypedDict,
+    msgspec.Struct or pydantic model that is a parameter's type. One inside a list, a choice or an optional type is
+    refused when the tool is registered; elsewhere it says nothing.
+
     Args:
         name: An HTTP field name: letters, digits and dashes.
 
@@ -27,6 +31,9 @@ class Header:
 
     def __repr__(self) -> str:
         return f"Header({self.name!r})"
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {**handler(core_schema), "x-mcp-header": self.name}
 
 
 class Depends:

@@ -14,7 +14,7 @@ from ._plan_invoke import Argument, build
 from ._plan_output import output_of
 from ._plan_questions import names_questions
 from ._plan_signature import Parameter, Signature
-from ._schema import Profile, SchemaError, own_schema, schema_of
+from ._schema import Profile, SchemaError, header_of, own_schema, schema_of
 
 Kind = Literal["tool", "resource", "prompt", "completion", "method", "notification"]
 UNSET: Any = object()
@@ -100,7 +100,7 @@ def make_plan(
     _check_completion(kind, filled, signature.place)
 
     lax = kind in ("resource", "prompt")
-    schema, structured = _input_schema(filled, texts, signature.place, profile)
+    schema, structured = _input_schema(filled, texts, signature.place, profile, headers=kind == "tool")
     plan.input_schema = encode(schema if given is None else _given_schema(given, filled, signature.place, profile))
     plan.parameters = {parameter.name: parameter.required for parameter in filled}
     plan.arguments = _prompt_arguments(filled, schema, structured) if kind == "prompt" else []
@@ -157,15 +157,16 @@ def _check_completion(kind: str, filled: list[Parameter], place: str) -> None:
 
 
 def _input_schema(
-    filled: list[Parameter], texts: Mapping[str, str], place: str, profile: Profile
+    filled: list[Parameter], texts: Mapping[str, str], place: str, profile: Profile, headers: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The schema, and which parameters are arrays or objects."""
+    """The schema, which of `headers` repeats what, and which parameters are arrays or objects."""
     properties: dict[str, Any] = {}
     defs: dict[str, Any] = {}
     structured: dict[str, str] = {}
     for parameter in filled:
         try:
-            schema = schema_of(parameter.annotation, profile=profile, defs=defs)
+            header = header_of(parameter.annotation) if headers else None
+            schema = schema_of(parameter.annotation, profile=profile, headers=headers, defs=defs)
         except SchemaError as error:
             raise TypeError(f"parameter {parameter.name!r} of {place}: {error}") from None
         said = texts.get(parameter.name)
@@ -174,8 +175,8 @@ def _input_schema(
             schema = {"description": said, **{key: value for key, value in schema.items() if key != "description"}}
         if not parameter.required and parameter.factory is None:
             schema.update(default_of(parameter.default))
-        if parameter.header is not None:
-            schema["x-mcp-header"] = parameter.header
+        if header is not None:
+            schema["x-mcp-header"] = header
         properties[parameter.name] = schema
         shape = _shape(schema, defs)
         if shape:

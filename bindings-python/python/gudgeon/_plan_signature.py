@@ -20,7 +20,7 @@ _VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Para
 class Parameter:
     """One parameter, and who fills it in: the caller, the server (context) or a dependency's provider."""
 
-    __slots__ = ("annotation", "context", "default", "depends", "factory", "header", "keyword_only", "name")
+    __slots__ = ("annotation", "context", "default", "depends", "factory", "keyword_only", "name")
 
     def __init__(self, name: str, annotation: Any, keyword_only: bool) -> None:
         self.name = name
@@ -30,7 +30,6 @@ class Parameter:
         self.factory: Callable[[], Any] | None = None
         self.context: str | None = None  # "Context" or "SyncContext"
         self.depends: Depends | None = None
-        self.header: str | None = None
 
     @property
     def required(self) -> bool:
@@ -71,17 +70,21 @@ class Signature:
                 )
             self.parameters.append(self._parameter(given, annotation, contexts))
         returns = raw.get("return", MISSING)
-        self.returns = returns if returns is MISSING else self._resolve(returns, "its return annotation", contexts)
+        self.returns = (
+            returns
+            if returns is MISSING
+            else self._resolve(returns, f"the return annotation of {self.place}", contexts)
+        )
         check_questions(self.returns, f"the return annotation of {self.place}")
 
     def _resolve(self, annotation: Any, what: str, contexts: tuple[type, ...]) -> Any:
         try:
             return unaliased(resolve(annotation, self.fn, contexts))
         except RecursionError:
-            raise TypeError(f"{what} of {self.place} is an alias of itself: give its inner part as Any") from None
+            raise TypeError(f"{what} is an alias of itself: give its inner part as Any") from None
         except Unresolved as error:
             raise TypeError(
-                f"{what} of {self.place}, {annotation!r}, can't be resolved: {error}; "
+                f"{what}, {annotation!r}, can't be resolved: {error}; "
                 "import or define it where the function is registered"
             ) from None
 
@@ -119,8 +122,6 @@ class Signature:
         for item in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(item, Depends):
                 parameter.depends = item
-            elif isinstance(item, Header):
-                parameter.header = item.name
             elif item is Depends or item is Header:
                 raise TypeError(
                     f"parameter {parameter.name!r} of {self.place}: {item.__name__} needs its argument, "

@@ -57,6 +57,11 @@ def untitled(schema: Mapping[str, Any], name: str | None = None) -> dict[str, An
     return {**out, **walk(rest, lambda part: untitled(part, name))}
 
 
+def without_headers(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema without what says that HTTP headers repeat a value: only arguments of tools are."""
+    return walk({key: value for key, value in schema.items() if key != "x-mcp-header"}, without_headers)
+
+
 def _same(title: str, name: str) -> bool:
     return "".join(filter(str.isalnum, title)).lower() == "".join(filter(str.isalnum, name)).lower()
 

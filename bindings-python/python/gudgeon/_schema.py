@@ -16,7 +16,8 @@ import msgspec
 from . import _docstrings
 from ._ir import render
 from ._json import is_pydantic, to_builtins
-from ._portable import Cyclic, inline, simple_null, untitled, walk, with_items
+from ._markers import Header
+from ._portable import Cyclic, inline, simple_null, untitled, walk, with_items, without_headers
 from .types import _Value
 
 Profile = Literal["portable", "full"]
@@ -34,9 +35,17 @@ class Alternatives:
 
 
 def schema_of(
-    annotation: Any, *, profile: Profile = "portable", output: bool = False, defs: dict[str, Any] | None = None
+    annotation: Any,
+    *,
+    profile: Profile = "portable",
+    output: bool = False,
+    headers: bool = False,
+    defs: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The schema of a type. With the "full" profile, named types go into `defs` and are referred to."""
+    """The schema of a type. With the "full" profile, named types go into `defs` and are referred to.
+
+    `headers`: it says which fields HTTP headers repeat.
+    """
     try:
         annotation = unaliased(annotation)
     except RecursionError:
@@ -44,9 +53,9 @@ def schema_of(
     text = description_of(annotation)
     own: dict[str, Any] = {}
     if uses_pydantic(annotation):
-        schema = _pydantic_schema(annotation, output, own)
+        schema = _pydantic_schema(annotation, output, headers, own)
     else:
-        schema = _msgspec_schema(annotation, output, own)
+        schema = _msgspec_schema(annotation, output, headers, own)
     schema, own = untitled(schema), {name: untitled(part, name) for name, part in own.items()}
     if profile == "portable":
         try:
@@ -106,6 +115,26 @@ def description_of(annotation: Any) -> str | None:
     """The text in `Annotated[int, "text"]`."""
     texts = [item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, str)]
     return texts[0] if texts else None
+
+
+def header_of(annotation: Any) -> str | None:
+    """The name in `Annotated[str, Header("Region")]`.
+
+    Raises:
+        SchemaError: One stands where the specification allows none.
+    """
+    for part in (annotation, *union_members(annotation)):
+        for item in getattr(part, "__metadata__", ()):
+            if isinstance(item, Header):
+                return item.name
+    for part in parts(annotation):
+        for item in getattr(part, "__metadata__", ()):
+            if isinstance(item, Header):
+                raise SchemaError(
+                    f"{item!r} stands inside another type, and headers repeat whole arguments and fields of objects: "
+                    "write it beside one of these, or take it out"
+                )
+    return None
 
 
 def unwrap(annotation: Any) -> Any:
@@ -173,7 +202,7 @@ def _module(item: Any) -> str:
     return str(getattr(item, "__module__", "")).partition(".")[0]
 
 
-def _pydantic_schema(annotation: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any]:
+def _pydantic_schema(annotation: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any]:
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -181,20 +210,22 @@ def _pydantic_schema(annotation: Any, output: bool, defs: dict[str, Any]) -> dic
         schema = TypeAdapter(annotation).json_schema(mode="serialization" if output else "validation")
     except (PydanticUserError, NameError) as error:
         raise SchemaError(" ".join(str(error).split("\n")[0].split())) from None
+    if not headers and "x-mcp-header" in repr(schema):
+        schema = without_headers(schema)
     defs.update(schema.pop("$defs", {}))
     return schema
 
 
-def _hook(cls: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
+def _hook(cls: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
     """The schema of a class that msgspec does not know."""
     if cls is object:
         return {}
     if not isinstance(cls, type):
         return None
     if issubclass(cls, Alternatives):
-        return {"anyOf": [_msgspec_schema(member, output, defs) for member in cls.members]}
+        return {"anyOf": [_msgspec_schema(member, output, headers, defs) for member in cls.members]}
     if is_pydantic(cls):
-        return _pydantic_schema(cls, output, defs)
+        return _pydantic_schema(cls, output, headers, defs)
     if cls is PathLike or issubclass(cls, PurePath):
         return {"type": "string", "format": "path"}
     if issubclass(cls, Enum):
@@ -205,12 +236,12 @@ def _hook(cls: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any] | None
     return None
 
 
-def _msgspec_schema(annotation: Any, output: bool, defs: dict[str, Any]) -> dict[str, Any]:
+def _msgspec_schema(annotation: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any]:
     try:
         info = msgspec.inspect.type_info(_readable(annotation) if output else annotation)
     except (TypeError, NameError, RecursionError) as error:
         raise SchemaError(_mend(error, annotation)) from None
-    return render(info, defs, lambda cls: _hook(cls, output, defs), literals(annotation))
+    return render(info, defs, lambda cls: _hook(cls, output, headers, defs), literals(annotation), headers)
 
 
 def _mend(error: Exception, annotation: Any) -> str:
