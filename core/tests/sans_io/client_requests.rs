@@ -345,6 +345,45 @@ fn a_question_taken_back_is_not_answered() {
 }
 
 #[test]
+fn a_server_that_waits_for_the_user_is_not_silent() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
+    client.sent();
+    let ask = |client: &mut Scripted, id: &str| {
+        client.hear(&json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"}));
+        let Some(Output::Ask(ask)) = client.session.poll() else { panic!("expected a question") };
+        ask.id
+    };
+    let (one, _other) = (ask(&mut client, "q1"), ask(&mut client, "q2"));
+    assert!(!client.advance(Duration::from_secs(20)), "the user reads");
+    client.tell(Input::Answer(one, Ok(raw(&json!({"roots": []})))));
+    client.sent();
+    assert!(!client.advance(Duration::from_secs(20)), "and reads");
+    let taken_back = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q2"}});
+    client.hear(&taken_back);
+    client.drain();
+    assert!(!client.advance(Duration::from_secs(4)));
+    assert!(client.advance(Duration::from_secs(1)), "from here on it is silent");
+    client.sent();
+    let failure = client.done().1.expect_err("it took too long");
+    assert!(failure.message.contains("no answer and no progress for 5 s"), "{failure}");
+}
+
+#[test]
+fn a_limit_in_all_counts_the_user_too() {
+    let mut client = Scripted::legacy();
+    client.request(1, Method::CallTool, r#"{"name":"a"}"#, seconds(5, 60));
+    client.sent();
+    client.hear(&json!({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}));
+    client.drain();
+    assert!(!client.advance(Duration::from_secs(59)));
+    assert!(client.advance(Duration::from_secs(1)));
+    client.sent();
+    let failure = client.done().1.expect_err("it took too long");
+    assert!(failure.message.contains("60 s in all"), "{failure}");
+}
+
+#[test]
 fn questions_are_bounded() {
     let mut client = Scripted::legacy();
     for id in 0..1_000 {

@@ -17,6 +17,8 @@ pub(super) struct Calls {
     open: HashMap<u64, Call>,
     ids: HashMap<RequestKey, u64>,
     deadlines: BTreeSet<(Instant, u64)>,
+    /// The server waits for this side: until it is answered, its silence is no fault of its own.
+    is_held: bool,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,13 @@ impl Calls {
         let key = self.open.get(&id).filter(|it| it.has_token)?.key;
         self.postpone(now, id);
         Some(key)
+    }
+
+    /// While it is held, the time without progress stands still; then it begins anew.
+    pub(super) fn hold(&mut self, now: Instant, is_held: bool) {
+        if std::mem::replace(&mut self.is_held, is_held) != is_held {
+            self.ids().into_iter().for_each(|id| self.postpone(now, id));
+        }
     }
 
     /// Forgets a request that is answered now.
@@ -133,7 +142,8 @@ impl Calls {
 
     fn postpone(&mut self, now: Instant, id: u64) {
         let Some(call) = self.open.get_mut(&id) else { return };
-        let idle = call.timeout.and_then(|it| now.checked_add(it));
+        let timeout = call.timeout.filter(|_| !self.is_held);
+        let idle = timeout.and_then(|it| now.checked_add(it));
         let due = [idle, call.cap.map(|(_, end)| end)].into_iter().flatten().min();
         if let Some(before) = std::mem::replace(&mut call.due, due) {
             self.deadlines.remove(&(before, id));

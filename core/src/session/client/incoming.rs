@@ -52,7 +52,10 @@ impl ClientSession {
             {
                 tracing::warn!(%method, "the server sends a request of its own: dropped");
             }
-            Ok(Message::Request { id, method, params }) => self.handle_ask(id, &method, &params),
+            Ok(Message::Request { id, method, params }) => {
+                self.handle_ask(id, &method, &params);
+                self.hold_calls(now);
+            }
             Ok(Message::Notification { method, params }) => {
                 self.handle_notification(now, &method, &params);
             }
@@ -176,7 +179,10 @@ impl ClientSession {
             .map_or_else(|| MethodName::Vendor(name.into()), MethodName::Standard);
         let output = match &method {
             MethodName::Standard(Method::Progress) => self.read_progress(now, params),
-            MethodName::Standard(Method::Cancelled) => return self.handle_cancelled(params),
+            MethodName::Standard(Method::Cancelled) => {
+                self.handle_cancelled(params);
+                return self.hold_calls(now);
+            }
             MethodName::Standard(Method::LogMessage) => read_log(params),
             MethodName::Standard(Method::ElicitationComplete) if !self.pages.finish(params) => {
                 return tracing::debug!("a page is done that nobody was sent to: dropped");

@@ -1,5 +1,7 @@
 //! The handshake era: reading `initialize`, and answering what the server asks.
 
+use std::time::Instant;
+
 use serde::Deserialize;
 
 use super::{Ask, ClientSession, Output, ServerIdentity, negotiate::Phase};
@@ -79,6 +81,11 @@ impl ClientSession {
             }
             Err(error) => self.send_answer(&id, &Err(error)),
         }
+    }
+
+    /// Which request the server asks for is not said, so that all of them wait for its user.
+    pub(super) fn hold_calls(&mut self, now: Instant) {
+        self.calls.hold(now, self.asks.len() > 0);
     }
 
     fn admit_ask(

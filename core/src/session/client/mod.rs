@@ -62,7 +62,7 @@ pub struct RequestKey(pub u64);
 /// How long to wait for an answer, and whether to ask how far it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestOptions {
-    /// Without an answer and without progress; `None` waits for ever.
+    /// Without an answer and without progress, while the server has no question open; `None` waits for ever.
     pub timeout: Option<Duration>,
     /// In all, however much progress is made.
     pub max_timeout: Option<Duration>,
@@ -263,7 +263,10 @@ impl ClientSession {
                 }
             }
             Input::Notify { method, params } => self.notify(&method, params),
-            Input::Answer(call, answer) => self.answer(call, &answer),
+            Input::Answer(call, answer) => {
+                self.answer(call, &answer);
+                self.hold_calls(now);
+            }
             Input::DeclareRoots => self.declare_roots(),
             Input::Tick => self.expire(now),
             Input::Renewed => self.restore(),
