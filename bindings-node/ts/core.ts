@@ -268,7 +268,7 @@ export function coreOf(server: unknown, place: string): ServerCore {
 
 /** Tools and prompts get the prefix; URIs and vendors' names say where they belong by themselves. */
 function keyIn(kind: Registration["kind"], key: string, prefix: string): string {
-  return kind === "tool" || kind === "prompt" || (kind === "completion" && !key.includes("://")) ? `${prefix}_${key}` : key;
+  return kind === "tool" || kind === "prompt" || (kind === "completion" && !isTemplate(key)) ? `${prefix}_${key}` : key;
 }
 
 function linked(registration: Registration, { prefix, into }: Link): Registration {
@@ -294,9 +294,14 @@ function isCompleted(kind: Kind): boolean {
   return kind === "prompt" || kind === "resourceTemplate";
 }
 
+/** Whether it is a URI template (RFC 6570): of what is completed, whether it is no prompt's name. */
+export function isTemplate(uri: string): boolean {
+  return uri.includes("{");
+}
+
 /** What a completion completes, as clients say it. */
 export function referenceTo(target: string): Record<string, unknown> {
-  return target.includes("://") ? { type: "ref/resource", uri: target } : { type: "ref/prompt", name: target };
+  return isTemplate(target) ? { type: "ref/resource", uri: target } : { type: "ref/prompt", name: target };
 }
 
 /** Whether a server is another one, or is mounted in it at any depth. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { brandClass } from "./brand.js";
 import type { CallContext } from "./context.js";
-import { coreOf, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
+import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
 import { ProtocolError } from "./errors.js";
 import { answerFetch } from "./fetch.js";
 import { tellForeign } from "./foreign.js";
@@ -147,19 +147,19 @@ export class Server<L = undefined> implements ServerMembers<L> {
   ): this {
     const place = placeOf("resource", uri, options, handler);
     checkOfferOptions("resource", place, options);
-    const isTemplate = uri.includes("{");
+    const hasVariables = isTemplate(uri);
     const { name = uri, mimeType, annotations, size, ttlMs, cacheScope, cacheMs } = options;
     const call = handler as Handle;
-    return this.#register(isTemplate ? "resourceTemplate" : "resource", place, uri, {
+    return this.#register(hasVariables ? "resourceTemplate" : "resource", place, uri, {
       visible: options.visible,
       declaration: {
-        ...common(options), [isTemplate ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
+        ...common(options), [hasVariables ? "uriTemplate" : "uri"]: uri, name, mimeType, annotations, size, ttlMs, cacheScope,
         cacheMs,
       },
       steps: {
         kind: "resource",
         method: "resources/read",
-        params: (variables) => (isTemplate ? { uri, variables } : { uri }),
+        params: (variables) => (hasVariables ? { uri, variables } : { uri }),
         call,
       },
     });

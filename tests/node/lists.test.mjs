@@ -201,3 +201,16 @@ test("an argument that zod marks is said in a header", async () => {
   assert.equal((await call(undefined)).error.code, -32020);
   await app.close();
 });
+
+test("a completion of a mounted server's is its template's, whose URI needs no slashes", async () => {
+  const [app, shelf] = [new Server("house"), new Server("shelf")];
+  const refs = [];
+  app.middleware(async ({ params }, next) => (refs.push(params.ref), next()), { on: "completion/complete" });
+  shelf.resource("urn:page:{number}", {}, ({ number }) => number);
+  shelf.complete("urn:page:{number}", "number", (prefix) => [`${prefix}?`]);
+  app.mount("shelf", shelf);
+  const client = await Client.connect(app);
+  assert.deepEqual((await client.complete("urn:page:{number}", "number", "1")).values, ["1?"]);
+  assert.deepEqual(refs, [{ type: "ref/resource", uri: "urn:page:{number}" }]);
+  await client.close();
+});

@@ -74,8 +74,19 @@ def test_completions_and_resources_are_reached_under_their_names() -> None:
     def book(id: str) -> str:
         return id
 
+    # A URI needs no slashes.
+    @shelf.resource("urn:page:{number}")
+    def page(number: str) -> str:
+        return number
+
+    @shelf.complete("urn:page:{number}", "number")
+    def numbers(prefix: str) -> list[str]:
+        return [prefix + "?"]
+
     house.mount("s", shelf)
     with connect_sync(house) as client:
+        assert client.complete("urn:page:{number}", "number", "1").values == ("1?",)
+        assert seen.pop()[1]["ref"] == {"type": "ref/resource", "uri": "urn:page:{number}"}
         assert client.complete("s_review", "title", "D").values == ("D!",)
         assert client.read_resource("shelf://7").text == "7"
     said = dict(seen)

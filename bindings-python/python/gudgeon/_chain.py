@@ -261,10 +261,12 @@ def _params(registration: Any, key: Any, arguments: Any) -> dict[str, Any]:
     if registration.kind == "templates":
         return {"uri": expand(key, _encoded(arguments)), "variables": arguments}
     if registration.kind == "completions":
+        from ._described import is_template
+
         target, argument = key
-        is_template = "://" in target
+        is_uri = is_template(target)
         return {
-            "ref": {"type": "ref/resource", "uri": target} if is_template else {"type": "ref/prompt", "name": target},
+            "ref": {"type": "ref/resource", "uri": target} if is_uri else {"type": "ref/prompt", "name": target},
             "argument": {"name": argument, "value": arguments["value"]},
             "context": {"arguments": arguments["arguments"]},
         }

@@ -29,11 +29,16 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
     return said
 
 
+def is_template(uri: str) -> bool:
+    """Whether it is a URI template (RFC 6570): of what is completed, whether it is no prompt's name."""
+    return "{" in uri
+
+
 def prefixed(kind: str, prefix: str, key: Any) -> Any:
     """What an offer of a mounted server is called in the server above it."""
     if kind in ("tools", "prompts"):
         return f"{prefix}_{key}"
-    if kind == "completions" and "://" not in key[0]:
+    if kind == "completions" and not is_template(key[0]):
         return f"{prefix}_{key[0]}", key[1]
     return key
 

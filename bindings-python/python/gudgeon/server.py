@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _options
 from ._chain import passing
-from ._described import check_prefix, check_variables, prefixed
+from ._described import check_prefix, check_variables, is_template, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
 from ._native import Server as NativeServer
@@ -27,8 +27,7 @@ class Server(Offering, Running):
 
     Args:
         name: What the server calls itself (`serverInfo.name`).
-        lifespan: `(server) -> ` a context manager, async or not: entered at the first start, left at the end; what
-            it
+        lifespan: `(server) -> ` a context manager, async or not: entered at the first start, left at the end; what it
             gives is `ctx.lifespan`.
         version: `serverInfo.version`. Default "".
         title, website_url, icons: What a host may show.
@@ -38,8 +37,7 @@ class Server(Offering, Running):
         debug: Whether clients see tracebacks. Default False.
         revisions: Those that are spoken. Default all five.
         dialects: Older descriptions of the protocol that are understood, too: "0.7", "bare". Default none.
-        schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps
-            it.
+        schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps it.
         list_ttl: Seconds that a client may keep a list (2026-07-28). Default: it asks again.
         max_message: Bytes a message may have. Default 16 MiB.
         threads: Threads for `def` handlers that are slow. Default 32.
@@ -418,7 +416,7 @@ class Server(Offering, Running):
 
     def _add_resource(self, fn: Any, uri: str, options: dict[str, Any]) -> None:
         plan = self._plan("resource", fn, name=options.get("name"))
-        kind = "templates" if "{" in uri else "resources"
+        kind = "templates" if is_template(uri) else "resources"
         if kind == "resources" and plan.parameters:
             wanted = ", ".join(map(repr, plan.parameters))
             raise TypeError(
