@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::{AbortHandle, JoinSet},
     time::Instant,
 };
@@ -52,6 +52,16 @@ struct Actor {
     listeners: Listeners,
     alarm: Alarm,
     opened: Option<Opened>,
+    is_up: watch::Sender<bool>,
+}
+
+/// A connection whose task was left behind.
+pub(super) struct Started {
+    pub(super) orders: mpsc::UnboundedSender<Order>,
+    pub(super) server: Arc<ServerIdentity>,
+    pub(super) session_id: SessionId,
+    /// Until it is lost or closed.
+    pub(super) is_up: watch::Receiver<bool>,
 }
 
 /// Reaches the server, negotiates, and leaves a task behind.
@@ -59,7 +69,7 @@ pub(super) async fn start(
     target: Target,
     name: Arc<str>,
     config: ConnectionConfig,
-) -> Result<(mpsc::UnboundedSender<Order>, Arc<ServerIdentity>, SessionId), Error> {
+) -> Result<Started, Error> {
     let options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
     let session_id = options.session.clone();
     if !config.headers.is_empty() && !target.takes_headers() {
@@ -71,6 +81,7 @@ pub(super) async fn start(
         reached.map_err(|it| dress(it, &name, &Obituary::default(), "connect"))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
+    let (up, is_up) = watch::channel(true);
     let actor = Actor {
         session: ClientSession::new(Arc::new(config.session.clone())),
         options,
@@ -87,11 +98,12 @@ pub(super) async fn start(
         listeners: Listeners::default(),
         alarm: Alarm::default(),
         opened: Some(opened),
+        is_up: up,
     };
     tokio::spawn(actor.run());
     let lost = || Error::new(ErrorKind::Connect, format!("{name}: connecting was interrupted"));
     let server = outcome.await.unwrap_or_else(|_| Err(lost()))?;
-    Ok((sender, server, session_id))
+    Ok(Started { orders: sender, server, session_id, is_up })
 }
 
 /// What woke the task.
@@ -113,6 +125,7 @@ impl Actor {
                     self.tell(Input::Leave("the client was closed"));
                     self.tell_listeners(subscriptions::Input::Closed(None));
                     self.settle();
+                    self.is_up.send_replace(false);
                     self.end().await;
                     let _ = done.send(());
                     return;
@@ -230,6 +243,7 @@ impl Actor {
             (false, _) => why,
         };
         self.tell(Input::Closed(&reason));
+        self.is_up.send_replace(false);
         self.tell_listeners(subscriptions::Input::Closed(Some(&reason)));
         if was_open {
             (self.config.on_event)(Event::Closed(reason));
@@ -420,8 +434,7 @@ fn notified(method: MethodName, params: Raw) -> Event {
 
 fn error_object(error: &Error) -> ErrorObject {
     let code = error.code.unwrap_or(match error.kind {
-        // Sampling, "Error Handling".
-        ErrorKind::Declined => -1,
+        ErrorKind::Declined => code::USER_REJECTED,
         _ => code::INTERNAL_ERROR,
     });
     ErrorObject { code, message: error.message.clone(), data: error.data.clone() }

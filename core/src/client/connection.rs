@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    Target, actor,
+    Target,
+    actor::{self, Started},
     listeners::{Listener, OnNews},
 };
 use crate::{
@@ -114,6 +115,7 @@ pub struct Connection {
     orders: mpsc::UnboundedSender<Order>,
     server: Arc<ServerIdentity>,
     session_id: SessionId,
+    is_up: watch::Receiver<bool>,
     mirrors: bool,
     target: Arc<str>,
     next: AtomicU64,
@@ -155,9 +157,11 @@ impl Connection {
     pub async fn open(target: Target, config: ConnectionConfig) -> Result<Self, Error> {
         let name: Arc<str> = target.to_string().into();
         let is_http = target.is_http();
-        let (orders, server, session_id) = actor::start(target, Arc::clone(&name), config).await?;
+        let Started { orders, server, session_id, is_up } =
+            actor::start(target, Arc::clone(&name), config).await?;
         let mirrors = is_http && server.spoken().is_stateless;
-        Ok(Self { orders, server, session_id, mirrors, target: name, next: AtomicU64::new(0) })
+        let next = AtomicU64::new(0);
+        Ok(Self { orders, server, session_id, is_up, mirrors, target: name, next })
     }
 
     /// What the server said of itself.
@@ -200,6 +204,13 @@ impl Connection {
         let outcome = answer.await.map_err(|_| self.closed());
         guard.key = None;
         outcome?
+    }
+
+    /// Waits until the connection is lost or closed: from then on every request fails, and says why.
+    pub(super) async fn gone(&self) {
+        let mut is_up = self.is_up.clone();
+        // Whoever would say so is gone itself when this fails.
+        let _ = is_up.wait_for(|is_up| !is_up).await;
     }
 
     /// Tells the server something; what its revision has no word for is not sent.

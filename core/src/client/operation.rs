@@ -63,7 +63,8 @@ pub enum Operation {
 /// How to do it; [`Client::options`] has what this client does by default.
 #[derive(Clone)]
 pub struct CallOptions {
-    /// Without an answer and without progress; `None` waits for ever.
+    /// Without an answer and without progress; `None` waits for ever. While the server's questions are with the user, it
+    /// stands still.
     pub timeout: Option<Duration>,
     /// In all, however much progress is made. Each round of questions counts by itself.
     pub max_timeout: Option<Duration>,
@@ -314,7 +315,11 @@ impl Client {
             let round = Round::read(method.as_str(), &result).map_err(|it| self.name(it))?;
             let Some(round) = round else { return Ok(result) };
             let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
-            let answers = self.inner.questions.answer_all(questions).await;
+            let answers = tokio::select! {
+                answers = self.inner.questions.answer_all(questions) => answers,
+                // Nobody is left to take them: what the request says of that is the outcome.
+                () = self.inner.connection.gone() => return self.send(method, params, options).await,
+            };
             let params = round.params(params, &answers.map_err(|it| self.name(it))?);
             result = self.send_round(what, &params, options).await?;
         }

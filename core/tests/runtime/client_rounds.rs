@@ -14,7 +14,10 @@ use gudgeon::{
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, mpsc};
 
-use crate::support::asking_server::{ERAS, PATIENCE, accept, answers, asking, form};
+use crate::support::{
+    asking_server::{ERAS, PATIENCE, accept, answers, asking, form},
+    stream::{result, server},
+};
 
 #[tokio::test]
 async fn questions_of_one_round_are_answered_at_once() {
@@ -105,6 +108,47 @@ async fn a_callback_that_panics_in_a_round_fails_the_call() {
     let client = builder.connect().await.expect("connects");
     let failure = client.call_tool("t", ()).await.expect_err("nobody answers");
     assert_eq!(failure.kind, ErrorKind::Cancelled);
+}
+
+#[tokio::test]
+async fn a_round_ends_with_its_connection_however_long_the_user_thinks() {
+    for era in ERAS {
+        for closes in [true, false] {
+            let (reached, mut asking_user) = mpsc::unbounded_channel();
+            let script = move |it: &Value| match it["method"].as_str() {
+                Some("tools/call") if era == "2026-07-28" => {
+                    let asked = json!({"method": "elicitation/create", "params": form(&json!({}), &json!([]))});
+                    vec![result(
+                        it,
+                        &json!({"resultType": "input_required", "inputRequests": {"q": asked}}),
+                    )]
+                }
+                Some("tools/call") => vec![json!({
+                    "jsonrpc": "2.0", "id": "q", "method": "elicitation/create",
+                    "params": form(&json!({}), &json!([])),
+                })],
+                Some("acme/leave") => vec![json!("hang up")],
+                _ => vec![],
+            };
+            let builder = Client::builder(server(era, script).0).on_elicit(move |_| {
+                let _ = reached.send(());
+                std::future::pending()
+            });
+            let client = builder.connect().await.expect("connects");
+            let call = tokio::spawn({
+                let client = client.clone();
+                async move { client.call_tool("t", ()).await }
+            });
+            asking_user.recv().await.expect("asked");
+            match closes {
+                true => client.close().await,
+                false => client.notify("acme/leave", ()).expect("told"),
+            }
+            let outcome = tokio::time::timeout(PATIENCE, call).await.expect("it ends");
+            let failure = outcome.expect("no panic").expect_err("nobody answers");
+            assert_eq!(failure.kind, ErrorKind::Lost, "{era} {closes}: {failure}");
+        }
+    }
 }
 
 #[tokio::test]
