@@ -61,6 +61,12 @@ impl Batches {
             json::push_string(self.entry(), &report);
             self.close();
         }
+        for detail in work.details {
+            let entry = self.entry();
+            json::push_string(entry, &detail);
+            entry.push_str(",0");
+            self.close();
+        }
     }
 
     pub(crate) fn push_end(&mut self) {
@@ -167,6 +173,10 @@ pub(crate) fn refusal(failure: Failure) -> String {
         }
         Failure::NotSupported(message) => {
             told.raw("kind", r#""notSupported""#).member("message", &message);
+            None
+        }
+        Failure::Declined(question) => {
+            told.raw("kind", r#""declined""#).member("message", &question);
             None
         }
         Failure::Protocol { code, message, data } => {

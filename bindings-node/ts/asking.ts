@@ -1,4 +1,4 @@
-import { McpError, NotSupported, ProtocolError } from "./errors.js";
+import { Declined, McpError, NotSupported, ProtocolError } from "./errors.js";
 import { toJson } from "./json.js";
 import type { Asked } from "./questions.js";
 import type { SchemaMismatch } from "./schema.js";
@@ -15,7 +15,7 @@ interface Way {
 
 /** Why a question got no answer, as the core tells it. */
 export interface Refusal {
-  readonly kind: "missingCapability" | "notSupported" | "protocol";
+  readonly kind: "missingCapability" | "notSupported" | "declined" | "protocol";
   readonly code?: number;
   readonly message?: string;
   readonly data?: unknown;
@@ -111,5 +111,6 @@ function paramsOf({ params }: Asked): string {
 
 function errorOf(refusal: Refusal | null): McpError {
   const { kind, code = -32603, message = "", data } = refusal ?? {};
+  if (kind === "declined") return new Declined(message);
   return kind === "protocol" ? new ProtocolError(code, message, data) : new NotSupported(message, { data });
 }

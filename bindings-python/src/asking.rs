@@ -156,6 +156,7 @@ pub(crate) fn python(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyTup
             ("missingCapability", 0, message, data(missing))
         }
         Some(Err(Failure::NotSupported(message))) => ("notSupported", 0, message, None),
+        Some(Err(Failure::Declined(question))) => ("declined", 0, question, None),
         Some(Err(Failure::Protocol { code, message, data: more })) => {
             ("protocol", code, message, data(more))
         }

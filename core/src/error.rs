@@ -181,6 +181,8 @@ pub enum FaultKind {
     Handler,
     /// The handler ran longer than it may.
     TimedOut,
+    /// The user said no to what the handler asked; the message is the question.
+    Declined,
     /// The handler chose a JSON-RPC error itself.
     Protocol(i64),
     /// A bug of ours.

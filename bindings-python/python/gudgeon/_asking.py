@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from .ask import Question
-from .errors import McpError, NotSupported, ProtocolError
+from .errors import Declined, McpError, NotSupported, ProtocolError
 
 QUESTIONS = 8  # the kind of a reply that is questions
 _ABANDONED = "abandoned"  # the kind of a failure that is no answer: the handler's call is over
@@ -257,6 +257,8 @@ def _refusal(kind: str, code: int, message: str, data: str | None) -> McpError |
     if kind == _ABANDONED:
         return Abandoned("nobody waits for this handler any more")
     said = None if data is None else _decode(data)
+    if kind == "declined":
+        return Declined(message)
     if kind in ("missingCapability", "notSupported"):
         return NotSupported(message, data=said)
     return ProtocolError(code, message, said)

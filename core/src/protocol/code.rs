@@ -6,6 +6,8 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
 
+/// The user does not want the model to be asked (Sampling, up to 2025-11-25).
+pub const USER_REJECTED: i64 = -1;
 /// No such resource (up to 2025-11-25).
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// A URL must be visited first (2025-11-25 only).

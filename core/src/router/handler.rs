@@ -111,6 +111,7 @@ impl From<Fault> for Failure {
     fn from(Fault { kind, message, data }: Fault) -> Self {
         match kind {
             FaultKind::MissingCapability => Self::MissingCapability { message, data },
+            FaultKind::Declined => Self::Declined(message),
             FaultKind::Protocol(code) => Self::Protocol { code, message, data },
             FaultKind::InvalidParams => {
                 Self::Protocol { code: code::INVALID_PARAMS, message, data }

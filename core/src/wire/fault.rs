@@ -17,14 +17,19 @@ pub enum Lowered {
 }
 
 /// The one table from faults to codes.
-pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered {
+pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowered {
+    if fault.kind == FaultKind::Declined {
+        fault.message = format!("The user declined: {}", fault.message);
+    }
     if wire.dialect == Some(Dialect::V0_7) {
         return dialect_0_7::fault(method, fault);
     }
     let is_tool = method == Some(&MethodName::Standard(Method::CallTool));
     let as_result = is_tool
         && match fault.kind {
-            FaultKind::Tool | FaultKind::Handler | FaultKind::TimedOut => true,
+            FaultKind::Tool | FaultKind::Handler | FaultKind::Declined | FaultKind::TimedOut => {
+                true
+            }
             FaultKind::InvalidArguments => wire.codes.invalid_arguments_are_results,
             FaultKind::MissingCapability => !wire.codes.missing_capability,
             _ => false,
@@ -52,9 +57,11 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, fault: Fault) -> Lowered 
             true => code::MISSING_REQUIRED_CLIENT_CAPABILITY,
             false => code::INTERNAL_ERROR,
         },
-        FaultKind::Tool | FaultKind::Handler | FaultKind::TimedOut | FaultKind::Internal => {
-            code::INTERNAL_ERROR
-        }
+        FaultKind::Tool
+        | FaultKind::Handler
+        | FaultKind::Declined
+        | FaultKind::TimedOut
+        | FaultKind::Internal => code::INTERNAL_ERROR,
         // A handler chose it; what the specification keeps to itself may not be sent all the same.
         FaultKind::Protocol(code) if wire.codes.keeps_reserved && code::is_reserved(code) => {
             code::INTERNAL_ERROR

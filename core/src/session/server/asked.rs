@@ -10,7 +10,7 @@ use super::About;
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
-        ErrorObject, Id, Method, Question, Raw,
+        ErrorObject, Id, Method, Question, Raw, code,
         json::{self, ObjectWriter},
     },
     session::{
@@ -129,6 +129,11 @@ impl Asked {
                 Ok(answer) => Ok(with_page(answer, page.as_deref())),
                 Err(problem) => return Some(Answered::Unfit { call, ask, problem }),
             },
+            Err(ErrorObject { code: code::USER_REJECTED, .. })
+                if method == Method::CreateMessage =>
+            {
+                Err(Fault::new(FaultKind::Declined, "sampling"))
+            }
             Err(ErrorObject { code, message, data }) => {
                 Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
             }
@@ -287,6 +292,19 @@ mod tests {
         );
         assert!(asked.answer(Some(&id(1)), Ok(&result)).is_none());
         assert!(asked.open.is_empty());
+    }
+
+    #[test]
+    fn a_model_that_may_not_be_asked_was_declined() {
+        let mut asked = Asked::new(b"a");
+        let declared = to_raw(&json!({"sampling": {}}));
+        let text = json!({"role": "user", "content": {"type": "text", "text": "Hi."}});
+        let params = to_raw(&json!({"messages": [text], "maxTokens": 5}));
+        let asking = Asking { method: Method::CreateMessage, ..asking(0, 0, params) };
+        asked.ask(latest(), Some(&declared), asking).unwrap();
+        let refused = ErrorObject::new(code::USER_REJECTED, "User rejected sampling request");
+        let fault = settle(&mut asked, 1, Err(refused)).2.unwrap_err();
+        assert_eq!((fault.kind, &*fault.message), (FaultKind::Declined, "sampling"));
     }
 
     #[test]

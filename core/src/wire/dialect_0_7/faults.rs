@@ -66,6 +66,7 @@ pub(in crate::wire) fn lower(method: Option<&MethodName>, fault: Fault) -> Lower
             FaultKind::MissingCapability
             | FaultKind::Tool
             | FaultKind::Handler
+            | FaultKind::Declined
             | FaultKind::Internal,
             _,
         ) => UNEXPECTED,
