@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gudgeon::{
-    error::ErrorKind,
+    error::{Error, ErrorKind},
     protocol::Revision,
     session::client::{Input, Output},
 };
@@ -64,6 +64,35 @@ fn modern_client_legacy_server_fails_with_the_mend() {
         assert!(failure.hint.expect("a mend").contains("older revision"));
         client.silent();
     }
+}
+
+#[test]
+fn a_modern_client_is_told_what_an_http_server_said() {
+    let said = |status, hint: Option<&str>| {
+        let error = Error::new(ErrorKind::Connect, format!("HTTP {status}"));
+        let hint = hint.map(ToOwned::to_owned);
+        Error { http_status: Some(status), hint, ..error }
+    };
+    for (status, hint, expected) in [
+        (500, None, None),
+        (429, Some("later"), Some("later")),
+        (400, None, Some("it may be a legacy server: allow an older revision too")),
+        (404, Some("a?"), Some("a?; or it may be a legacy server: allow an older revision too")),
+    ] {
+        let mut client = Scripted::start(&[MODERN]);
+        client.sent();
+        client.tell(Input::Failed { id: 1, error: said(status, hint) });
+        let failure = client.failed();
+        assert_eq!(failure.kind, ErrorKind::Connect);
+        assert_eq!(
+            (failure.message, failure.hint.as_deref()),
+            (format!("HTTP {status}"), expected)
+        );
+    }
+    let mut client = Scripted::start(&[MODERN, Revision::V2025_11_25]);
+    client.sent();
+    client.tell(Input::Failed { id: 1, error: said(500, None) });
+    expect_initialize(&mut client, "2025-11-25");
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::{
     wire::{self, Stamp, Wire},
 };
 
+const MAY_BE_LEGACY: &str = "it may be a legacy server: allow an older revision too";
+
 /// Where the connection stands.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -135,9 +137,10 @@ impl ClientSession {
             Phase::Probing { id: own, .. } if own == id => {
                 self.negotiation.deadline = None;
                 // A server that was reached and says no in words of its own may be a legacy one.
-                match error.http_status.is_some() && error.kind != ErrorKind::Auth {
-                    true => self.fall_back(now, ErrorKind::Unsupported, &error.message),
-                    false => self.fail(error),
+                let may_be_legacy = error.http_status.is_some() && error.kind != ErrorKind::Auth;
+                match newest(&self.config.revisions, Era::Legacy).filter(|_| may_be_legacy) {
+                    Some(revision) => self.initialize(now, revision),
+                    None => self.fail(doubted(error)),
                 }
             }
             Phase::Initializing { id: own } if own == id => {
@@ -245,8 +248,7 @@ impl ClientSession {
             return self.initialize(now, revision);
         }
         let message = format!("the server does not speak {}: {why}", self.spoken_here());
-        let hint = "it may be a legacy server: allow an older revision too";
-        self.fail(Error::new(kind, message).with_hint(hint));
+        self.fail(Error::new(kind, message).with_hint(MAY_BE_LEGACY));
     }
 
     fn initialized(&mut self, result: &str) {
@@ -366,6 +368,18 @@ impl ClientSession {
         let names: Vec<_> = revisions.iter().rev().map(|it| it.as_str()).collect();
         names.join(", ")
     }
+}
+
+/// A status that legacy servers answer modern requests with as well (Streamable HTTP, "Backward Compatibility").
+fn doubted(error: Error) -> Error {
+    if !matches!(error.http_status, Some(400 | 404 | 405)) {
+        return error;
+    }
+    let hint = match &error.hint {
+        Some(hint) => format!("{hint}; or {MAY_BE_LEGACY}"),
+        None => MAY_BE_LEGACY.to_owned(),
+    };
+    error.with_hint(hint)
 }
 
 fn newest(revisions: &[Revision], era: Era) -> Option<Revision> {
