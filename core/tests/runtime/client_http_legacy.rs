@@ -14,6 +14,7 @@ use gudgeon::{
     error::{Error, ErrorKind},
 };
 use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::support::http::{
     Answer, Mock, Seen, Step, discovery, event, event_with_id, initialized, said, tool, tool_list,
@@ -397,6 +398,47 @@ async fn cancelling_tells_a_legacy_server() {
     eventually(|| mock.of("notifications/cancelled").len() == 1).await;
     let id = mock.of("tools/call")[0].body["id"].clone();
     assert_eq!(mock.of("notifications/cancelled")[0].body["params"]["requestId"], id);
+    eventually(|| mock.dropped() == 1).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_takes_its_question_along() {
+    let told = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let source = Arc::clone(&told);
+    let mock = Mock::start(move |request| match &*request.rpc() {
+        "tools/call" => {
+            let form = json!({"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}});
+            let asked = json!({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": form});
+            Answer::events(vec![event(&asked), Step::Feed(Arc::clone(&source))])
+        }
+        "notifications/cancelled" => {
+            let params = json!({"requestId": "q"});
+            let withdrawn = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+            told.lock().unwrap().push(withdrawn);
+            Answer::empty(202)
+        }
+        _ => legacy(request),
+    })
+    .await;
+    let (asked, mut heard) = mpsc::unbounded_channel();
+    let builder = Client::builder(Target::url(&mock.url).unwrap()).on_elicit(move |_| {
+        // Dropped with the question.
+        let (guard, withdrawn) = oneshot::channel::<()>();
+        asked.send(withdrawn).unwrap();
+        async move {
+            let _guard = guard;
+            std::future::pending().await
+        }
+    });
+    let client = builder.connect().await.unwrap();
+    let call = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("echo", json!({})).await }
+    });
+    let withdrawn = heard.recv().await.expect("asked");
+    call.abort();
+    let withdrawn = tokio::time::timeout(Duration::from_secs(10), withdrawn).await;
+    withdrawn.expect("taken back").unwrap_err();
     eventually(|| mock.dropped() == 1).await;
 }
 

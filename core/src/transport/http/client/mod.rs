@@ -41,6 +41,8 @@ use crate::{
 
 /// A session that is gone sooner is not begun anew for the sake of its stream twice.
 const WORTHWHILE: Duration = Duration::from_secs(5);
+/// How long a session's server is listened to about a request that was given up.
+const AFTERMATH: Duration = Duration::from_secs(2);
 /// What arrived and was not looked at yet.
 const MAX_WAITING: usize = 64;
 
@@ -171,9 +173,15 @@ impl HttpWire {
     pub(crate) fn send(&mut self, frame: Vec<u8>, spoken: Spoken) {
         let message = Message::read(frame, spoken, &self.mirror);
         if let Kind::Notification { cancels: Some(id), .. } = &message.kind {
-            // In the modern era that is the cancellation: the server sees the exchange end.
-            if let Some(exchange) = self.exchanges.remove(id) {
-                exchange.abort();
+            match self.exchanges.remove(id) {
+                // That is the cancellation: the server sees the exchange end.
+                Some(exchange) if message.is_stateless => exchange.abort(),
+                // The server may still take back there what it asks the user.
+                Some(exchange) => self.shared.keep(async move {
+                    tokio::time::sleep(AFTERMATH).await;
+                    exchange.abort();
+                }),
+                None => (),
             }
             for waiting in self.waiting.iter_mut().chain([&mut self.held]) {
                 waiting.retain(|it| it.request() != Some(*id));
