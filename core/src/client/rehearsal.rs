@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Answerer, BoxFuture, Client, ClientBuilder, Question, Target};
 use crate::{
     error::{Error, ErrorKind},
-    protocol::{ElicitAction, Method, Raw, Revision, json as raw_json},
+    protocol::{Method, Raw, Revision, json as raw_json},
     server::Server,
     service,
     transport::memory,
@@ -38,7 +38,14 @@ pub struct Rehearsal<'a> {
     server: &'a Server,
     era: Option<Revision>,
     replays: bool,
-    answers: BTreeMap<String, Value>,
+    answers: BTreeMap<String, Reaction>,
+}
+
+/// What the user does with a question.
+enum Reaction {
+    Answers(Value),
+    Declines,
+    Cancels,
 }
 
 impl<'a> Rehearsal<'a> {
@@ -60,13 +67,20 @@ impl<'a> Rehearsal<'a> {
     /// When the answer can't be written as JSON.
     pub fn answer(mut self, question: impl Into<String>, answer: impl Serialize) -> Self {
         let answer = serde_json::to_value(answer).expect("an answer is JSON");
-        self.answers.insert(question.into(), answer);
+        self.answers.insert(question.into(), Reaction::Answers(answer));
         self
     }
 
     /// The user declines this question.
-    pub fn decline(self, question: impl Into<String>) -> Self {
-        self.answer(question, ElicitAction::Decline)
+    pub fn decline(mut self, question: impl Into<String>) -> Self {
+        self.answers.insert(question.into(), Reaction::Declines);
+        self
+    }
+
+    /// The user closes this question without an answer.
+    pub fn cancel(mut self, question: impl Into<String>) -> Self {
+        self.answers.insert(question.into(), Reaction::Cancels);
+        self
     }
 
     /// Throws the waiting handlers away between rounds: each runs again from its top with every answer. Where questions
@@ -115,11 +129,11 @@ impl fmt::Debug for Rehearsal<'_> {
     }
 }
 
-fn answer(answers: &BTreeMap<String, Value>, question: &Question) -> Result<Raw, Error> {
+fn answer(answers: &BTreeMap<String, Reaction>, question: &Question) -> Result<Raw, Error> {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let messages = messages(question.method, &params);
     let mut names = question.key.as_deref().into_iter().chain(messages.iter().copied());
-    let Some(answer) = names.find_map(|it| answers.get(it)) else {
+    let Some(reaction) = names.find_map(|it| answers.get(it)) else {
         let known: Vec<_> = answers.keys().map(|it| format!("{it:?}")).collect();
         let asked = question.key.as_ref().map(|it| format!(" (key {it:?})")).unwrap_or_default();
         let problem = format!(
@@ -128,6 +142,11 @@ fn answer(answers: &BTreeMap<String, Value>, question: &Question) -> Result<Raw,
             known.join(", ")
         );
         return Err(Error::new(ErrorKind::Misuse, problem));
+    };
+    let answer = match reaction {
+        Reaction::Answers(answer) => answer,
+        Reaction::Declines => return Err(Error::new(ErrorKind::Declined, "the user declined")),
+        Reaction::Cancels => return Err(Error::new(ErrorKind::Cancelled, "the user cancelled")),
     };
     let result = match question.method {
         Method::Elicit => elicited(&params, answer),
@@ -150,9 +169,6 @@ fn messages(method: Method, params: &Value) -> Vec<&str> {
 }
 
 fn elicited(params: &Value, answer: &Value) -> Value {
-    if answer == "decline" {
-        return json!({"action": "decline"});
-    }
     if params["mode"] == "url" {
         let action = if *answer == Value::Bool(false) { "decline" } else { "accept" };
         return json!({ "action": action });
@@ -160,6 +176,9 @@ fn elicited(params: &Value, answer: &Value) -> Value {
     let fields = params["requestedSchema"]["properties"].as_object();
     let mut names = fields.into_iter().flat_map(|it| it.keys());
     match (answer.is_object(), names.next(), names.next()) {
+        // There is nothing to fill in but consent.
+        (false, None, None) if *answer == Value::Bool(true) => json!({"action": "accept"}),
+        (false, None, None) if *answer == Value::Bool(false) => json!({"action": "decline"}),
         (false, Some(only), None) => json!({"action": "accept", "content": {only: answer}}),
         _ => json!({"action": "accept", "content": answer}),
     }

@@ -105,6 +105,40 @@ async fn declining_is_an_answer() {
 }
 
 #[tokio::test]
+async fn closing_a_question_is_another_answer_than_declining_it() {
+    let server = Server::new("shelf").tool("remove", |ctx: Context| async move {
+        Ok::<_, ToolError>(format!("{:?}", ctx.try_elicit::<String>("What?").await?))
+    });
+    for era in ASKING {
+        for (rehearsal, expected) in [
+            (Rehearsal::of(&server).cancel("What?"), "Cancelled"),
+            (Rehearsal::of(&server).decline("What?"), "Declined"),
+            (Rehearsal::of(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
+        ] {
+            let client = rehearsal.era(era).connect().await.expect("connects");
+            let said = client.call_tool("remove", ()).await.expect("an outcome").text();
+            assert_eq!(said, expected, "{era:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_may_not_be_asked_is_a_refusal_of_the_users() {
+    let (server, _) = counting();
+    for era in ASKING {
+        let rehearsal = rehearsal(&server).decline("Say it nicely.").era(era);
+        let client = rehearsal.connect().await.expect("connects");
+        let failure = client.call_tool("remove", ()).await.expect_err("declined");
+        let (kind, message) = match era {
+            // No result has words for it: who called hears of it at once.
+            Revision::V2026_07_28 => (ErrorKind::Declined, "the user declined"),
+            _ => (ErrorKind::Tool, "The user declined: sampling"),
+        };
+        assert_eq!((failure.kind, &*failure.message), (kind, message), "{era:?}");
+    }
+}
+
+#[tokio::test]
 async fn users_never_see_the_keys_of_requests() {
     let (server, _) = counting();
     let builder = Client::builder(&server).revision(Revision::V2025_11_25).on_elicit_raw(Arc::new(
