@@ -275,3 +275,5 @@ def test_other_questions() -> None:
     assert (answer.text, answer.content, answer.stop_reason) == ("hi", (Text("hi"),), None)
     with pytest.raises(TypeError, match="sample has no option 'maxTokens'"):
         ask.sample("a", maxTokens=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="sample has no option 'server': it takes cost_priority"):
+        ask.sample("a", server="shelf")  # type: ignore[call-arg]

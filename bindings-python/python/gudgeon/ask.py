@@ -152,7 +152,7 @@ def sample(messages, /, *, key=None, **options):
 
     said = messages_of(messages)
     options.setdefault("max_tokens", 1024)
-    known = {name for name in SampleRequest._fields if name != "messages"}
+    known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
         raise TypeError(f"sample has no option {unknown!r}: it takes {', '.join(sorted(known))}")

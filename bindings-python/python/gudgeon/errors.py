@@ -120,11 +120,11 @@ class ResourceNotFound(McpError):
 
     Args:
         uri: What was asked for.
-        message: Default "no such resource: <uri>".
+        message: Default "Resource not found: <uri>".
     """
 
     def __init__(self, uri, message=None, **rest):
-        super().__init__(message or f"no such resource: {uri}", **rest)
+        super().__init__(message or f"Resource not found: {uri}", **rest)
         self.uri = uri
         self.explicit = message is not None
         if self.data is None:
