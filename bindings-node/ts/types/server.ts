@@ -159,6 +159,10 @@ export interface ResourceOptions extends Options {
   size?: number | undefined;
   /** Milliseconds that a client may keep it (2026-07-28). Default: it asks again. */
   ttlMs?: number | undefined;
+  /**
+   * "public" where caches may give it to everybody, "private" where they must not (2026-07-28). Default: "private" where
+   * it is known who asks, by a principal or an `Authorization` header; else "public".
+   */
   cacheScope?: "public" | "private" | undefined;
   /**
    * Milliseconds that the server itself keeps a result, per URI and principal, until `notifyUpdated` or a change of the

@@ -156,7 +156,10 @@ class Server(Offering, Running):
             name, title, description, icons, meta, tags: What clients see. The name is by default the function's.
             mime_type: Default "application/json" for JSON, else what the function's result says.
             annotations, size: What clients are told of it; the size in bytes.
-            ttl: Seconds that a client may keep it, with `cache_scope` "public" or "private" (2026-07-28).
+            ttl: Seconds that a client may keep it (2026-07-28). Default: it asks again.
+            cache_scope: "public" where caches may give it to everybody, "private" where they must not (2026-07-28).
+                Default: "private" where it is known who asks, by a principal or an `Authorization` header, else
+                "public".
             cache: Seconds that the server itself keeps what the function returned, by URI and principal, until
                 `notify_updated` or a change of the resources. Calls at the same time share one; what a user answered is
                 never kept, and nothing is where middleware runs around "resources/read". Default: it is called each

@@ -1,10 +1,16 @@
 //! What a server answers, revision-neutral.
 
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::value::RawValue;
+
 use super::{
     Implementation, Prompt, Question, Raw, Resource, ResourceTemplate, Revision,
-    ServerCapabilities, Tool,
+    ServerCapabilities, Tool, json,
 };
-use std::sync::{Arc, OnceLock};
 
 /// The answer to a request, not yet spelled for any revision.
 #[derive(Clone, Debug)]
@@ -38,6 +44,7 @@ pub enum Response {
         values: Vec<String>,
         total: Option<u64>,
         has_more: bool,
+        meta: Option<Raw>,
     },
     /// The end of a subscription, which `_meta` names.
     Ended {
@@ -52,6 +59,27 @@ pub enum Response {
     Raw(Raw),
 }
 
+impl Response {
+    /// Its own `_meta`, as its handler gave it.
+    pub fn meta(&self) -> Option<Cow<'_, RawValue>> {
+        let meta = match self {
+            Self::Description(it) => it.meta.as_ref(),
+            Self::Tools(it) => it.meta.as_ref(),
+            Self::Resources(it) => it.meta.as_ref(),
+            Self::ResourceTemplates(it) => it.meta.as_ref(),
+            Self::Prompts(it) => it.meta.as_ref(),
+            Self::Tool(it) => it.meta.as_ref(),
+            Self::Contents { meta, .. }
+            | Self::Messages { meta, .. }
+            | Self::Completion { meta, .. } => meta.as_ref(),
+            Self::Ended { meta } => Some(meta),
+            Self::Raw(raw) => return json::apart(raw.get(), "_meta").ok()?.1.map(Cow::Owned),
+            Self::Empty | Self::AllResources { .. } | Self::InputRequired { .. } => None,
+        };
+        meta.map(|it| Cow::Borrowed(&**it))
+    }
+}
+
 impl<T> Listing<T> {
     /// Everything there is, as one page that nobody need keep.
     pub fn whole(items: impl IntoIterator<Item = Arc<T>>) -> Self {
@@ -60,6 +88,7 @@ impl<T> Listing<T> {
             spellings: Arc::default(),
             next_cursor: None,
             cache: CacheHint::default(),
+            meta: None,
         }
     }
 }
@@ -79,6 +108,7 @@ pub struct ServerDescription {
     /// Newest first.
     pub revisions: Vec<Revision>,
     pub cache: CacheHint,
+    pub meta: Option<Raw>,
 }
 
 /// One page of a list.
@@ -89,6 +119,7 @@ pub struct Listing<T> {
     pub spellings: Arc<Spellings>,
     pub next_cursor: Option<String>,
     pub cache: CacheHint,
+    pub meta: Option<Raw>,
 }
 
 /// One list's items as JSON text, by revision: made when first asked for, then shared.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    protocol::{CompletionTarget, Response},
+    protocol::{CompletionTarget, Raw, Response},
 };
 
 /// At most so many values are sent (Completion, "Completion Results").
@@ -73,6 +73,8 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
     #[derive(serde::Deserialize)]
     struct Whole {
         completion: Completion,
+        #[serde(rename = "_meta")]
+        meta: Option<Raw>,
     }
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -83,13 +85,14 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
         has_more: bool,
     }
     let wrong = |_| bad_result("a completion answers with a list of texts");
-    let mut completion = match reply {
-        Reply::Nothing => Completion { values: Vec::new(), total: None, has_more: false },
+    let said = |values| Completion { values, total: None, has_more: false };
+    let Whole { mut completion, meta } = match reply {
+        Reply::Nothing => Whole { completion: said(Vec::new()), meta: None },
         Reply::Json(values) | Reply::Parts(values) => {
             let values: Vec<String> = serde_json::from_str(&values).map_err(wrong)?;
-            Completion { values, total: None, has_more: false }
+            Whole { completion: said(values), meta: None }
         }
-        Reply::Result(whole) => serde_json::from_str::<Whole>(&whole).map_err(wrong)?.completion,
+        Reply::Result(whole) => serde_json::from_str::<Whole>(&whole).map_err(wrong)?,
         Reply::Text(_) | Reply::Blob(_) | Reply::Questions(_) => {
             return Err(bad_result("a completion answers with a list of texts"));
         }
@@ -104,6 +107,7 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
         values: completion.values,
         total: completion.total,
         has_more: completion.has_more,
+        meta,
     })
 }
 

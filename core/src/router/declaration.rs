@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Handler, List, OfferOptions, Offers, PromptOffer, ResourceOffer, RoundLimits,
+    Handler, List, OfferOptions, Offers, PromptOffer, ReadHint, ResourceOffer, RoundLimits,
     ServerFacts, TemplateOffer, ToolOffer,
 };
 use crate::{
     error::Error,
-    protocol::{CacheHint, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
+    protocol::{CacheScope, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
 };
 
 /// More than this is as good as for ever, and nothing that is counted on from now runs over with it.
@@ -48,7 +48,7 @@ struct Options {
     /// "forbid", or anything else.
     replay: Option<String>,
     ttl_ms: Option<f64>,
-    cache_scope: Option<String>,
+    cache_scope: Option<CacheScope>,
     /// How long the server itself keeps what was read.
     cache_ms: Option<f64>,
     /// Not everybody sees it: the judge tells who does.
@@ -106,10 +106,8 @@ impl Offers {
         };
         let keep = options.cache_ms.map(duration).filter(|it| !it.is_zero());
         let ttl = options.ttl_ms.map(duration).unwrap_or_default().as_millis();
-        let cache = CacheHint {
-            ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
-            private: options.cache_scope.as_deref() == Some("private"),
-        };
+        let cache =
+            ReadHint { ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX), scope: options.cache_scope };
         match list {
             List::Tools => {
                 let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;

@@ -2,18 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::HeaderMap;
+use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
 use super::{
     Concluded, Finish, Handler, Offers, Page, Passage, Prepared, Reading, Registry, Sight,
-    completion, middleware, offer::Offer, resource,
+    completion, middleware, offer::Offer, resource, resource::ReadHint,
 };
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
-        CacheHint, CompleteRequest, CompletionTarget, Listing, Method, MethodName, Raw, Request,
-        Response, SubscriptionFilter,
+        CacheHint, CacheScope, CompleteRequest, CompletionTarget, Listing, Method, MethodName,
+        Principal, Raw, Request, Response, SubscriptionFilter,
     },
     schema::Checked,
     wire,
@@ -55,9 +55,29 @@ impl Job {
 pub struct Seeing<'a> {
     /// Which offers there are for it.
     pub sight: &'a Sight,
-    /// The HTTP request's, where they must agree with the arguments.
+    pub principal: Option<&'a Principal>,
+    /// The HTTP request's.
     pub headers: Option<&'a HeaderMap>,
+    /// Whether these must agree with the arguments.
+    pub checks_headers: bool,
     pub cursors: &'a dyn Cursors,
+}
+
+impl Seeing<'_> {
+    /// Whether a handler can know who asks: what it reads may then be nobody else's. Caches for all treat HTTP's own
+    /// credentials alike (RFC 9111, section 3.5).
+    fn is_somebodys(self) -> bool {
+        self.principal.is_some() || self.headers.is_some_and(|it| it.contains_key(AUTHORIZATION))
+    }
+
+    /// What clients are told of how long, and by whom, a result may be kept.
+    fn hint(self, read: ReadHint, offer: &impl Offer) -> CacheHint {
+        let said = read.scope.map(|it| it == CacheScope::Private);
+        // What not everybody sees must not come to everybody out of a cache on the way.
+        let private =
+            offer.options().visible.is_some() || said.unwrap_or_else(|| self.is_somebodys());
+        CacheHint { ttl_ms: read.ttl_ms, private }
+    }
 }
 
 /// Makes cursors of places in lists: nobody else can, and one of another list is none.
@@ -87,12 +107,13 @@ pub fn dispatch(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispat
         Dispatch::Answer(answer) => Concluded::Answer(answer),
         Dispatch::Listen(filter) => Concluded::Listen(filter),
     };
-    Dispatch::Run(middleware.prepared(&seen, Arc::new(offers.describe()), concluded))
+    let description = Arc::new(offers.describe());
+    Dispatch::Run(middleware.prepared(&seen, description, concluded, seeing.is_somebodys()))
 }
 
 fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
     let sight = seeing.sight;
-    if let Some(job) = replaced(offers, &request) {
+    if let Some(job) = replaced(offers, &request, seeing) {
         return run(job);
     }
     let answer = match request {
@@ -125,7 +146,7 @@ fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
         }
         Request::ReadResource { uri, variables, .. } => {
             let uri = resource::filled(offers, uri, variables.as_ref(), sight);
-            return run(uri.and_then(|uri| find_resource(offers, uri, sight)));
+            return run(uri.and_then(|uri| find_resource(offers, uri, seeing)));
         }
         Request::GetPrompt { name, arguments, .. } => {
             return run(get_prompt(offers, &name, arguments, sight));
@@ -176,7 +197,7 @@ fn list<T: Offer>(
         registry.page(after, offers.server.page_size, seeing.sight);
     let next_cursor = next.map(|it| seeing.cursors.seal(registry.kind(), it));
     let cache = CacheHint { private: registry.is_guarded(), ..offers.list_hint() };
-    Ok(Listing { items, spellings, next_cursor, cache })
+    Ok(Listing { items, spellings, next_cursor, cache, meta: None })
 }
 
 /// Everything of one list, for whoever does not turn pages.
@@ -209,7 +230,7 @@ fn call_tool(
         .seen(name, seeing.sight)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
-    if let Some(headers) = seeing.headers {
+    if let Some(headers) = seeing.headers.filter(|_| seeing.checks_headers) {
         wire::check_params(headers, &offer.mirrored, given)?;
     }
     let input = match offer.input.check_arguments(given) {
@@ -225,10 +246,11 @@ fn call_tool(
 }
 
 /// What reads this URI.
-pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job, Fault> {
+pub fn find_resource(offers: &Offers, uri: String, seeing: Seeing<'_>) -> Result<Job, Fault> {
+    let sight = seeing.sight;
     if let Some(offer) = offers.resources.seen(&uri, sight) {
         let mime_type = offer.resource.mime_type.clone();
-        let cache = for_some(offer.cache, &**offer);
+        let cache = seeing.hint(offer.cache, &**offer);
         let reading = Reading { uri, mime_type, cache, keep: offer.keep };
         let finish = Finish::Resource(Box::new(reading));
         let job = Job::new(Arc::clone(&offer.handler), "{}".into(), finish);
@@ -239,16 +261,11 @@ pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job,
     let Some((offer, variables)) = found else { return Err(resource::not_found(&uri, None)) };
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
     let mime_type = offer.template.mime_type.clone();
-    let cache = for_some(offer.cache, &**offer);
+    let cache = seeing.hint(offer.cache, &**offer);
     let reading = Reading { uri, mime_type, cache, keep: offer.keep };
     let finish = Finish::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
     Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
-}
-
-/// What not everybody sees must not come to everybody out of a cache on the way.
-fn for_some(cache: CacheHint, offer: &impl Offer) -> CacheHint {
-    CacheHint { private: cache.private || offer.options().visible.is_some(), ..cache }
 }
 
 fn get_prompt(
@@ -284,6 +301,7 @@ fn complete(offers: &Offers, request: CompleteRequest, sight: &Sight) -> Dispatc
             values: Vec::new(),
             total: None,
             has_more: false,
+            meta: None,
         })),
         Some(found) => {
             let input = json!({ "value": request.value, "arguments": object(request.given) });
@@ -302,7 +320,7 @@ fn other(offers: &Offers, method: &MethodName, params: Raw) -> Result<Job, Fault
 }
 
 /// A method of the specification that a handler answers in the router's place.
-fn replaced(offers: &Offers, request: &Request) -> Option<Result<Job, Fault>> {
+fn replaced(offers: &Offers, request: &Request, seeing: Seeing<'_>) -> Option<Result<Job, Fault>> {
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
     let handler = offers.method(name.as_str())?;
@@ -310,7 +328,8 @@ fn replaced(offers: &Offers, request: &Request) -> Option<Result<Job, Fault>> {
     if let Err(fault) = check_params(offers, name.as_str(), &params) {
         return Some(Err(fault));
     }
-    let prepared = Prepared::replaced(name, &params, Arc::new(offers.describe()));
+    let description = Arc::new(offers.describe());
+    let prepared = Prepared::replaced(name, &params, description, seeing.is_somebodys());
     Some(Ok(Job::new(Arc::clone(handler), params, Finish::Prepared(Arc::new(prepared)))))
 }
 

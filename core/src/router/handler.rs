@@ -207,7 +207,8 @@ impl Finish {
         (fault, None)
     }
 
-    fn place(&self) -> String {
+    /// Whose answer it is, for a log.
+    pub fn place(&self) -> String {
         match self {
             Self::Tool(offer) => format!("tool {:?}", offer.tool.name),
             Self::Resource(it) => format!("resource {:?}", it.uri),

@@ -42,6 +42,8 @@ pub struct Prepared {
     description: Arc<ServerDescription>,
     /// `None`: only the handler has an answer.
     answer: Option<Concluded>,
+    /// It is known who asks, or there is a way to know it.
+    is_somebodys: bool,
 }
 
 /// What came of a request.
@@ -85,6 +87,7 @@ impl Middleware {
         request: &Request,
         description: Arc<ServerDescription>,
         answer: Concluded,
+        is_somebodys: bool,
     ) -> Job {
         let mut input = ObjectWriter::with_capacity(256);
         let method = request.method();
@@ -106,7 +109,8 @@ impl Middleware {
                 };
             }
         }
-        let prepared = Prepared { method, uri: uri(request), description, answer: Some(answer) };
+        let (uri, answer) = (uri(request), Some(answer));
+        let prepared = Prepared { method, uri, description, answer, is_somebodys };
         Job::new(Arc::clone(&self.handler), input.finish(), Finish::Prepared(Arc::new(prepared)))
     }
 }
@@ -117,6 +121,7 @@ impl Prepared {
         method: MethodName,
         params: &str,
         description: Arc<ServerDescription>,
+        is_somebodys: bool,
     ) -> Self {
         #[derive(serde::Deserialize)]
         struct Named {
@@ -124,7 +129,7 @@ impl Prepared {
             uri: String,
         }
         let uri = serde_json::from_str::<Named>(params).map_or_else(|_| String::new(), |it| it.uri);
-        Self { method, uri, description, answer: None }
+        Self { method, uri, description, answer: None, is_somebodys }
     }
 
     pub(super) fn method(&self) -> &str {
@@ -166,16 +171,17 @@ impl Prepared {
             _ => return Err(no_object(method.as_str())),
         };
         if let Some(Concluded::Answer(Ok(Response::AllResources { .. }))) = &self.answer {
-            let resources = listing(&result, "resources")?.items.iter().cloned().collect();
-            let templates = listing(&result, "resourceTemplates")?.items.iter().cloned().collect();
+            let resources = self.listing(&result, "resources")?.items.iter().cloned().collect();
+            let templates =
+                self.listing(&result, "resourceTemplates")?.items.iter().cloned().collect();
             return Ok(Response::AllResources { resources, templates });
         }
         match method {
-            Method::ListTools => listing(&result, "tools").map(Response::Tools),
-            Method::ListPrompts => listing(&result, "prompts").map(Response::Prompts),
-            Method::ListResources => listing(&result, "resources").map(Response::Resources),
+            Method::ListTools => self.listing(&result, "tools").map(Response::Tools),
+            Method::ListPrompts => self.listing(&result, "prompts").map(Response::Prompts),
+            Method::ListResources => self.listing(&result, "resources").map(Response::Resources),
             Method::ListResourceTemplates => {
-                listing(&result, "resourceTemplates").map(Response::ResourceTemplates)
+                self.listing(&result, "resourceTemplates").map(Response::ResourceTemplates)
             }
             Method::Initialize | Method::Discover => self.described(&result),
             _ if result.trim() == "{}" => Ok(Response::Empty),
@@ -185,7 +191,7 @@ impl Prepared {
 
     fn described(&self, result: &str) -> Result<Response, Failure> {
         let mut result = object(result)?;
-        let cache = hint(&result);
+        let cache = self.hint(&result);
         let mut description = ServerDescription::clone(&self.description);
         if let Some(capabilities) = result.remove("capabilities") {
             description.capabilities = member(&capabilities, "capabilities")?;
@@ -195,17 +201,48 @@ impl Prepared {
             Some(instructions) => member(&instructions, "instructions")?,
         };
         description.cache = cache;
+        description.meta = own_meta(&mut result)?;
         Ok(Response::Description(Arc::new(description)))
     }
 
     fn cache(&self, reply: &Reply) -> CacheHint {
         match (reply, &self.answer) {
             (Reply::Result(result), _) => {
-                object(result).map_or_else(|_| CacheHint::default(), |it| hint(&it))
+                object(result).map_or_else(|_| CacheHint::default(), |it| self.hint(&it))
             }
             (_, Some(Concluded::Answer(Ok(Response::Contents { cache, .. })))) => *cache,
-            _ => CacheHint::default(),
+            _ => self.hint(&Map::new()),
         }
+    }
+
+    fn listing<T: DeserializeOwned>(
+        &self,
+        result: &str,
+        name: &str,
+    ) -> Result<Listing<T>, Failure> {
+        let mut result = object(result)?;
+        let cache = self.hint(&result);
+        let items =
+            result.remove(name).ok_or_else(|| bad_result(format!("the result has no {name:?}")))?;
+        let next_cursor = result.remove("nextCursor").unwrap_or_default();
+        Ok(Listing {
+            items: member::<Vec<T>>(&items, name)?.into_iter().map(Arc::new).collect(),
+            spellings: Arc::default(),
+            next_cursor: member(&next_cursor, "nextCursor")?,
+            cache,
+            meta: own_meta(&mut result)?,
+        })
+    }
+
+    /// What middleware changed may be for whom it changed it, whatever was said of it before; a handler speaks for itself.
+    fn hint(&self, result: &Map<String, Value>) -> CacheHint {
+        let said = result.get("cacheScope").and_then(Value::as_str);
+        let private = match said {
+            Some("private") => true,
+            Some(_) if self.answer.is_none() => false,
+            _ => self.is_somebodys,
+        };
+        CacheHint { ttl_ms: result.get("ttlMs").and_then(Value::as_u64).unwrap_or(0), private }
     }
 }
 
@@ -328,24 +365,12 @@ fn untyped(result: &str) -> Result<Raw, Failure> {
     }
 }
 
-fn listing<T: DeserializeOwned>(result: &str, name: &str) -> Result<Listing<T>, Failure> {
-    let mut result = object(result)?;
-    let cache = hint(&result);
-    let items =
-        result.remove(name).ok_or_else(|| bad_result(format!("the result has no {name:?}")))?;
-    let next_cursor = result.remove("nextCursor").unwrap_or_default();
-    Ok(Listing {
-        items: member::<Vec<T>>(&items, name)?.into_iter().map(Arc::new).collect(),
-        spellings: Arc::default(),
-        next_cursor: member(&next_cursor, "nextCursor")?,
-        cache,
-    })
-}
-
-fn hint(result: &Map<String, Value>) -> CacheHint {
-    CacheHint {
-        ttl_ms: result.get("ttlMs").and_then(Value::as_u64).unwrap_or(0),
-        private: result.get("cacheScope").is_some_and(|it| it == "private"),
+/// The result's `_meta`.
+fn own_meta(result: &mut Map<String, Value>) -> Result<Option<Raw>, Failure> {
+    match result.remove("_meta") {
+        None | Some(Value::Null) => Ok(None),
+        Some(meta @ Value::Object(_)) => Ok(Some(text::to_raw(&meta))),
+        Some(_) => Err(bad_result("\"_meta\" of the result is no object")),
     }
 }
 

@@ -8,6 +8,7 @@ mod failure;
 mod handler;
 mod lint;
 mod list;
+mod meta_keys;
 mod middleware;
 mod mount;
 mod names;
@@ -25,11 +26,12 @@ pub use self::{
     dispatch::{Cursors, Dispatch, Job, Seeing, dispatch, find_resource},
     handler::{Failure, Finish, Handler, Reading, Reply},
     list::{AnyRegistry, List},
+    meta_keys::problems as meta_problems,
     middleware::{Concluded, Middleware, Passage, Prepared},
     offer::{Changes, Offer, OfferOptions},
     prompt::PromptOffer,
     registry::{Page, Registry},
-    resource::{ResourceOffer, TemplateOffer},
+    resource::{ReadHint, ResourceOffer, TemplateOffer},
     sight::{Doubts, Sight},
     tool::ToolOffer,
 };
@@ -306,6 +308,7 @@ impl Offers {
             instructions: self.server.instructions.clone(),
             revisions: self.server.revisions.clone(),
             cache: self.list_hint(),
+            meta: None,
         }
     }
 }

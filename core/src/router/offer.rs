@@ -5,7 +5,10 @@ use std::{fmt::Debug, sync::Arc, time::Duration};
 use serde_json::Value;
 
 use super::Handler;
-use crate::{error::Error, protocol::json};
+use crate::{
+    error::Error,
+    protocol::{Raw, json},
+};
 
 /// Something a server offers under a name.
 pub trait Offer: Clone {
@@ -16,6 +19,8 @@ pub trait Offer: Clone {
     fn key(&self) -> &str;
     fn listed(&self) -> &Arc<Self::Listed>;
     fn options(&self) -> &OfferOptions;
+    /// What clients see beside it.
+    fn meta(&self) -> Option<&Raw>;
     /// What known hosts will not take of it.
     fn lint(&self) -> Vec<String> {
         Vec::new()

@@ -77,6 +77,10 @@ impl Offer for PromptOffer {
         &self.options
     }
 
+    fn meta(&self) -> Option<&Raw> {
+        self.prompt.meta.as_ref()
+    }
+
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
         self.prompt = Arc::new(updated(&*self.prompt, changes, &["name", "arguments"])?);
         Ok(())

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Changes, Offer, Sight};
+use super::{Changes, Offer, Sight, meta_keys};
 use crate::{error::Error, protocol::Spellings};
 
 /// An ordered set; clones share until one of them changes.
@@ -108,7 +108,10 @@ impl<T: Offer> Registry<T> {
                 offer.key()
             )));
         }
-        let warnings = offer.lint();
+        let mut warnings = offer.lint();
+        let problems = offer.meta().map(|it| meta_keys::problems(it)).unwrap_or_default();
+        let place = format!("{} {:?}: _meta", self.kind, offer.key());
+        warnings.extend(problems.iter().map(|it| format!("{place}: {it}")));
         let entries = self.change();
         let order = entries.next;
         entries.next += 1;

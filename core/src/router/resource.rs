@@ -14,8 +14,19 @@ use super::{
 };
 use crate::{
     error::{Error, Fault, FaultKind},
-    protocol::{CacheHint, Raw, Resource, ResourceTemplate, Response, json, json::ObjectWriter},
+    protocol::{
+        CacheHint, CacheScope, Raw, Resource, ResourceTemplate, Response, json, json::ObjectWriter,
+    },
 };
+
+/// How long clients may keep what they read, and which caches may.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ReadHint {
+    /// Milliseconds.
+    pub ttl_ms: u64,
+    /// `None`: everybody's, unless it can be known who asks.
+    pub scope: Option<CacheScope>,
+}
 
 /// A resource at a fixed URI.
 #[derive(Clone, Debug)]
@@ -23,7 +34,7 @@ pub struct ResourceOffer {
     pub resource: Arc<Resource>,
     pub handler: Handler,
     pub options: OfferOptions,
-    pub cache: CacheHint,
+    pub cache: ReadHint,
     /// How long the server itself keeps what was read: by URI and by who asked.
     pub keep: Option<Duration>,
 }
@@ -34,7 +45,7 @@ pub struct TemplateOffer {
     pub template: Arc<ResourceTemplate>,
     pub handler: Handler,
     pub options: OfferOptions,
-    pub cache: CacheHint,
+    pub cache: ReadHint,
     /// How long the server itself keeps what was read: by URI and by who asked.
     pub keep: Option<Duration>,
     pub(super) completions: Completions,
@@ -49,7 +60,7 @@ impl ResourceOffer {
             resource: Arc::new(resource),
             handler,
             options: OfferOptions::default(),
-            cache: CacheHint::default(),
+            cache: ReadHint::default(),
             keep: None,
         })
     }
@@ -69,7 +80,7 @@ impl TemplateOffer {
             template: Arc::new(template),
             handler,
             options: OfferOptions::default(),
-            cache: CacheHint::default(),
+            cache: ReadHint::default(),
             keep: None,
             completions: Completions::new(),
             uri: Arc::new(uri),
@@ -97,6 +108,10 @@ impl Offer for ResourceOffer {
         &self.options
     }
 
+    fn meta(&self) -> Option<&Raw> {
+        self.resource.meta.as_ref()
+    }
+
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {
         self.resource = Arc::new(updated(&*self.resource, changes, &["uri"])?);
         Ok(())
@@ -116,6 +131,10 @@ impl Offer for TemplateOffer {
 
     fn options(&self) -> &OfferOptions {
         &self.options
+    }
+
+    fn meta(&self) -> Option<&Raw> {
+        self.template.meta.as_ref()
     }
 
     fn update(&mut self, changes: &Changes) -> Result<(), Error> {

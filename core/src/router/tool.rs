@@ -89,6 +89,10 @@ impl Offer for ToolOffer {
         &self.options
     }
 
+    fn meta(&self) -> Option<&Raw> {
+        self.tool.meta.as_ref()
+    }
+
     fn lint(&self) -> Vec<String> {
         lint::tool(&self.tool)
     }

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    protocol::{self, Annotations, CacheHint, Icon, Raw, ResourceTemplate},
-    router::{List, Offers, ResourceOffer, TemplateOffer},
+    protocol::{self, Annotations, CacheScope, Icon, Raw, ResourceTemplate},
+    router::{List, Offers, ReadHint, ResourceOffer, TemplateOffer},
 };
 
 /// Something that clients can read (Resources): at one URI, or behind a URI template of RFC 6570.
@@ -54,7 +54,7 @@ pub struct Resource {
     arguments: Option<Value>,
     common: Common,
     keep: Option<Duration>,
-    cache: CacheHint,
+    cache: ReadHint,
 }
 
 impl Resource {
@@ -91,7 +91,7 @@ impl Resource {
             arguments: H::arguments().map(schema::written_out),
             common: Common::default(),
             keep: None,
-            cache: CacheHint::default(),
+            cache: ReadHint::default(),
         }
     }
 
@@ -144,9 +144,16 @@ impl Resource {
         self
     }
 
-    /// Caches must not share it between users.
+    /// Caches must not share it between users. Default: as for what is [`public`](Self::public), unless somebody is known who
+    /// asks: a principal, or whoever an `Authorization` header names.
     pub fn private(mut self) -> Self {
-        self.cache.private = true;
+        self.cache.scope = Some(CacheScope::Private);
+        self
+    }
+
+    /// Caches may give it to everybody, whoever asked for it. What not everybody sees stays private.
+    pub fn public(mut self) -> Self {
+        self.cache.scope = Some(CacheScope::Public);
         self
     }
 

@@ -270,7 +270,7 @@ pub(super) fn brings_answers(request: &Request) -> bool {
 fn what_is_kept(ready: &Ready) -> Option<(Key, Duration)> {
     let Ready::Start(job, context, _) = ready else { return None };
     let Finish::Resource(reading) = &job.finish else { return None };
-    let keep = reading.keep?;
+    let keep = reading.keep.filter(|it| !it.is_zero())?;
     let key = Key { uri: reading.uri.as_str().into(), principal: context.principal.clone() };
     Some((key, keep))
 }

@@ -1,6 +1,10 @@
 //! Calls under way: the router, handlers that run, tools that may run only so many at once, and questions on the way.
 
-use std::{collections::VecDeque, sync::Arc, time::Instant};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Instant,
+};
 
 use super::{
     Effect, Run, Start,
@@ -34,6 +38,8 @@ use crate::{
 pub(super) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Running handlers of notifications at which reading should pause.
 pub(super) const MAX_LISTENERS: usize = 1_000;
+/// What was told once and is remembered, so that it is not told again.
+const MAX_TOLD: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -52,6 +58,7 @@ pub(super) struct Calls {
     pub(super) judging: Judging,
     rehearsal: Option<Rehearsal>,
     references: u32,
+    told: HashSet<String>,
 }
 
 impl Calls {
@@ -71,6 +78,7 @@ impl Calls {
             judging: Judging::default(),
             rehearsal: start.rehearsal,
             references: 0,
+            told: HashSet::new(),
         }
     }
 
@@ -99,9 +107,13 @@ impl Calls {
             Err(fault) => return Upshot::Answered(Err(fault)),
         };
         let kept = can_be_asked(&context).then(|| request.clone());
-        let claims = context.http.as_deref().filter(|_| context.checks_headers);
-        let headers = claims.map(|it| &it.headers);
-        let seeing = Seeing { sight, headers, cursors: self.sealing.keys() };
+        let seeing = Seeing {
+            sight,
+            principal: context.principal.as_deref(),
+            headers: context.http.as_deref().map(|it| &it.headers),
+            checks_headers: context.checks_headers,
+            cursors: self.sealing.keys(),
+        };
         match router::dispatch(&self.offers, request, seeing) {
             Dispatch::Answer(answer) => Upshot::Answered(answer),
             Dispatch::Listen(filter) => Upshot::Listening(filter),
@@ -182,6 +194,7 @@ impl Calls {
             }
             Err(failure) => Err(self.fault(&running.finish, failure)),
         };
+        self.check_meta(&running.finish, &answer);
         self.conclude(&running, &answer);
         self.share(now, call, &answer);
         self.leave(now, running.gate);
@@ -366,6 +379,17 @@ impl Calls {
         let (fault, report) = finish.fault(failure, self.offers.server.debug, &reference);
         self.effects.extend(report.map(|it| Effect::Report(it.text)));
         fault
+    }
+
+    /// Tells of keys in a result's `_meta` that the specification has no room for, once for each.
+    fn check_meta(&mut self, finish: &Finish, answer: &Result<Response, Fault>) {
+        let Some(meta) = answer.as_ref().ok().and_then(Response::meta) else { return };
+        for problem in router::meta_problems(&meta) {
+            let text = format!("{} answered with _meta: {problem}", finish.place());
+            if self.told.len() < MAX_TOLD && self.told.insert(text.clone()) {
+                self.effects.push_back(Effect::Report(text));
+            }
+        }
     }
 
     pub(super) fn leave(&mut self, now: Instant, gate: Option<String>) {

@@ -85,15 +85,13 @@ fn write<'a>(
     server_info: &str,
     result: &mut ObjectWriter,
 ) -> Option<Cow<'a, RawValue>> {
-    let mut own_meta: Option<&'a Raw> = None;
     match response {
-        Response::Empty => (),
+        Response::Empty | Response::Ended { .. } => (),
         // Only a dialect asks for all resources at once, and it has its own words: these are for middleware.
         Response::AllResources { resources, templates } => {
             result.raw("resources", &array(resources, |it| offers::resource(wire, it)));
             result.raw("resourceTemplates", &array(templates, |it| offers::template(wire, it)));
         }
-        Response::Ended { meta } => own_meta = Some(meta),
         Response::Description(description) => describe(wire, description, server_info, result),
         Response::Tools(list) => {
             listing(wire, "tools", list, |it| offers::tool(wire, it), result);
@@ -107,23 +105,18 @@ fn write<'a>(
         Response::Prompts(list) => {
             listing(wire, "prompts", list, |it| offers::prompt(wire, it), result);
         }
-        Response::Tool(outcome) => {
-            tool(wire, outcome, result);
-            own_meta = outcome.meta.as_ref();
-        }
-        Response::Contents { contents, meta, cache: hint } => {
+        Response::Tool(outcome) => tool(wire, outcome, result),
+        Response::Contents { contents, cache: hint, .. } => {
             result.raw("contents", contents);
             cache(wire, *hint, result);
-            own_meta = meta.as_ref();
         }
-        Response::Messages { messages, description, meta } => {
+        Response::Messages { messages, description, .. } => {
             if let Some(description) = description {
                 result.member("description", description);
             }
             result.raw("messages", &offers::content(wire, messages));
-            own_meta = meta.as_ref();
         }
-        Response::Completion { values, total, has_more } => {
+        Response::Completion { values, total, has_more, .. } => {
             let mut completion = ObjectWriter::with_capacity(64);
             completion.member("values", values);
             if let Some(total) = total {
@@ -146,7 +139,7 @@ fn write<'a>(
             return meta.map(Cow::Owned);
         }
     }
-    own_meta.map(|it| Cow::Borrowed(&**it))
+    response.meta()
 }
 
 /// An object without this member, and the member. What is no object stays whole.

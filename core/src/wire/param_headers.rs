@@ -110,7 +110,7 @@ impl Reading {
         if !matches!(place, Place::Property) {
             return Err(format!(
                 "{ANNOTATION} {annotation} does not stand on a property that is reached from the root through \
-                 \"properties\" only"
+                 \"properties\" only: take it out, or write out what a \"$ref\" on the way points at"
             ));
         }
         let place = self.path.join(".");
@@ -120,10 +120,25 @@ impl Reading {
                  digits or !#$%&'*+-.^_`|~"
             )
         })?;
-        let kind = schema.get("type").unwrap_or(&Value::Null);
-        if !matches!(kind.as_str(), Some("string" | "integer" | "boolean")) {
+        let kind = schema.get("type");
+        if !matches!(kind.and_then(Value::as_str), Some("string" | "integer" | "boolean")) {
+            let found = kind.map_or("none".to_owned(), Value::to_string);
+            let says_null = |it: &Value| it == "null" || it["type"] == "null";
+            let lists = [kind, schema.get("anyOf"), schema.get("oneOf")];
+            let mend = match lists
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_array)
+                .flatten()
+                .any(says_null)
+            {
+                true => {
+                    ": headers have no word for null, so leave null out of the type, and the argument out of \"required\""
+                }
+                false => "",
+            };
             return Err(format!(
-                "{ANNOTATION} {name:?} of property {place:?} needs the type string, integer or boolean, not {kind}"
+                "{ANNOTATION} {name:?} of property {place:?} needs the type string, integer or boolean, not {found}{mend}"
             ));
         }
         let header = format!("{PREFIX}{name}");
@@ -354,7 +369,13 @@ mod tests {
             let schema = format!(r#"{{"type":{kind},"x-mcp-header":"A"}}"#);
             assert!(property(&schema).expect_err(kind).contains(kind));
         }
-        assert!(property(r#"{"x-mcp-header":"A"}"#).is_err(), "no type");
+        assert!(property(r#"{"x-mcp-header":"A"}"#).expect_err("no type").ends_with("not none"));
+        for null in
+            [r#""type":["string","null"]"#, r#""anyOf":[{"type":"string"},{"type":"null"}]"#]
+        {
+            let problem = property(&format!(r#"{{{null},"x-mcp-header":"A"}}"#)).expect_err(null);
+            assert!(problem.contains("leave null out"), "{problem}");
+        }
         let twice = r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"},
             "b":{"properties":{"c":{"type":"string","x-mcp-header":"a"}}}}}"#;
         assert!(ParamHeader::of_schema(twice).expect_err("twice").contains("b.c"));

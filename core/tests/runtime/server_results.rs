@@ -252,6 +252,37 @@ async fn schemas_are_written_out_unless_the_profile_is_full() {
     assert_eq!(schema(full).await, own);
 }
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Where {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Restock {
+    place: Where,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Anywhere {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: Option<String>,
+}
+
+#[tokio::test]
+async fn headers_repeat_fields_of_an_arguments_type_and_nothing_that_may_be_null() {
+    let restock = |it: Restock| async move { it.place.region };
+    let shown = schema(Server::new("shelf").tool("restock", restock)).await;
+    let region = &shown["properties"]["place"]["properties"]["region"];
+    assert_eq!(region["x-mcp-header"], "Region", "{shown}");
+    let full = Server::new("shelf").schema_profile(SchemaProfile::Full);
+    let refused = full.registry().add(Tool::new("restock", restock)).unwrap_err().to_string();
+    assert!(refused.contains("write out what a \"$ref\" on the way points at"), "{refused}");
+    let find = |it: Anywhere| async move { it.region.unwrap_or_default() };
+    let refused = Server::new("shelf").registry().add(Tool::new("find", find)).unwrap_err();
+    assert!(refused.to_string().contains("leave null out of the type"), "{refused}");
+}
+
 #[tokio::test]
 async fn a_type_that_contains_itself_needs_the_full_profile() {
     let plant = |tree: Tree| async move { tree.name };

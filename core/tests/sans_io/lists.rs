@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
-    protocol::CacheHint,
-    router::Offers,
+    protocol::{CacheScope, Principal},
+    router::{Handler, Middleware, Offers, ReadHint, Reply},
     service::{EndpointConfig, EndpointInput},
     session::server::ListKind,
 };
@@ -84,7 +84,7 @@ fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
     let mut offers = fixture::offers();
     Arc::make_mut(&mut offers.server).list_ttl = Duration::from_millis(2_500);
     let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
-    about.cache = CacheHint { ttl_ms: 60_000, private: true };
+    about.cache = ReadHint { ttl_ms: 60_000, scope: Some(CacheScope::Private) };
     offers.resources.remove("fixture://about").unwrap();
     offers.resources.add(about, true).unwrap();
     let mut visitor = Visitor::new(offers, EndpointConfig::default());
@@ -101,7 +101,7 @@ fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
     }
     let read = json!({"uri": "fixture://about"});
     let id = visitor.modern("resources/read", read.clone());
-    visitor.finish(Ok(gudgeon::router::Reply::Text("About.".into())));
+    visitor.finish(Ok(Reply::Text("About.".into())));
     let result = visitor.reply(id).json()["result"].clone();
     assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(60_000), &json!("private")));
     let session = visitor.open("2025-11-25", json!({}));
@@ -109,7 +109,7 @@ fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
         let request = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
         let id = visitor.legacy(&session, &request);
         if !visitor.runs.is_empty() {
-            visitor.finish(Ok(gudgeon::router::Reply::Text("About.".into())));
+            visitor.finish(Ok(Reply::Text("About.".into())));
         }
         let answer = visitor.reply(id).body.clone();
         assert!(answer.contains("result"), "{answer}");
@@ -139,4 +139,91 @@ fn every_revision_gets_its_own_words_and_every_change_is_seen() {
     visitor.handle(EndpointInput::Offers(Arc::new(offers), vec![ListKind::Tools]));
     assert_eq!(first(&mut visitor, &new)["title"], "Adder");
     assert!(first(&mut visitor, &old)["title"].is_null());
+}
+
+/// The server's about page, as clients may keep it.
+fn about(scope: Option<CacheScope>) -> Offers {
+    let mut offers = fixture::offers();
+    let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
+    about.cache = ReadHint { ttl_ms: 0, scope };
+    offers.resources.remove("fixture://about").unwrap();
+    offers.resources.add(about, true).unwrap();
+    offers
+}
+
+#[test]
+fn what_is_read_where_it_is_known_who_asks_is_nobody_elses_unless_it_is_said() {
+    let ada = || Some(Arc::new(Principal::new("ada")));
+    let token: &[(&str, &str)] = &[("authorization", "Bearer a")];
+    let (private, public) = (Some(CacheScope::Private), Some(CacheScope::Public));
+    for (said, principal, headers, scope) in [
+        (None, None, &[][..], "public"),
+        (None, ada(), &[], "private"),
+        (None, None, token, "private"),
+        (public, ada(), token, "public"),
+        (private, None, &[], "private"),
+    ] {
+        let mut visitor = Visitor::new(about(said), EndpointConfig::default());
+        let place = format!("{said:?} {principal:?} {headers:?}");
+        visitor.principal = principal;
+        let id = visitor.modern_with("resources/read", json!({"uri": "fixture://about"}), headers);
+        visitor.finish(Ok(Reply::Text("About.".into())));
+        assert_eq!(visitor.reply(id).json()["result"]["cacheScope"], scope, "{place}");
+        let id = visitor.modern_with("tools/list", json!({}), headers);
+        assert_eq!(visitor.reply(id).json()["result"]["cacheScope"], "public", "{place}");
+    }
+}
+
+#[test]
+fn a_list_that_middleware_changed_for_somebody_is_nobody_elses() {
+    for (who, scope) in [(None, "public"), (Some(Arc::new(Principal::new("ada"))), "private")] {
+        let mut offers = fixture::offers();
+        let handler: Handler = Arc::new(());
+        offers.set_middleware(Some(Middleware::new(handler, ["tools/list"], false)));
+        let mut visitor = Visitor::new(offers, EndpointConfig::default());
+        visitor.principal = who;
+        let unchanged = visitor.modern("tools/list", json!({}));
+        visitor.finish(Ok(Reply::Nothing));
+        assert_eq!(visitor.reply(unchanged).json()["result"]["cacheScope"], "public");
+        let changed = visitor.modern("tools/list", json!({}));
+        let fewer = json!({"tools": [], "ttlMs": 7, "cacheScope": "public"});
+        visitor.finish(Ok(Reply::Result(fewer.to_string())));
+        let result = visitor.reply(changed).json()["result"].clone();
+        assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(7), &json!(scope)));
+    }
+}
+
+#[test]
+fn nothing_is_kept_for_no_time_and_nobody_joins_to_wait_for_it() {
+    let mut offers = fixture::offers();
+    let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
+    about.keep = Some(Duration::ZERO);
+    offers.resources.remove("fixture://about").unwrap();
+    offers.resources.add(about, true).unwrap();
+    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    visitor.modern("resources/read", json!({"uri": "fixture://about"}));
+    visitor.modern("resources/read", json!({"uri": "fixture://about"}));
+    assert_eq!(visitor.runs.len(), 2);
+}
+
+#[test]
+fn keys_of_a_results_meta_that_are_nobodys_to_give_are_told_once() {
+    let mut visitor = server(&[]);
+    for _ in 0..2 {
+        for meta in [json!({"com.example/ok": 1}), json!({"not ok": 1, "dev.mcp/x": 2})] {
+            let id = visitor.modern("tools/call", json!({"name": "content", "arguments": {}}));
+            let result = json!({"content": [], "_meta": meta});
+            visitor.finish(Ok(Reply::Result(result.to_string())));
+            let said = visitor.reply(id).json()["result"]["_meta"].clone();
+            for (key, value) in meta.as_object().unwrap() {
+                assert_eq!(&said[key], value, "it is said all the same");
+            }
+        }
+    }
+    let [one, other] = &visitor.reports[..] else { panic!("{:?}", visitor.reports) };
+    assert!(one.starts_with(r#"tool "content" answered with _meta: the key "not ok""#), "{one}");
+    assert!(
+        other.starts_with(r#"tool "content" answered with _meta: the key "dev.mcp/x""#),
+        "{other}"
+    );
 }

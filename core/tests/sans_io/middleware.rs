@@ -148,6 +148,37 @@ fn a_changed_list_is_told_in_the_clients_revision() {
 }
 
 #[test]
+fn what_a_changed_result_says_beside_its_list_goes_out_with_it() {
+    let said = json!({"acme/by": "us"});
+    for (method, own) in [
+        ("tools/list", json!({"tools": []})),
+        ("prompts/list", json!({"prompts": []})),
+        ("resources/list", json!({"resources": []})),
+        ("resources/templates/list", json!({"resourceTemplates": []})),
+        ("completion/complete", json!({"completion": {"values": []}})),
+        ("server/discover", json!({})),
+    ] {
+        let mut changed = own.clone();
+        changed["_meta"] = said.clone();
+        let mut shell = Shell::new(offers(&["*"]));
+        let target = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
+        shell.ask_modern(method, target);
+        shell.finish(Ok(result(&changed)));
+        assert_eq!(shell.last()["result"]["_meta"]["acme/by"], "us", "{method}");
+        changed["_meta"] = json!(7);
+        shell.ask_modern(method, json!({}));
+        if !shell.runs.is_empty() {
+            shell.finish(Ok(result(&changed)));
+            assert_eq!(shell.last()["error"]["code"], -32603, "{method}: {}", shell.last());
+        }
+    }
+    let mut shell = Shell::open(offers(&["tools/list"]), "2025-11-25");
+    shell.ask("tools/list", &json!({}));
+    shell.finish(Ok(result(&json!({"tools": [], "_meta": said}))));
+    assert_eq!(shell.last()["result"], json!({"tools": [], "_meta": said}));
+}
+
+#[test]
 fn a_result_that_is_none_is_a_failure_of_the_servers() {
     let mut shell = Shell::open(offers(&["tools/list"]), "2025-11-25");
     shell.ask("tools/list", &json!({}));

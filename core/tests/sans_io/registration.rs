@@ -48,6 +48,23 @@ fn tool_names_are_letters_digits_and_three_signs() {
 }
 
 #[test]
+fn keys_of_meta_that_the_specification_has_no_room_for_are_told() {
+    let mut offers = offers();
+    let mut noted = tool("noted");
+    noted.meta = Some(json::raw(r#"{"com.example/ok":1,"not ok":2}"#.into()));
+    let told = offers.tools.add(ToolOffer::new(noted, handler()).unwrap(), true).unwrap();
+    let [told] = &told[..] else { panic!("one text, not {told:?}") };
+    assert!(told.starts_with(r#"tool "noted": _meta: the key "not ok" is no name"#), "{told}");
+    let mut prompt = Prompt::new("p");
+    prompt.meta = Some(json::raw(r#"{"dev.mcp/x":1}"#.into()));
+    let told = offers.prompts.add(PromptOffer::new(prompt, handler()).unwrap(), true).unwrap();
+    assert!(
+        told[0].starts_with(r#"prompt "p": _meta: the key "dev.mcp/x" has a prefix"#),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn schemas_are_compiled_at_registration() {
     let cases = [
         (r#"{"type":"string"}"#, "must describe an object"),

@@ -1,0 +1,118 @@
+//! Keys of `_meta` that the specification has no room for (Overview, "_meta"). They are said all the same: whoever reads
+//! them may know them, and only whoever runs the server can mend them.
+
+use serde_json::value::RawValue;
+
+use crate::protocol::{Members, meta};
+
+/// Keys that say something of requests and notifications, or that the server itself gives.
+const OWN: [&str; 7] = [
+    meta::PROTOCOL_VERSION,
+    meta::CLIENT_INFO,
+    meta::CLIENT_CAPABILITIES,
+    meta::LOG_LEVEL,
+    meta::SERVER_INFO,
+    meta::SUBSCRIPTION_ID,
+    meta::PROGRESS_TOKEN,
+];
+/// Whose keys the protocol's own extensions have, which handlers may speak.
+const EXTENSIONS: &str = "io.modelcontextprotocol";
+/// So many keys are looked at; who has more has read the first problem.
+const MAX_KEYS: usize = 64;
+
+/// One text a key: what is wrong, and what would mend it.
+pub fn problems(meta: &RawValue) -> Vec<String> {
+    let Ok(members) = serde_json::from_str::<Members<&RawValue>>(meta.get()) else {
+        return Vec::new();
+    };
+    let keys = members.0.iter().take(MAX_KEYS);
+    keys.filter_map(|(key, _)| problem(key).map(|it| format!("the key {key:?} {it}"))).collect()
+}
+
+fn problem(key: &str) -> Option<&'static str> {
+    if OWN.contains(&key) {
+        return Some("is the protocol's own, and nobody reads it here: leave it out");
+    }
+    let (prefix, name) = match key.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    if !prefix.is_none_or(is_prefix) || !is_name(name) {
+        return Some(
+            "is no name that the specification allows: use letters, digits, \"-\", \"_\" and \".\", a letter or digit first \
+             and last, with a prefix such as \"com.example/\" before it where it needs one",
+        );
+    }
+    let second = prefix.filter(|it| *it != EXTENSIONS).and_then(|it| it.split('.').nth(1));
+    matches!(second, Some("modelcontextprotocol" | "mcp")).then_some(
+        "has a prefix that is reserved for the protocol: use one of your own, such as \"com.example/\"",
+    )
+}
+
+/// Labels with dots between them.
+fn is_prefix(prefix: &str) -> bool {
+    prefix.split('.').all(|label| {
+        label.starts_with(|it: char| it.is_ascii_alphabetic())
+            && label.ends_with(|it: char| it.is_ascii_alphanumeric())
+            && label.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    let is_end = |it: char| it.is_ascii_alphanumeric();
+    let is_inside = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
+    name.is_empty()
+        || name.starts_with(is_end) && name.ends_with(is_end) && name.bytes().all(is_inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_the_specification_allows_pass() {
+        for key in [
+            "a",
+            "camelCase_1.x-y",
+            "com.example/thing",
+            "com.example/",
+            "com.example.mcp/tools",
+            "mcp/x",
+            "x-1.y/z",
+            "traceparent",
+            "io.modelcontextprotocol/related-task",
+        ] {
+            assert_eq!(problem(key), None, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn keys_without_a_room_are_told_apart() {
+        for (key, said) in [
+            ("bad key", "is no name"),
+            ("_private", "is no name"),
+            ("trailing-", "is no name"),
+            ("1com/x", "is no name"),
+            ("com..example/x", "is no name"),
+            ("com.example-/x", "is no name"),
+            ("a/b/c", "is no name"),
+            ("/x", "is no name"),
+            ("schl\u{fc}ssel", "is no name"),
+            ("dev.mcp/x", "reserved"),
+            ("com.mcp.tools/x", "reserved"),
+            ("org.modelcontextprotocol.api/x", "reserved"),
+            ("io.modelcontextprotocol/serverInfo", "the protocol's own"),
+            ("progressToken", "the protocol's own"),
+        ] {
+            assert!(problem(key).is_some_and(|it| it.contains(said)), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_keys_and_very_many_are_not_all_read() {
+        let raw = |text: String| RawValue::from_string(text).expect("JSON");
+        assert_eq!(problems(&raw("[1]".into())), [""; 0]);
+        let many: Vec<_> = (0..1_000).map(|it| format!(r#""bad {it}":1"#)).collect();
+        assert_eq!(problems(&raw(format!("{{{}}}", many.join(",")))).len(), MAX_KEYS);
+    }
+}
