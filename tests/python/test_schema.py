@@ -261,6 +261,14 @@ def test_a_cyclic_type_is_refused_unless_full(cyclic: Any) -> None:
         schema_of(cyclic)
     schema = schema_of(cyclic, profile="full")
     assert len(schema["$defs"]) == 1
+    assert schema["type"] == ("object" if cyclic in (Node, Tree) else "array")
+
+
+def test_full_says_the_type_of_a_root_that_has_a_name() -> None:
+    assert schema_of(Book, profile="full", output=True) == schema_of(Book)
+    described = schema_of(Annotated[Node, "where it begins"], profile="full", output=True)
+    assert (described["type"], described["description"]) == ("object", "where it begins")
+    assert described["$defs"]["Node"]["properties"] == described["properties"]
 
 
 def test_full_keeps_definitions_apart() -> None:

@@ -68,7 +68,7 @@ def schema_of(
     elif defs is not None:
         schema = _merge(schema, own, defs)
     elif own:
-        schema = {**schema, "$defs": own}
+        schema = _rooted(schema, own)
     if text is not None:
         schema = {"description": text, **{key: value for key, value in schema.items() if key != "description"}}
     return schema
@@ -88,6 +88,17 @@ def own_schema(schema: Mapping[str, Any], place: str, profile: Profile) -> dict[
             'server with schema_profile="full"'
         ) from None
     return written
+
+
+def _rooted(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """The schema with what it refers to. A root that has a name is written out: some revisions read its type there."""
+    ref = schema.get("$ref")
+    if isinstance(ref, str):
+        name = ref.rpartition("/")[2]
+        schema = {**defs[name], **{key: value for key, value in schema.items() if key != "$ref"}}
+        if repr(ref) not in repr(defs):
+            defs = {key: part for key, part in defs.items() if key != name}
+    return {**schema, "$defs": defs} if defs else schema
 
 
 def _merge(schema: dict[str, Any], own: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
