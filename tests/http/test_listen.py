@@ -78,10 +78,12 @@ def test_several_subscriptions_keep_apart(server):
             acknowledged(stream, id)
         call_modern(server, "test_trigger_tool_change", {})
         call_modern(server, "test_trigger_prompt_change", {})
-        methods = [stream.message(within=3)["method"] for stream in (tools, prompts, both, both)]
-        assert methods == [
-            f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "tools", "prompts")
-        ] or sorted(methods[2:]) == ["notifications/prompts/list_changed", "notifications/tools/list_changed"]
+        told = [stream.message(within=3) for stream in (tools, prompts, both, both)]
+        ids = [it["params"]["_meta"][PREFIX + "subscriptionId"] for it in told]
+        assert ids == ["a", "b", "a", "a"]
+        methods = [it["method"] for it in told]
+        assert methods[:2] == ["notifications/tools/list_changed", "notifications/prompts/list_changed"]
+        assert sorted(methods[2:]) == ["notifications/prompts/list_changed", "notifications/tools/list_changed"]
         assert tools.no_message(0.2) and prompts.no_message(0.1)
 
 

@@ -132,9 +132,9 @@ test("subscribers hear of changed resources and lists", async () => {
     const { reader } = await readUntil(response, (text) => text.includes("acknowledged"));
     app.notifyUpdated("t://a");
     app.tool("two", {}, () => 2);
-    let text = "";
-    while (!text.includes("list_changed") || !text.includes("resources/updated")) text += new TextDecoder().decode((await reader.read()).value);
-    await reader.cancel();
+    reader.releaseLock();
+    const told = await readUntil(response, (text) => text.includes("list_changed") && text.includes("resources/updated"));
+    await told.reader.cancel();
   });
 });
 

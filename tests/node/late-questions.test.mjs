@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ask, Client, NotSupported, Server } from "gudgeon";
+import { ask, Client, ConnectionLost, NotSupported, Server } from "gudgeon";
 
 const LEGACY = "2025-11-25";
 
@@ -51,6 +51,27 @@ for (const over of ["memory", "http", "ws", "tcp"]) {
       assert.equal((await client.callTool("leave")).text, "left");
       go();
       await assert.rejects(late, NotSupported);
+    });
+
+    test(`who asks after its client left is stopped, over ${over} in ${revision}`, async (t) => {
+      const app = new Server("s");
+      const outcome = new Promise((resolve) => {
+        app.tool("stays", {}, async (_, ctx) => {
+          await new Promise((left) => {
+            ctx.signal.addEventListener("abort", left);
+            begin();
+          });
+          resolve(await ctx.elicit("Anybody?", { type: "boolean" }).catch((error) => error.name));
+        });
+      });
+      let begin;
+      const begun = new Promise((resolve) => (begin = resolve));
+      const client = await reached(t, app, over, { revision, onElicit: () => assert.fail("nobody is to be asked") });
+      const calling = assert.rejects(client.callTool("stays"), ConnectionLost);
+      await begun;
+      await client.close();
+      await calling;
+      assert.equal(await outcome, "AbortError");
     });
   }
 }

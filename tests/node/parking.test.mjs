@@ -72,6 +72,24 @@ describe("a handler waits", () => {
     });
   });
 
+  for (const [where, options, runs] of [["where it waits", {}, 1], ["where it runs again", { parkLimit: 0 }, 2]]) {
+    test(`for who began it and nobody else, ${where}`, () => {
+      const { app, seen } = deleting(options);
+      const round = (subject, rest) => {
+        const principal = subject && { subject, scopes: new Set(), claims: {} };
+        const fetching = (url, init) => app.fetch(new Request(url, { ...init, body: withParams(init.body, rest) }), { principal });
+        return call("http://localhost/mcp", "deletes", {}, { fetching });
+      };
+      return closing(app, async () => {
+        const { requestState } = await round("ada");
+        const rest = { requestState, inputResponses: { "elicit-1": accept(true) } };
+        for (const other of ["bob", undefined]) await assert.rejects(round(other, rest), /-32602.*Invalid or expired requestState/);
+        assert.deepEqual(Object.keys((await round("ada", rest)).inputRequests), ["elicit-2"]);
+        assert.equal(seen.runs, runs);
+      });
+    });
+  }
+
   for (const mount of ["node:http", "hono"]) {
     test(`in ${mount}`, () => {
       const { app, seen } = deleting();

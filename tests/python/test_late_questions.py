@@ -2,27 +2,32 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from gudgeon import Client, Context, Server, SyncContext, ask
-from gudgeon.errors import NotSupported
+from gudgeon.errors import ConnectionLost, NotSupported
 
 PATIENCE = 20
 LEGACY = "2025-11-25"
 
 
 @contextlib.asynccontextmanager
-async def reached(app: Server, over: str, **options: Any) -> AsyncIterator[Client]:
+async def served(app: Server, over: str) -> AsyncIterator[Server | str]:
     if over == "memory":
-        async with Client(app, **options) as client:
-            yield client
+        yield app
     else:
-        at = "tcp://127.0.0.1:0" if over == "tcp" else "http://127.0.0.1:0/mcp"
-        async with app.listen(at) as here, Client(over + here.url[here.url.index(":") :], **options) as client:
-            yield client
+        async with app.listen("tcp://127.0.0.1:0" if over == "tcp" else "http://127.0.0.1:0/mcp") as here:
+            yield over + here.url[here.url.index(":") :]
+
+
+@contextlib.asynccontextmanager
+async def reached(app: Server, over: str, **options: Any) -> AsyncIterator[Client]:
+    async with served(app, over) as target, Client(target, **options) as client:
+        yield client
 
 
 @pytest.mark.parametrize("over", ["memory", "http", "ws", "tcp"])
@@ -85,3 +90,48 @@ async def test_who_outlives_its_call_is_told_so_at_once(over: str, revision: str
         async with asyncio.timeout(PATIENCE):
             error = await told.get()
         assert isinstance(error, NotSupported), repr(error)
+
+
+@pytest.mark.parametrize("over", ["memory", "http", "ws", "tcp"])
+@pytest.mark.parametrize("revision", [LEGACY, "2026-07-28"])
+@pytest.mark.parametrize("name, left", [("stays", "CancelledError"), ("stays_sync", "Abandoned")])
+async def test_who_asks_after_its_client_left_is_stopped(over: str, revision: str, name: str, left: str) -> None:
+    app = Server("s")
+    told: asyncio.Queue[str] = asyncio.Queue()
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(outcome: str) -> None:
+        loop.call_soon_threadsafe(told.put_nowait, outcome)
+
+    @app.tool
+    async def stays(ctx: Context) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(3_600)
+        try:
+            tell(f"answered {await ctx.elicit('Anybody?', bool)}")
+        except BaseException as error:
+            tell(type(error).__name__)
+            raise
+
+    @app.tool
+    def stays_sync(ctx: SyncContext) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        while not ctx.cancelled:
+            time.sleep(0.001)
+        try:
+            tell(f"answered {ctx.elicit('Anybody?', bool)}")
+        except BaseException as error:
+            tell(type(error).__name__)
+            raise
+
+    def on_elicit(request: object) -> bool:
+        raise AssertionError("nobody is to be asked")
+
+    async with asyncio.timeout(PATIENCE), served(app, over) as target:
+        async with Client(target, revision=revision, on_elicit=on_elicit) as client:
+            calling = asyncio.ensure_future(client.call_tool(name))
+            await begun.wait()
+        with pytest.raises(ConnectionLost):
+            await calling
+        assert await told.get() == left

@@ -185,7 +185,8 @@ def test_a_handler_that_waits_too_long_leaves_in_good_order_and_runs_again(way: 
     with served(way, park_ttl=0.05) as client:
         state = begin(client, name)
         until(client, "begun", f"left by {left}")
-        assert client.call_tool_round(name, answers={"elicit-1": yes("Ada"), "elicit-2": yes("red")}, state=state).text
+        both = {"elicit-1": yes("Ada"), "elicit-2": yes("red")}
+        assert client.call_tool_round(name, answers=both, state=state).text == "Ada likes red"
 
 
 @pytest.mark.parametrize("way", ["memory", "http", "asgi"])

@@ -1,6 +1,7 @@
 //! Handlers that ask their client and wait, as users write them: what they hold meanwhile, and how they go on.
 
 use std::{
+    future::pending,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -12,7 +13,7 @@ use std::{
 use gudgeon::{
     Client, Context, Prompt, Resource, Revision, Server, Tool, ToolError, ask,
     ask::Outcome,
-    client::ToolRound,
+    client::{Target, ToolRound},
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult,
@@ -20,7 +21,11 @@ use gudgeon::{
     },
 };
 use serde_json::{Value, json};
-use tokio::{join, time::timeout};
+use tokio::{
+    join,
+    sync::{Notify, mpsc},
+    time::timeout,
+};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -289,7 +294,7 @@ async fn prompts_and_resources_ask_as_tools_do_and_questions_may_be_returned() {
 
 #[tokio::test]
 async fn the_roots_are_asked_for_when_they_change() {
-    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let (told, mut heard) = mpsc::unbounded_channel();
     let server = Server::new("asks").notification(
         "notifications/roots/list_changed",
         move |ctx: Context| {
@@ -304,6 +309,71 @@ async fn the_roots_are_asked_for_when_they_change() {
         client.set_roots([Root::new("file:///b")]).unwrap();
         let uri = timeout(PATIENCE, heard.recv()).await.expect("in time").unwrap();
         assert_eq!(uri, "file:///b", "{revision:?}");
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Leaves {
+    at_once: bool,
+}
+
+/// Over, or left by its client: who has kept the context asks nobody, and does not wait.
+#[tokio::test]
+async fn who_outlives_its_call_is_told_so_at_once() {
+    const OVER: &str =
+        "the handler has ended: it can ask its client only until it gives its answer";
+    let (told, mut heard) = mpsc::unbounded_channel();
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let may_ask = Arc::new(Notify::new());
+    let may = Arc::clone(&may_ask);
+    let leave = move |Leaves { at_once }: Leaves, ctx: Context| {
+        let (told, begun, may) = (told.clone(), begun.clone(), Arc::clone(&may));
+        async move {
+            tokio::spawn(async move {
+                begun.send(()).unwrap();
+                if at_once {
+                    may.notified().await;
+                } else {
+                    ctx.cancelled().await;
+                }
+                let answer = ctx.elicit::<bool>("Anybody?").await;
+                told.send(answer.unwrap_err().to_string()).unwrap();
+            });
+            if !at_once {
+                pending::<()>().await;
+            }
+            "left"
+        }
+    };
+    let server = Server::new("asks").tool("leave", leave);
+    let listening = server.listen("http://127.0.0.1:0/mcp").await.unwrap();
+    for revision in ERAS {
+        for url in [None, Some(listening.url())] {
+            for at_once in [true, false] {
+                let place = format!("{revision:?} {url:?} {at_once}");
+                let builder = match url {
+                    Some(url) => Client::builder(Target::url(url).unwrap()),
+                    None => Client::builder(&server),
+                };
+                let builder = builder.revision(revision);
+                let builder = builder.on_elicit(|_| async { panic!("nobody is to be asked") });
+                let client = builder.connect().await.unwrap();
+                let call = client.call_tool("leave", json!({ "at_once": at_once }));
+                if at_once {
+                    assert_eq!(call.await.unwrap().text(), "left", "{place}");
+                    begins.recv().await.unwrap();
+                    may_ask.notify_one();
+                } else {
+                    tokio::select! {
+                        done = call => panic!("{place}: {done:?}"),
+                        _ = begins.recv() => (),
+                    }
+                    client.close().await;
+                }
+                let error = timeout(PATIENCE, heard.recv()).await.expect(&place).unwrap();
+                assert_eq!(error, if at_once { OVER } else { "cancelled" }, "{place}");
+            }
+        }
     }
 }
 

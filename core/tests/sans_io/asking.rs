@@ -59,7 +59,7 @@ fn a_state_that_was_changed_or_belongs_elsewhere_is_refused_and_the_log_hears_wh
     server.done(&run, Ok(questions(&["k"])));
     let state = server.said()["result"]["requestState"].as_str().unwrap().to_owned();
     for (rest, reason) in [
-        (json!({"requestState": format!("{state}-TAMPERED")}), ""),
+        (json!({"requestState": format!("{state}AAAA")}), "no key opens it"),
         (json!({"requestState": state, "arguments": {"x": 2}}), "other arguments"),
         (json!({"requestState": state, "name": "other"}), "another"),
     ] {

@@ -40,7 +40,11 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     await using changes = await customer.subscribe({ tools: true, resources: true, prompts: true }).open();
     await customer.callTool("new_recipe", { bread: "spelt" });
     const kinds = new Set<string>();
-    while (kinds.size < 3) kinds.add((await changes.next()).value?.kind ?? "none");
+    while (kinds.size < 3) {
+      const { value } = await changes.next();
+      assert(value && value.kind !== "updated", "nobody subscribed to a resource here");
+      kinds.add(value.kind);
+    }
     assert.deepEqual([...kinds].sort(), ["prompts", "resources", "tools"]);
     assert.equal((await customer.callTool("slice_spelt")).text, "sliced spelt");
     assert.match((await customer.readResource("bakery://recipes/spelt")).text, /spelt/);
