@@ -56,6 +56,19 @@ class Process:
         self.kill()
 
 
+@contextlib.contextmanager
+def started(client, era, target, steps, folder):
+    """A client program that runs, with its output as text."""
+    path = folder / "steps.json"
+    path.write_text(json.dumps(steps))
+    command = [*CLIENTS[client], era, str(path), *target]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
 def meet(client, era, target, steps, folder):
     """What a client program says of each step, by its name."""
     path = folder / "steps.json"

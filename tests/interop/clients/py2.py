@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 import warnings
 from typing import Any
 
@@ -119,6 +120,13 @@ class Peer:
 
     async def filtered(self, step):
         return await self.heard({"prompts"}, prompts_list_changed=True)
+
+    async def ended(self, step):
+        async with self.client.listen(tools_list_changed=True) as subscription:
+            print("listening", file=sys.stderr, flush=True)
+            async for _ in subscription:
+                pass
+        return "graceful"
 
     async def unsubscribed(self, step):
         await self.client.unsubscribe_resource(step["uri"])

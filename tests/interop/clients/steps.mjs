@@ -172,6 +172,12 @@ export class OfficialPeer {
 
   filtered = () => this.heard({ promptsListChanged: true }, ["prompts"]);
 
+  async ended() {
+    const { closed } = await this.client.listen({ toolsListChanged: true });
+    console.error("listening");
+    return closed;
+  }
+
   async unsubscribed({ uri }) {
     await this.client.unsubscribeResource({ uri });
     // What was on its way comes before these.
