@@ -86,13 +86,12 @@ impl ObjectWriter {
         self
     }
 
-    /// Adds all members of an object given as JSON text.
+    /// Adds all members of an object given as JSON text. What is no object has none.
     pub fn splice(&mut self, object: &str) -> &mut Self {
-        let inner = object.trim();
-        let inner = inner.strip_prefix('{').unwrap_or(inner).trim_start();
-        if inner != "}" && !inner.is_empty() {
+        let inner = object.trim().strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+        if let Some(inner) = inner.map(str::trim).filter(|it| !it.is_empty()) {
             self.separate();
-            self.json.push_str(inner[..inner.len() - 1].trim_end());
+            self.json.push_str(inner);
         }
         self
     }

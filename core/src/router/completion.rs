@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Handler, Offers, PromptOffer, Sight, TemplateOffer,
-    handler::{Failure, Reply, bad_result},
+    handler::{Failure, Reply, bad_result, own_meta},
 };
 use crate::{
     error::Error,
@@ -107,7 +107,7 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
         values: completion.values,
         total: completion.total,
         has_more: completion.has_more,
-        meta,
+        meta: own_meta(meta.as_deref())?,
     })
 }
 

@@ -8,7 +8,7 @@ use super::{
     Changes, Handler, Offer, OfferOptions,
     completion::Completions,
     content,
-    handler::{Failure, Reply, bad_result, nobody_to_ask},
+    handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     names,
     offer::updated,
 };
@@ -113,7 +113,7 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
             Ok(Response::Messages {
                 messages: list(whole.messages.get())?,
                 description: whole.description,
-                meta: whole.meta.map(ToOwned::to_owned),
+                meta: own_meta(whole.meta)?,
             })
         }
         Reply::Json(_) | Reply::Blob(_) => {

@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Changes, Handler, Offer, OfferOptions, Offers, Sight,
     completion::Completions,
-    handler::{Failure, Reply, bad_result, nobody_to_ask},
+    handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     names,
     offer::updated,
     uri_template::{UriTemplate, expand_template},
@@ -219,7 +219,7 @@ pub(super) fn contents(
             let whole: Whole<'_> =
                 serde_json::from_str(&result).map_err(|it| bad_result(it.to_string()))?;
             let contents = addressed(uri, mime_type, whole.contents.get())?;
-            (contents, whole.meta.map(ToOwned::to_owned))
+            (contents, own_meta(whole.meta)?)
         }
     };
     Ok(Response::Contents { contents, meta, cache })

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
-    protocol::{CacheScope, Principal},
-    router::{Handler, Middleware, Offers, ReadHint, Reply},
+    protocol::{CacheScope, Principal, json::to_raw},
+    router::{Failure, Handler, Middleware, Offers, ReadHint, Reply},
     service::{EndpointConfig, EndpointInput},
     session::server::ListKind,
 };
@@ -226,4 +226,47 @@ fn keys_of_a_results_meta_that_are_nobodys_to_give_are_told_once() {
         other.starts_with(r#"tool "content" answered with _meta: the key "dev.mcp/x""#),
         "{other}"
     );
+}
+
+#[test]
+fn a_meta_that_is_no_object_is_the_handlers_mistake_and_null_is_none() {
+    for meta in [json!(5), json!("a"), json!([{}]), json!(true)] {
+        let mut visitor = server(&[]);
+        let ask = |visitor: &mut Visitor, method: &str, params: Value, result: Value| {
+            let id = visitor.modern(method, params);
+            visitor.finish(Ok(Reply::Result(result.to_string())));
+            visitor.reply(id).json()
+        };
+        let tool = json!({"name": "content", "arguments": {}});
+        let said = ask(&mut visitor, "tools/call", tool, json!({"content": [], "_meta": meta}));
+        assert_eq!(said["result"]["isError"], true, "{meta}");
+        for (method, params, mut result) in [
+            ("resources/read", json!({"uri": "fixture://about"}), json!({"contents": []})),
+            (
+                "prompts/get",
+                json!({"name": "greet", "arguments": {"name": "Ada"}}),
+                json!({"messages": []}),
+            ),
+            (
+                "completion/complete",
+                json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}}),
+                json!({"completion": {"values": []}}),
+            ),
+            ("acme/signed", json!({}), json!({"signed": true})),
+        ] {
+            result["_meta"] = meta.clone();
+            let said = ask(&mut visitor, method, params.clone(), result.clone());
+            assert_eq!(said["error"]["code"], -32603, "{method} {meta}: {said}");
+            result["_meta"] = Value::Null;
+            let said = ask(&mut visitor, method, params, result);
+            let name = "io.modelcontextprotocol/serverInfo";
+            assert!(said["result"]["_meta"][name].is_object(), "{method}: {said}");
+        }
+        assert!(visitor.reports.iter().all(|it| it.contains("\"_meta\" is no object")));
+        let id = visitor.modern("tools/call", json!({"name": "content", "arguments": {}}));
+        let raised = Failure::Tool { message: "No.".into(), meta: Some(to_raw(&meta)) };
+        visitor.finish(Err(raised));
+        assert_eq!(visitor.reply(id).json()["result"]["content"][0]["text"], "No.");
+        assert!(visitor.reports.pop().unwrap().ends_with("it was left out"));
+    }
 }
