@@ -189,9 +189,9 @@ impl Put {
         Self { kind, key: OnceLock::new(), method, params, message }
     }
 
-    /// The question's key; `number` counts those of its kind that have none of their own.
-    pub(super) fn key(&self, number: impl FnOnce(&'static str) -> u32) -> &str {
-        self.key.get_or_init(|| format!("{}-{}", self.kind, number(self.kind)))
+    /// The question's key; `next` names one of its kind that has none of its own.
+    pub(super) fn key(&self, next: impl FnOnce(&'static str) -> String) -> &str {
+        self.key.get_or_init(|| next(self.kind))
     }
 }
 

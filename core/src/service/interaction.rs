@@ -190,8 +190,9 @@ impl Calls {
         if let Some(answer) = kept.recorded.get(question).map_err(|_| other())? {
             return Ok(Some(answer.clone()));
         }
-        let open = kept.asked.iter().chain(&kept.sent);
-        if open.into_iter().any(|(_, it)| it.key == question.key) {
+        let mut open = kept.asked.iter().chain(&kept.sent);
+        let is_open = open.any(|(_, it)| it.key == question.key);
+        if is_open || kept.context.answers.is_taken(question) {
             return Err(other());
         }
         match kept.context.answers.get(&question.key, question.method, question.params.get()) {

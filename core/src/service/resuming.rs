@@ -8,15 +8,15 @@ use super::{
     gates::Ready,
     interaction::{journal, nobody_to_ask},
     parking::{Claimed, Parked},
-    running::Running,
-    state::{Binding, Refused, RoundId},
+    running::{Kept, Running},
+    state::{Binding, Refused, RoundId, Sealed},
     upshot::Upshot,
 };
 use crate::{
     error::Fault,
     protocol::{Question, Response},
     router::{Job, Reply},
-    session::{CallId, server::CallContext},
+    session::{CallId, asking::Journal, server::CallContext},
 };
 
 impl Calls {
@@ -105,8 +105,7 @@ impl Calls {
         let round = self.sealing.round();
         let Some(kept) = parked.running.kept.as_mut() else { return Err(nobody_to_ask()) };
         let journal = journal(kept).asking(&requests);
-        let state = Binding::of(&kept.request, kept.context.principal.as_deref())
-            .and_then(|it| self.sealing.seal(now, it, (Some(round), journal), &limits));
+        let state = self.state_of(now, kept, (Some(round), journal));
         let answer = Ok(Response::InputRequired { requests, state });
         self.conclude(&parked.running, &answer);
         if let Some(kept) = parked.running.kept.as_mut() {
@@ -176,6 +175,27 @@ impl Calls {
             Some(parked) => Some(parked),
             None => self.parking.get_mut(handler),
         }
+    }
+
+    /// What the client of a call is to bring back with its answers.
+    pub(super) fn state_of(
+        &mut self,
+        now: Instant,
+        kept: &Kept,
+        contents: (Option<RoundId>, Journal),
+    ) -> Option<String> {
+        let limits = self.limits();
+        let binding = Binding::of(&kept.request, kept.context.principal.as_deref())?;
+        let name = binding.name();
+        let Sealed { state, is_cut } = self.sealing.seal(now, binding, contents, &limits)?;
+        if is_cut {
+            let limit = limits.max_state;
+            self.effects.push_back(Effect::Report(format!(
+                "what {name} was answered and did is longer than {limit} bytes (option max_request_state), so its client \
+                 does not carry it: should the handler have to run again, it asks and does all of it once more"
+            )));
+        }
+        Some(state)
     }
 
     pub(super) fn refused(&mut self, refused: Refused) -> Fault {

@@ -7,7 +7,6 @@ use super::{
     calls::Calls,
     interaction::{ASKS_ELSEWHERE, journal, nobody_to_ask},
     running::Kept,
-    state::Binding,
     upshot::Upshot,
 };
 use crate::{
@@ -165,10 +164,7 @@ impl Calls {
             }
             Ok(Round::Ask(requests)) => {
                 let known = answers.journal().asking(&requests);
-                let limits = self.limits();
-                let binding = Binding::of(&kept.request, kept.context.principal.as_deref());
-                let state =
-                    binding.and_then(|it| self.sealing.seal(now, it, (None, known), &limits));
+                let state = self.state_of(now, &kept, (None, known));
                 let answer = Ok(Response::InputRequired { requests, state });
                 running.kept = Some(kept);
                 self.conclude(&running, &answer);

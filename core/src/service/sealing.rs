@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     rehearsal::Rehearsal,
-    state::{self, Binding, KeyRing, Opened, Refused, RoundId},
+    state::{self, Binding, KeyRing, Opened, Refused, RoundId, Sealed},
 };
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 
@@ -62,7 +62,7 @@ impl Sealing {
         binding: Binding,
         contents: (Option<RoundId>, Journal),
         limits: &RoundLimits,
-    ) -> Option<String> {
+    ) -> Option<Sealed> {
         let expires = self.unix(now).saturating_add(limits.state_ttl.as_secs().max(1));
         let nonce = self.fresh("nonce");
         state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)

@@ -52,6 +52,14 @@ pub struct Refused {
     pub report: String,
 }
 
+/// What a client is to bring back.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Sealed {
+    pub state: String,
+    /// Answers or steps of earlier rounds were too long for it, and are not in it.
+    pub is_cut: bool,
+}
+
 /// The name of a round of questions whose handler waits for the answers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct RoundId(pub [u8; 16]);
@@ -113,6 +121,11 @@ impl Binding {
             principal: principal.map(Principal::identity),
         })
     }
+
+    /// For a log.
+    pub fn name(&self) -> String {
+        format!("{} {:?}", self.method, self.target)
+    }
 }
 
 /// A state for the client to bring back until `expires`, in seconds since 1970. Were it longer than `max` bytes, the
@@ -127,7 +140,7 @@ pub fn seal(
     (round, journal): (Option<RoundId>, Journal),
     nonce: [u8; NONCE],
     max: usize,
-) -> Option<String> {
+) -> Option<Sealed> {
     let cipher = keys.0.first()?;
     let sealed = |contents: &Contents| {
         let text = serde_json::to_vec(contents).ok()?;
@@ -137,10 +150,11 @@ pub fn seal(
     let mut contents = Contents { expires, binding, round, journal };
     let state = sealed(&contents)?;
     if state.len() <= max {
-        return Some(state);
+        return Some(Sealed { state, is_cut: false });
     }
+    let is_cut = contents.journal.knows();
     contents.journal = Journal::default();
-    sealed(&contents)
+    sealed(&contents).map(|state| Sealed { state, is_cut })
 }
 
 /// What a client has answered: `inputResponses`, on top of what its state holds.
@@ -156,7 +170,7 @@ pub fn open(
     let (round, journal) = match &inputs.state {
         None => (None, Journal::default()),
         Some(state) if state.len() > longest(binding, max) => {
-            return Err(Refused::new("it is longer than any state (option max_state)"));
+            return Err(Refused::new("it is longer than any state (option max_request_state)"));
         }
         Some(state) => unseal(keys, now, binding, state).map_err(Refused::new)?,
     };
@@ -257,7 +271,7 @@ mod tests {
 
     fn sealed(keys: &KeyRing) -> String {
         let contents = (Some(RoundId([3; 16])), asked());
-        seal(keys, 100, binding("a", r#"{"x":1}"#), contents, [7; 24], MAX).unwrap()
+        seal(keys, 100, binding("a", r#"{"x":1}"#), contents, [7; 24], MAX).unwrap().state
     }
 
     fn brought(state: &str) -> Inputs {
@@ -371,11 +385,13 @@ mod tests {
         journal.answered(&question, to_raw(&long));
         let round = Some(RoundId([3; 16]));
         let contents = || (round, journal.clone());
-        let state = |max| seal(&keys, 100, own.clone(), contents(), [1; 24], max).unwrap();
+        let sealed = |max| seal(&keys, 100, own.clone(), contents(), [1; 24], max).unwrap();
+        let state = |max| sealed(max).state;
         let without = |state: String| Inputs { responses: None, state: Some(state) };
         let kept = open(&keys, 1, &own, &without(state(8_000)), 8_000).unwrap();
         assert!(kept.answers.get("roots", Method::ListRoots, "{}").is_some());
         assert!(state(2_000).len() < 2_000);
+        assert_eq!([8_000, 2_000].map(|it| sealed(it).is_cut), [false, true]);
         let dropped = open(&keys, 1, &own, &without(state(2_000)), 2_000).unwrap();
         assert!(dropped.answers.get("roots", Method::ListRoots, "{}").is_none());
         assert_eq!(dropped.round, round, "a handler that waits is found all the same");
@@ -389,13 +405,18 @@ mod tests {
         assert!(opened(&keys, 1, &own, &state(MAX)).unwrap_err().contains("no key opens it"));
         for length in [MAX + 1, 1024 * 1024] {
             let report = opened(&keys, 1, &own, &state(length)).unwrap_err();
-            assert!(report.contains("longer than any state (option max_state)"), "{report}");
+            assert!(
+                report.contains("longer than any state (option max_request_state)"),
+                "{report}"
+            );
         }
         // Whatever was sealed comes in again, however long the names in it are.
         for name in ["\u{1}".repeat(3_000), "ä\"".repeat(2_000), "a".into()] {
             let own = binding(&name, "{}");
             let contents = (Some(RoundId([3; 16])), asked());
-            let state = seal(&keys, 100, own.clone(), contents, [7; 24], 100).unwrap();
+            let Sealed { state, is_cut } =
+                seal(&keys, 100, own.clone(), contents, [7; 24], 100).unwrap();
+            assert!(!is_cut, "nothing was known");
             let inputs = Inputs { responses: None, state: Some(state) };
             assert!(open(&keys, 1, &own, &inputs, 100).is_ok(), "{name:?}");
         }

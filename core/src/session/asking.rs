@@ -59,6 +59,9 @@ pub fn round(
     wire: &Wire,
 ) -> Result<Round, Fault> {
     let questions = read(questions, wire)?;
+    if let Some(Question { key, .. }) = questions.iter().find(|it| answers.is_taken(it)) {
+        return Err(misused(&format!("two have the key {key:?}: give each a key of its own")));
+    }
     let open: Vec<_> = questions
         .iter()
         .filter(|it| answers.get(&it.key, it.method, it.params.get()).is_none())

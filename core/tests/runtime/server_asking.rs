@@ -13,7 +13,7 @@ use std::{
 use gudgeon::{
     Client, Context, Prompt, Resource, Revision, Server, Tool, ToolError, ask,
     ask::Outcome,
-    client::{Target, ToolRound},
+    client::{Rehearsal, Target, ToolRound},
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult,
@@ -374,6 +374,38 @@ async fn who_outlives_its_call_is_told_so_at_once() {
                 assert_eq!(error, if at_once { OVER } else { "cancelled" }, "{place}");
             }
         }
+    }
+}
+
+/// A step that is done is not done again, so that its questions must not count among the others.
+#[tokio::test]
+async fn a_step_may_ask_and_the_handler_run_again() {
+    let done = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&done);
+    let server = Server::new("asks").tool("lends", move |ctx: Context| {
+        let count = Arc::clone(&count);
+        async move {
+            let lend = async {
+                let name: String = ctx.elicit("Who?").await?;
+                let sure: bool = ctx.elicit("Sure?").await?;
+                count.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, ToolError>((name, sure))
+            };
+            let (name, sure) = ctx.step("lend", lend).await?;
+            let title: String = ctx.elicit("What?").await?;
+            Ok::<_, ToolError>(format!("{name} {sure} {title}"))
+        }
+    });
+    for (era, replays) in ERAS.map(|it| (it, false)).into_iter().chain([(Revision::LATEST, true)]) {
+        done.store(0, Ordering::SeqCst);
+        let mut rehearsal = Rehearsal::of(&server).era(era).answer("lend/elicit-1", "Ada");
+        rehearsal = rehearsal.answer("lend/elicit-2", true).answer("elicit-1", "Dune");
+        if replays {
+            rehearsal = rehearsal.replay();
+        }
+        let client = rehearsal.connect().await.unwrap();
+        assert_eq!(client.call_tool("lends", ()).await.unwrap().text(), "Ada true Dune");
+        assert_eq!(done.load(Ordering::SeqCst), 1, "{era:?} {replays}");
     }
 }
 

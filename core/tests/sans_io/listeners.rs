@@ -74,7 +74,9 @@ fn a_handler_of_notifications_asks_in_a_session() {
     server.handle(roots(&second, 8));
     assert_eq!(
         server.answered.pop(),
-        Some(Err("the client is gone: nobody answers this question any more".into()))
+        Some(Err(
+            "the handler has ended: it can ask its client only until it gives its answer".into()
+        ))
     );
 }
 

@@ -6,6 +6,7 @@ mod support;
 
 mod asking;
 mod asking_again;
+mod asking_wrongly;
 mod bounds;
 mod client_listening;
 mod client_negotiation;

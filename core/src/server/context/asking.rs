@@ -21,14 +21,19 @@ use crate::{
         ToolError,
         ask::{self, Misfits, Outcome, Put, Question, Questions},
     },
-    session::asking::AskId,
+    session::{asking::AskId, server::too_late},
 };
+
+tokio::task_local! {
+    /// The key of the step that this code runs in.
+    static STEP: String;
+}
 
 /// What one call has asked.
 #[derive(Default)]
 pub(super) struct Asking {
-    /// Questions without a key of their own, by kind.
-    counts: BTreeMap<&'static str, u32>,
+    /// Questions without a key of their own, by kind, those of a step apart: it may not be done again on a later run.
+    counts: BTreeMap<String, u32>,
     next: u64,
     waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Failure>>>,
     /// What was done already.
@@ -126,7 +131,8 @@ impl Context {
     ///
     /// That is at least once, not exactly once: a process that dies between the deed and the next question has forgotten
     /// it. What the step gives goes through JSON, on the first run too. A failed step is not remembered. A key names one
-    /// step of a call: a second one under it waits for the first, and gives the same.
+    /// step of a call: a second one under it waits for the first, and gives the same. What a step asks is numbered for
+    /// itself, as `<key>/elicit-1`.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -155,7 +161,10 @@ impl Context {
             if let Some(known) = known {
                 return Ok(known);
             }
-            let value = exact::to_raw(&step.await?, &format!("the result of step {key:?}"))?;
+            let value = exact::to_raw(
+                &STEP.scope(key.to_owned(), step).await?,
+                &format!("the result of step {key:?}"),
+            )?;
             self.call.connection.step(self.call.id, key, value.clone());
             Ok::<_, ToolError>(value)
         };
@@ -180,10 +189,11 @@ impl Context {
     /// A question without a key of its own gets its number when the call first names it.
     pub(in crate::server) fn key<'p>(&self, put: &'p Put) -> &'p str {
         put.key(|kind| {
+            let kind = STEP.try_with(|step| format!("{step}/{kind}")).unwrap_or(kind.to_owned());
             let mut asking = self.asking();
-            let count = asking.counts.entry(kind).or_insert(0);
+            let count = asking.counts.entry(kind.clone()).or_insert(0);
             *count += 1;
-            *count
+            format!("{kind}-{count}")
         })
     }
 
@@ -259,6 +269,10 @@ impl Context {
         let ask = {
             let mut asking = self.asking();
             if asking.is_over {
+                if !self.is_cancelled() {
+                    // The receiver is here.
+                    let _ = sender.send(Err(too_late().into()));
+                }
                 return receiver;
             }
             let ask = AskId(asking.next);

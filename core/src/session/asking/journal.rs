@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -66,6 +66,8 @@ struct Held {
     key: String,
     /// Set when it is asked; a step has none.
     question: OnceLock<QuestionDigest>,
+    /// This run has asked it.
+    is_asked: AtomicBool,
     answer: Option<Raw>,
     step: Option<Raw>,
     /// How often earlier answers did not fit.
@@ -169,6 +171,11 @@ impl Journal {
         }
     }
 
+    /// Whether there is an answer or a step in it.
+    pub fn knows(&self) -> bool {
+        self.0.iter().any(|it| it.answer.is_some() || it.step.is_some())
+    }
+
     /// Bytes that it holds, about.
     pub fn weight(&self) -> usize {
         let size = |it: &Option<Raw>| it.as_ref().map_or(0, |it| it.get().len());
@@ -199,6 +206,7 @@ impl Answers {
                 known.push(Held {
                     key: key.clone(),
                     question: OnceLock::new(),
+                    is_asked: AtomicBool::new(false),
                     answer: None,
                     step: None,
                     tries: 0,
@@ -241,6 +249,16 @@ impl Answers {
         problem.map_or(Ok(()), |(tries, problem)| again(question, tries, problem))
     }
 
+    /// Whether this run has asked another question under this one's key.
+    pub fn is_taken(&self, question: &Question) -> bool {
+        let known = self.0.as_deref();
+        let found = known.and_then(|it| it.find(|it| it.step.is_none() && it.key == question.key));
+        found.is_some_and(|(_, it)| {
+            it.is_asked.load(Ordering::Acquire)
+                && it.question.get() != Some(&QuestionDigest::of_question(question))
+        })
+    }
+
     /// Why what was answered to this question does not fit it.
     pub fn problem(&self, question: &Question) -> Option<&str> {
         self.of(question)?.problem.get().map(String::as_str)
@@ -279,11 +297,14 @@ impl Answers {
         let known = self.0.as_deref()?;
         let (at, entry) = known.find(|it| it.step.is_none() && it.key == key)?;
         let digest = QuestionDigest::of(method, params);
-        if *entry.question.get_or_init(|| digest) != digest {
-            known.valid.fetch_min(at, Ordering::AcqRel);
-            return None;
+        if *entry.question.get_or_init(|| digest) == digest {
+            entry.is_asked.store(true, Ordering::Release);
+            return Some(entry);
         }
-        Some(entry)
+        if !entry.is_asked.load(Ordering::Acquire) {
+            known.valid.fetch_min(at, Ordering::AcqRel);
+        }
+        None
     }
 }
 
@@ -307,7 +328,8 @@ impl Held {
 impl From<Entry> for Held {
     fn from(Entry { key, question, answer, step, tries }: Entry) -> Self {
         let question = question.map(OnceLock::from).unwrap_or_default();
-        Self { key, question, answer, step, tries, problem: OnceLock::new() }
+        let is_asked = AtomicBool::new(false);
+        Self { key, question, is_asked, answer, step, tries, problem: OnceLock::new() }
     }
 }
 

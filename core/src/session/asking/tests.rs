@@ -105,12 +105,19 @@ fn an_answer_to_another_question_under_the_same_key_does_not_count() {
     let one = question("who", Method::Elicit, FORM);
     let journal = Answers::default().journal().asking(&[one]);
     let answer = json!({"who": {"action": "accept", "content": {"name": "Ada"}}});
-    let answers = Answers::new(Some(&to_raw(&answer)), journal);
+    let answers = || Answers::new(Some(&to_raw(&answer)), journal.clone());
     // How it is written makes no difference.
     let spaced = serde_json::to_string_pretty(&form()).unwrap();
-    assert!(answers.get("who", Method::Elicit, &spaced).is_some());
-    assert!(answers.get("who", Method::Elicit, &FORM.replace("Who?", "Whom?")).is_none());
-    assert!(answers.get("who", Method::Elicit, FORM).is_none(), "it was left behind");
+    let another = FORM.replace("Who?", "Whom?");
+    let twice = answers();
+    assert!(twice.get("who", Method::Elicit, &spaced).is_some());
+    assert!(twice.get("who", Method::Elicit, &another).is_none());
+    assert!(twice.is_taken(&question("who", Method::Elicit, &another)), "by one of the same run");
+    assert!(twice.get("who", Method::Elicit, FORM).is_some());
+    let changed = answers();
+    assert!(changed.get("who", Method::Elicit, &another).is_none());
+    assert!(!changed.is_taken(&question("who", Method::Elicit, &another)));
+    assert!(changed.get("who", Method::Elicit, FORM).is_none(), "it was left behind");
 }
 
 #[test]

@@ -33,13 +33,13 @@ use self::{
 pub use self::{
     call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
     logging::Log,
-    questions::nobody,
+    questions::{nobody, too_late},
     seam::{About, Input, Output, Sent, SessionConfig},
 };
 use super::pending::{CallId, Pending};
 use crate::{
     error::{Fault, FaultKind},
-    protocol::{Frame, Malformed, Message, Revision},
+    protocol::{ErrorObject, Frame, Malformed, Message, Revision, code},
     wire::{HeaderClaims, Wire},
 };
 
@@ -174,6 +174,10 @@ impl ServerSession {
 
     fn refuse_malformed(&mut self, malformed: Malformed, slot: Option<batch::Slot>) {
         if malformed.is_response {
+            // Who asked would wait for it in vain.
+            let message = format!("the client's answer is malformed: {}", malformed.message);
+            let error = ErrorObject::new(code::INVALID_REQUEST, message);
+            self.handle_answer(malformed.id.as_ref(), Err(error));
             return self.settle(None, slot, None);
         }
         let fault = match malformed.unreadable {

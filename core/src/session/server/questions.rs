@@ -33,9 +33,11 @@ impl ServerSession {
 
     /// Whoever listens to notifications asks. No request is under way for it, so that only a session can carry it.
     fn ask_for_listener(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
-        let client = self.handshake.client();
-        let is_there = self.listeners.contains(&call) && !self.answers_nothing;
-        match client.filter(|_| is_there) {
+        let client = self.handshake.client().filter(|_| !self.answers_nothing);
+        match client {
+            _ if !self.answers_nothing && !self.listeners.contains(&call) => {
+                self.settle_question(call, ask, Err(too_late()));
+            }
             Some((wire, client)) => {
                 let asking = Asking { call, ask, about: About::Peer, method, params };
                 self.put(wire, &client, asking);
@@ -158,6 +160,12 @@ impl ServerSession {
         let sent = Sent { is_asking: true, ..Sent::new(frame, about) };
         self.outputs.push_back(Output::Send(sent));
     }
+}
+
+/// Why a question is not asked any more.
+pub fn too_late() -> Fault {
+    let problem = "the handler has ended: it can ask its client only until it gives its answer";
+    Fault::new(FaultKind::Handler, problem)
 }
 
 /// Why a question is never answered.
