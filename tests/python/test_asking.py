@@ -314,7 +314,7 @@ def test_a_refusal_by_error_reaches_the_handler() -> None:
             return f"{error.code} {error.message}"
 
     def refuse(request: Any) -> Any:
-        raise ProtocolError(-1, "User rejected sampling request")
+        raise ProtocolError(-7, "The model is out")
 
     with SyncClient(server, revision="2025-11-25", on_sample=refuse) as connected:
-        assert connected.call_tool("asks").text == "-1 User rejected sampling request"
+        assert connected.call_tool("asks").text == "-7 The model is out"

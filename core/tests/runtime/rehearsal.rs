@@ -132,7 +132,7 @@ async fn a_model_that_may_not_be_asked_is_a_refusal_of_the_users() {
         let (kind, message) = match era {
             // No result has words for it: who called hears of it at once.
             Revision::V2026_07_28 => (ErrorKind::Declined, "the user declined"),
-            _ => (ErrorKind::Tool, "The user declined: sampling"),
+            _ => (ErrorKind::Tool, "The user declined: sampling (the user declined)"),
         };
         assert_eq!((failure.kind, &*failure.message), (kind, message), "{era:?}");
     }

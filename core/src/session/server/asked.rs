@@ -129,10 +129,10 @@ impl Asked {
                 Ok(answer) => Ok(with_page(answer, page.as_deref())),
                 Err(problem) => return Some(Answered::Unfit { call, ask, problem }),
             },
-            Err(ErrorObject { code: code::USER_REJECTED, .. })
+            Err(ErrorObject { code: code::USER_REJECTED, message, .. })
                 if method == Method::CreateMessage =>
             {
-                Err(Fault::new(FaultKind::Declined, "sampling"))
+                Err(Fault::new(FaultKind::Declined, format!("sampling ({message})")))
             }
             Err(ErrorObject { code, message, data }) => {
                 Err(Fault::new(FaultKind::Protocol(code), message).with_data(data))
@@ -304,7 +304,8 @@ mod tests {
         asked.ask(latest(), Some(&declared), asking).unwrap();
         let refused = ErrorObject::new(code::USER_REJECTED, "User rejected sampling request");
         let fault = settle(&mut asked, 1, Err(refused)).2.unwrap_err();
-        assert_eq!((fault.kind, &*fault.message), (FaultKind::Declined, "sampling"));
+        assert_eq!(fault.kind, FaultKind::Declined);
+        assert_eq!(fault.message, "sampling (User rejected sampling request)");
     }
 
     #[test]
