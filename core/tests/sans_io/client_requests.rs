@@ -143,6 +143,18 @@ fn errors_keep_code_and_data() {
     client.hear(&error(3, -32002, None));
     assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
 
+    let mut client = Scripted::start(&[Revision::V2025_11_25]);
+    client.sent();
+    client.hear(&json!({"jsonrpc": "2.0", "id": 1, "result": {
+        "protocolVersion": "2025-11-25", "capabilities": {"resources": {"subscribe": true}},
+        "serverInfo": {"name": "x", "version": "1"},
+    }}));
+    client.drain();
+    client.request(1, Method::Subscribe, r#"{"uri":"a:b"}"#, NONE);
+    client.sent();
+    client.hear(&error(2, -32002, None));
+    assert_eq!(client.done().1.expect_err("an error").kind, ErrorKind::NotFound);
+
     let mut client = Scripted::modern();
     client.request(1, Method::ReadResource, r#"{"uri":"a:b"}"#, NONE);
     client.sent();
@@ -229,6 +241,7 @@ fn progress_of_nothing_is_ignored() {
     ] {
         client
             .hear(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}));
+        assert!(client.drain().is_empty(), "{params}");
     }
     client.silent();
 }

@@ -162,7 +162,10 @@ impl ClientSession {
                 serde_json::from_str::<Data>(it.get()).is_ok()
             })
         };
-        let is_read = *method == MethodName::Standard(Method::ReadResource);
+        let is_read = matches!(
+            method,
+            MethodName::Standard(Method::ReadResource | Method::Subscribe | Method::Unsubscribe)
+        );
         let not_found = error.code == code::RESOURCE_NOT_FOUND
             || (error.code == self.wire.codes.resource_not_found && names_uri());
         let kind = match is_read && not_found {
