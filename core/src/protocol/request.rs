@@ -60,6 +60,18 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// What came with a request whose results may be questions (Multi Round-Trip Requests, "Supported Requests").
+    pub fn inputs(&self) -> Option<&Inputs> {
+        match self {
+            Self::CallTool { inputs, .. }
+            | Self::ReadResource { inputs, .. }
+            | Self::GetPrompt { inputs, .. } => Some(inputs),
+            _ => None,
+        }
+    }
+}
+
 /// How a legacy client introduces itself.
 #[derive(Clone, Debug)]
 pub struct InitializeRequest {

@@ -61,6 +61,8 @@ pub struct Seeing<'a> {
     /// Whether these must agree with the arguments.
     pub checks_headers: bool,
     pub cursors: &'a dyn Cursors,
+    /// The request's params, for a handler that answers in the router's place.
+    pub as_came: Option<&'a Raw>,
 }
 
 impl Seeing<'_> {
@@ -100,7 +102,7 @@ pub fn dispatch(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispat
                 reading.keep = None;
             }
             if middleware.wraps_handlers {
-                job.passage = Some(Box::new(Passage::new(middleware, &seen, job.finish.clone())));
+                job.passage = Some(Box::new(Passage::new(middleware, &seen, &job)));
             }
             return Dispatch::Run(job);
         }
@@ -146,7 +148,7 @@ fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
         }
         Request::ReadResource { uri, variables, .. } => {
             let uri = resource::filled(offers, uri, variables.as_ref(), sight);
-            return run(uri.and_then(|uri| read_resource(offers, uri, seeing)));
+            return run(uri.and_then(|uri| find_resource(offers, uri, seeing)));
         }
         Request::GetPrompt { name, arguments, .. } => {
             return run(get_prompt(offers, &name, arguments, sight));
@@ -245,27 +247,8 @@ fn call_tool(
     Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
 }
 
-/// What reads this URI, for a handler of the server's own.
-pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job, Fault> {
-    let seeing =
-        Seeing { sight, principal: None, headers: None, checks_headers: false, cursors: &NoPages };
-    read_resource(offers, uri, seeing)
-}
-
-/// Of who reads no lists.
-struct NoPages;
-
-impl Cursors for NoPages {
-    fn seal(&self, _: &str, _: u64) -> String {
-        String::new()
-    }
-
-    fn open(&self, _: &str, _: &str) -> Option<u64> {
-        None
-    }
-}
-
-fn read_resource(offers: &Offers, uri: String, seeing: Seeing<'_>) -> Result<Job, Fault> {
+/// What reads this URI.
+pub fn find_resource(offers: &Offers, uri: String, seeing: Seeing<'_>) -> Result<Job, Fault> {
     let sight = seeing.sight;
     if let Some(offer) = offers.resources.seen(&uri, sight) {
         let mime_type = offer.resource.mime_type.clone();
@@ -343,7 +326,8 @@ fn replaced(offers: &Offers, request: &Request, seeing: Seeing<'_>) -> Option<Re
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
     let handler = offers.method(name.as_str())?;
-    let params = middleware::params(request);
+    let params =
+        seeing.as_came.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
     if let Err(fault) = check_params(offers, name.as_str(), &params) {
         return Some(Err(fault));
     }

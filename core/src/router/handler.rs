@@ -2,8 +2,6 @@
 
 use std::{any::Any, sync::Arc, time::Duration};
 
-use serde_json::value::RawValue;
-
 use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
@@ -126,7 +124,19 @@ impl From<Fault> for Failure {
 impl Finish {
     /// Whether its handler may answer with [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
     pub fn may_ask(&self) -> bool {
-        matches!(self, Self::Tool(_) | Self::Resource(_) | Self::Prompt(_))
+        match self {
+            Self::Tool(_) | Self::Resource(_) | Self::Prompt(_) => true,
+            Self::Prepared(prepared) => prepared.may_ask(),
+            Self::Completion | Self::Method => false,
+        }
+    }
+
+    /// Whether a handler answers, which may be waiting for the client; or middleware only, what the core says.
+    pub fn is_handlers(&self) -> bool {
+        match self {
+            Self::Prepared(prepared) => prepared.is_handlers(),
+            _ => true,
+        }
     }
 
     /// Whether a run must not be repeated from its top when its client answers.
@@ -159,18 +169,7 @@ impl Finish {
     /// The fault that a failure makes. `reference` names it in the log.
     pub fn fault(&self, failure: Failure, debug: bool, reference: &str) -> (Fault, Option<Report>) {
         let fault = match failure {
-            Failure::Tool { message, meta } => {
-                let (meta, report) = match own_meta(meta.as_deref()) {
-                    Ok(meta) => (meta, None),
-                    Err(_) => (
-                        None,
-                        Some(self.report(
-                            "raised a tool error whose meta is no object: it was left out",
-                        )),
-                    ),
-                };
-                return (Fault::new(FaultKind::Tool, message).with_data(meta), report);
-            }
+            Failure::Tool { message, meta } => Fault::new(FaultKind::Tool, message).with_data(meta),
             Failure::Protocol { code, message, data } => {
                 Fault::new(FaultKind::Protocol(code), message).with_data(data)
             }
@@ -266,15 +265,6 @@ fn names_pages(data: Option<&Raw>) -> bool {
         };
         !elicitations.is_empty() && elicitations.iter().all(is_page)
     })
-}
-
-/// A result's `_meta`, where it has one.
-pub(super) fn own_meta(meta: Option<&RawValue>) -> Result<Option<Raw>, Failure> {
-    match meta.map(|it| (it, it.get().as_bytes().first())) {
-        None | Some((_, Some(b'n'))) => Ok(None),
-        Some((meta, Some(b'{'))) => Ok(Some(meta.to_owned())),
-        Some(_) => Err(bad_result("the result's \"_meta\" is no object")),
-    }
 }
 
 /// A result that its method can't carry.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Finish, Handler, Job,
-    handler::{Failure, Reply, bad_result, own_meta},
+    handler::{Failure, Reply, bad_result},
     prompt, resource, tool,
 };
 use crate::{
@@ -136,6 +136,16 @@ impl Prepared {
         self.method.as_str()
     }
 
+    pub(super) fn is_handlers(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Whether the method's results may be questions.
+    pub(super) fn may_ask(&self) -> bool {
+        let MethodName::Standard(method) = self.method else { return false };
+        matches!(method, Method::CallTool | Method::ReadResource | Method::GetPrompt)
+    }
+
     pub(super) fn conclude(&self, reply: Reply) -> Result<Concluded, Failure> {
         match (&self.answer, reply) {
             (Some(answer), Reply::Nothing) => Ok(answer.clone()),
@@ -155,6 +165,9 @@ impl Prepared {
     /// A whole result, read so that every revision can be told it.
     pub(super) fn response(&self, reply: Reply) -> Result<Response, Failure> {
         let MethodName::Standard(method) = self.method else { return plain(reply) };
+        if let (true, Reply::Result(result)) = (self.may_ask(), &reply) {
+            complete(result)?;
+        }
         match method {
             Method::CallTool => return tool::outcome(None, reply).map(Response::Tool),
             Method::ReadResource => {
@@ -201,7 +214,7 @@ impl Prepared {
             Some(instructions) => member(&instructions, "instructions")?,
         };
         description.cache = cache;
-        description.meta = own_meta(result.get("_meta").map(text::to_raw).as_deref())?;
+        description.meta = own_meta(&mut result)?;
         Ok(Response::Description(Arc::new(description)))
     }
 
@@ -230,7 +243,7 @@ impl Prepared {
             spellings: Arc::default(),
             next_cursor: member(&next_cursor, "nextCursor")?,
             cache,
-            meta: own_meta(result.get("_meta").map(text::to_raw).as_deref())?,
+            meta: own_meta(&mut result)?,
         })
     }
 
@@ -247,9 +260,39 @@ impl Prepared {
 }
 
 impl Passage {
-    pub(super) fn new(middleware: &Middleware, request: &Request, finish: Finish) -> Self {
+    pub(super) fn new(middleware: &Middleware, request: &Request, job: &Job) -> Self {
         let handler = Arc::clone(&middleware.handler);
-        Self { handler, method: request.method(), params: params(request), finish }
+        let params = match &job.finish {
+            Finish::Resource(reading) => {
+                let mut out = ObjectWriter::with_capacity(64);
+                out.member("uri", &reading.uri);
+                if job.input != "{}" {
+                    out.raw("variables", &job.input);
+                }
+                out.finish()
+            }
+            Finish::Prepared(_) => job.input.clone(),
+            _ => params(request),
+        };
+        Self { handler, method: request.method(), params, finish: job.finish.clone() }
+    }
+
+    pub(super) fn of_notification(
+        middleware: &Middleware,
+        notification: &MethodName,
+        params: &Raw,
+    ) -> Self {
+        Self {
+            handler: Arc::clone(&middleware.handler),
+            method: notification.clone(),
+            params: params.get().to_owned(),
+            finish: Finish::Method,
+        }
+    }
+
+    /// Whether the params say what it is called, which each server says in its own way.
+    pub fn is_named(&self) -> bool {
+        matches!(self.finish, Finish::Tool(_) | Finish::Prompt(_) | Finish::Completion)
     }
 
     /// What the handler replied, as the whole result.
@@ -266,7 +309,18 @@ impl Passage {
                 Some(arguments.to_string())
             }
             Finish::Method => Some(Value::Object(params).to_string()),
-            Finish::Resource(_) | Finish::Completion | Finish::Prepared(_) => None,
+            Finish::Prepared(it) if it.is_handlers() => Some(Value::Object(params).to_string()),
+            // Another URI would be another resource.
+            Finish::Resource(reading) if params.get("uri") == Some(&json!(reading.uri)) => {
+                params.remove("variables").map(|it| it.to_string())
+            }
+            Finish::Completion => {
+                let value = params.get("argument").and_then(|it| it.get("value"));
+                let given = params.get("context").and_then(|it| it.get("arguments"));
+                let given = given.cloned().unwrap_or_else(|| json!({}));
+                value.map(|it| json!({ "value": it, "arguments": given }).to_string())
+            }
+            Finish::Resource(_) | Finish::Prepared(_) => None,
         })
     }
 }
@@ -361,16 +415,31 @@ fn untyped(result: &str) -> Result<Raw, Failure> {
             "the result has the resultType {}, which no client knows: leave it out, or rename that member",
             kind.get()
         ))),
-        _ => untold(&others),
+        _ => Ok(text::raw(others.into_owned())),
     }
 }
 
-/// Without a `_meta` that says nothing.
-fn untold(result: &str) -> Result<Raw, Failure> {
-    let (others, meta) = text::apart(result, "_meta")
+/// The result's `_meta`.
+fn own_meta(result: &mut Map<String, Value>) -> Result<Option<Raw>, Failure> {
+    match result.remove("_meta") {
+        None | Some(Value::Null) => Ok(None),
+        Some(meta @ Value::Object(_)) => Ok(Some(text::to_raw(&meta))),
+        Some(_) => Err(bad_result("\"_meta\" of the result is no object")),
+    }
+}
+
+/// Questions that stand in a result can be asked only where the core knows of them: it tells answers from each other, and
+/// seals the state.
+fn complete(result: &str) -> Result<(), Failure> {
+    let (_, kind) = text::apart(result, "resultType")
         .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
-    let whole = own_meta(meta.as_deref())?.map_or(others, |_| result.into());
-    Ok(text::raw(whole.into_owned()))
+    match kind {
+        Some(kind) if kind.get() != r#""complete""# => Err(bad_result(format!(
+            "the result has the resultType {}: ask with ctx.elicit and its kin, or return questions (ask.elicit)",
+            kind.get()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn object(result: &str) -> Result<Map<String, Value>, Failure> {

@@ -38,8 +38,9 @@ pub use self::{
 use crate::{
     error::Error,
     protocol::{
-        CacheHint, Dialect, Implementation, ListCapability, Method, ResourcesCapability, Revision,
-        ServerCapabilities, ServerDescription, SubscriptionFilter, json::raw,
+        CacheHint, Dialect, Implementation, ListCapability, Method, MethodName, Raw,
+        ResourcesCapability, Revision, ServerCapabilities, ServerDescription, SubscriptionFilter,
+        json::raw,
     },
     schema::{Schema, SchemaProfile},
 };
@@ -221,6 +222,13 @@ impl Offers {
     /// Who listens to this notification.
     pub fn listener(&self, name: &str) -> Option<&Handler> {
         self.notifications.get(name)
+    }
+
+    /// What is run around who listens to this notification.
+    pub fn passage_of(&self, notification: &MethodName, params: &Raw) -> Option<Box<Passage>> {
+        let middleware = self.middleware.as_ref()?;
+        let is_run = middleware.wraps_handlers && middleware.wants(notification);
+        is_run.then(|| Box::new(Passage::of_notification(middleware, notification, params)))
     }
 
     /// From now on the requests that it wants pass this middleware; `None`: none does.

@@ -105,9 +105,9 @@ impl Mounting<'_> {
         *handler = (self.wrap)(handler, name);
     }
 
-    fn wrap_all(&self, completions: &mut Completions) {
+    fn wrap_all(&self, completions: &mut Completions, name: Option<&str>) {
         for handler in completions.values_mut() {
-            self.wrap(handler, None);
+            self.wrap(handler, name);
         }
     }
 }
@@ -130,7 +130,7 @@ impl Mounted for PromptOffer {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         let prompt = Arc::make_mut(&mut self.prompt);
         mounting.wrap(&mut self.handler, Some(&prompt.name));
-        mounting.wrap_all(&mut self.completions);
+        mounting.wrap_all(&mut self.completions, Some(&prompt.name));
         prompt.name = List::Prompts.mounted_key(mounting.prefix, &prompt.name);
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Mounted for ResourceOffer {
 impl Mounted for TemplateOffer {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
-        mounting.wrap_all(&mut self.completions);
+        mounting.wrap_all(&mut self.completions, None);
         Ok(())
     }
 }

@@ -6,7 +6,9 @@ use std::{collections::HashSet, fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
-pub use self::ready::{Ready, logging, rate_limit, response_limit, timing};
+pub use self::ready::{
+    CountedBy, Ready, logging, rate_limit, rate_limit_by, response_limit, timing,
+};
 use super::{
     Context, ToolError,
     handler::{BoxFuture, Erased, Outcome},
@@ -74,8 +76,12 @@ impl Next {
         let Some(Station { layer, name }) = way.stations.get(at) else {
             return way.end.run(&way.params, request).await;
         };
-        if let (Some(name), Value::Object(params)) = (name, &mut request.params) {
-            params.insert("name".into(), Value::String(name.clone()));
+        let named = match request.method.as_str() {
+            "completion/complete" => request.params.get_mut("ref"),
+            _ => Some(&mut request.params),
+        };
+        if let (Some(name), Some(Value::Object(named))) = (name, named) {
+            named.insert("name".into(), Value::String(name.clone()));
         }
         let next = Self { way: Arc::clone(&way), at: at + 1 };
         layer(request, next).await
@@ -199,7 +205,11 @@ async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
 impl End {
     async fn run(&self, params: &Value, request: Request) -> Result<Value, ToolError> {
         let Request { method, params: given, context } = request;
-        let is_changed = meant(&given) != meant(params);
+        let is_named = matches!(self, Self::Handler { passage, .. } if passage.is_named());
+        let is_changed = match is_named {
+            true => unnamed(&given) != unnamed(params),
+            false => given != *params,
+        };
         let fixed = || {
             ToolError::of(Failure::NotSupported(format!(
                 "the core answers {method} from what the client sent: middleware can change the result, not the params"
@@ -230,10 +240,11 @@ impl End {
     }
 }
 
-/// What of the params reaches the answer: names differ from server to server.
-fn meant(params: &Value) -> Map<String, Value> {
+/// Params without what a thing is called, which differs from server to server.
+fn unnamed(params: &Value) -> Map<String, Value> {
     let mut params = params.as_object().cloned().unwrap_or_default();
     params.remove("name");
+    params.remove("ref");
     params
 }
 

@@ -97,7 +97,7 @@ impl Calls {
     }
 
     pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Upshot {
-        let Call { request, mut context } = call;
+        let Call { request, mut context, as_came } = call;
         let is_answered = cache::brings_answers(&request);
         let round = match self.opened(now, &request, context.principal.as_deref()) {
             Ok(Opened { answers, round }) => {
@@ -113,13 +113,13 @@ impl Calls {
             headers: context.http.as_deref().map(|it| &it.headers),
             checks_headers: context.checks_headers,
             cursors: self.sealing.keys(),
+            as_came: as_came.as_ref(),
         };
         match router::dispatch(&self.offers, request, seeing) {
             Dispatch::Answer(answer) => Upshot::Answered(answer),
             Dispatch::Listen(filter) => Upshot::Listening(filter),
             Dispatch::Run(job) => {
-                let is_handlers = !matches!(job.finish, Finish::Prepared(_));
-                if let Some(round) = round.filter(|_| is_handlers)
+                if let Some(round) = round.filter(|_| job.finish.is_handlers())
                     && let Some(begun) = self.go_on(now, round, &job, &context)
                 {
                     return begun;
@@ -320,12 +320,7 @@ impl Calls {
         request: &Request,
         principal: Option<&Principal>,
     ) -> Result<Opened, Fault> {
-        let (Request::CallTool { inputs, .. }
-        | Request::ReadResource { inputs, .. }
-        | Request::GetPrompt { inputs, .. }) = request
-        else {
-            return Ok(Opened::default());
-        };
+        let Some(inputs) = request.inputs() else { return Ok(Opened::default()) };
         if let Inputs { responses: None, state: None } = inputs {
             return Ok(Opened::default());
         }

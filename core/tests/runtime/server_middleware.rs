@@ -104,6 +104,47 @@ async fn params_of_what_the_core_answers_stay() {
 }
 
 #[tokio::test]
+async fn params_of_every_handler_may_change() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Named {
+        name: String,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    struct At {
+        id: String,
+    }
+    let server = Server::new("shelf")
+        .add(Prompt::new("review", |it: Book| async move { it.title }))
+        .add(Resource::template("shelf://books/{id}", |it: At| async move { it.id }))
+        .complete("review", "title", |typed: String| async move { vec![typed] })
+        .method("acme/find", |it: Named| async move { json!({ "found": it.name }) })
+        .middleware(["*"], |mut request, next| async move {
+            match request.method.as_str() {
+                "acme/find" => request.params["name"] = json!("other"),
+                "completion/complete" => request.params["argument"]["value"] = json!("typed"),
+                "resources/read" => request.params["variables"]["id"] = json!("8"),
+                _ => (),
+            }
+            next.run(request).await
+        });
+    let mut peer = Peer::legacy(&server).await;
+    let found = peer.request("acme/find", json!({"name": "book"})).await;
+    assert_eq!(found["result"], json!({"found": "other"}));
+    let completed = peer
+        .request(
+            "completion/complete",
+            json!({
+                "ref": {"type": "ref/prompt", "name": "review"},
+                "argument": {"name": "title", "value": "d"},
+            }),
+        )
+        .await;
+    assert_eq!(completed["result"]["completion"]["values"], json!(["typed"]));
+    let read = peer.request("resources/read", json!({"uri": "shelf://books/7"})).await;
+    assert_eq!(read["result"]["contents"][0]["text"], "8", "{read}");
+}
+
+#[tokio::test]
 async fn what_no_handler_answers_passes_with_its_error() {
     let server = shelf().middleware(["*"], |request, next| async move { next.run(request).await });
     let mut peer = Peer::legacy(&server).await;
@@ -145,6 +186,38 @@ async fn rates_are_limited_and_the_handshake_is_not_counted() {
     assert_eq!(text(&refused), "too many requests: at most 0.01 a second, try again in 100.0 s");
     let refused = peer.request("tools/list", json!({})).await;
     assert_eq!(refused["error"]["code"], 429);
+}
+
+#[tokio::test]
+async fn notifications_of_vendors_pass_middleware_and_are_not_counted() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let server = shelf()
+        .notification("acme/poke", move |said: Value| {
+            listener.lock().unwrap().push(said["x"].clone());
+            async {}
+        })
+        .middleware(["*"], middleware::rate_limit(0.01, 1))
+        .middleware(["acme/poke"], |mut request, next| async move {
+            request.params["x"] = json!(request.params["x"].as_i64().unwrap() * 10);
+            next.run(request).await
+        });
+    let mut peer = Peer::legacy(&server).await;
+    for x in 0..3 {
+        peer.notify("acme/poke", json!({ "x": x })).await;
+    }
+    assert_eq!(text(&peer.call("open", json!({"title": "a"})).await), "open a");
+    assert_eq!(*heard.lock().unwrap(), [0, 10, 20]);
+}
+
+#[tokio::test]
+async fn rates_of_everybody_are_counted_together_where_that_is_wanted() {
+    let limit = middleware::rate_limit_by(middleware::CountedBy::Server, 0.001, 1);
+    let server = shelf().middleware(["tools/call"], limit);
+    let (mut first, mut second) = (Peer::legacy(&server).await, Peer::legacy(&server).await);
+    first.call("open", json!({"title": "dune"})).await;
+    let refused = second.call("open", json!({"title": "dune"})).await;
+    assert!(text(&refused).starts_with("too many requests"), "{refused}");
 }
 
 #[tokio::test]

@@ -1,11 +1,21 @@
 //! What a mounted Rust server changes and tells later, as clients of the servers around it see it.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use gudgeon::{List, Prompt, Registry, Resource, Server, Tool, server::middleware};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::support::duplex::Peer;
+
+#[derive(Deserialize, JsonSchema)]
+struct Review {
+    title: String,
+}
 
 /// A shelf in a house in a town, and what changes the shelf.
 fn town() -> (Server, Registry) {
@@ -97,4 +107,25 @@ async fn what_cant_be_offered_everywhere_is_offered_nowhere() {
     let mut peer = Peer::legacy(&town).await;
     let mine = peer.call("house_shelf_sort", json!({})).await;
     assert_eq!(mine["content"][0]["text"], "mine");
+}
+
+#[tokio::test]
+async fn middleware_of_a_mounted_server_knows_what_is_completed_by_its_own_name() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&heard);
+    let shelf = Server::new("shelf")
+        .add(Prompt::new("review", |it: Review| async move { it.title }))
+        .complete("review", "title", |typed: String| async move { vec![typed] })
+        .middleware(["completion/complete"], move |request: middleware::Request, next| {
+            seen.lock().unwrap().push(request.params["ref"]["name"].clone());
+            middleware::Next::run(next, request)
+        });
+    let mut peer = Peer::legacy(&Server::new("house").mount("shelf", shelf)).await;
+    let asked = json!({
+        "ref": {"type": "ref/prompt", "name": "shelf_review"},
+        "argument": {"name": "title", "value": "d"},
+    });
+    let completed = peer.request("completion/complete", asked).await;
+    assert_eq!(completed["result"]["completion"]["values"], json!(["d"]));
+    assert_eq!(*heard.lock().unwrap(), ["review"]);
 }

@@ -22,6 +22,7 @@ struct Shell {
     now: Instant,
     sent: Vec<Value>,
     runs: Vec<Run>,
+    reports: Vec<String>,
     next: u64,
 }
 
@@ -29,7 +30,7 @@ impl Shell {
     fn new(offers: Offers) -> Self {
         let now = Instant::now();
         let service = Service::new(Arc::new(offers), &gudgeon::testing::start(now));
-        Self { service, now, sent: Vec::new(), runs: Vec::new(), next: 0 }
+        Self { service, now, sent: Vec::new(), runs: Vec::new(), reports: Vec::new(), next: 0 }
     }
 
     fn open(offers: Offers, revision: &str) -> Self {
@@ -46,6 +47,7 @@ impl Shell {
                     self.sent.push(serde_json::from_slice(&frame).unwrap());
                 }
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
+                Output::Effect(Effect::Report(text)) => self.reports.push(text),
                 Output::Effect(_) => (),
             }
         }
@@ -332,6 +334,26 @@ fn a_handler_answers_in_the_cores_place() {
     shell.ask("tools/call", &json!({"name": "a"}));
     shell.finish(Err(Failure::Tool { message: "broken".into(), meta: None }));
     assert_eq!(shell.last()["result"]["isError"], true);
+}
+
+#[test]
+fn a_result_that_answers_nothing_or_asks_by_itself_is_none() {
+    let mut offers = bare();
+    offers.add_method("tools/call", handler()).unwrap();
+    let mut shell = Shell::open(offers, "2025-11-25");
+    for (said, problem) in [
+        (json!({"made": "up"}), "has no \"content\""),
+        (json!({"resultType": "input_required", "inputRequests": {}}), "ask with ctx.elicit"),
+    ] {
+        shell.ask("tools/call", &json!({"name": "a"}));
+        shell.finish(Ok(result(&said)));
+        assert_eq!(shell.last()["result"]["isError"], true, "{said}");
+        let report = shell.reports.pop().unwrap();
+        assert!(report.contains(problem), "{report}");
+    }
+    shell.ask("tools/call", &json!({"name": "a"}));
+    shell.finish(Ok(result(&json!({"resultType": "complete", "content": []}))));
+    assert_eq!(shell.last()["result"], json!({"content": []}));
 }
 
 #[test]

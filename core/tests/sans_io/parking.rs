@@ -346,3 +346,26 @@ fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
     let problem = server.answered.remove(0).unwrap_err();
     assert!(problem.contains("100 questions"), "{problem}");
 }
+
+#[test]
+fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
+    let replacing = || {
+        Server::offering(RoundLimits::default(), |it| {
+            it.add_method("tools/call", std::sync::Arc::new(())).unwrap();
+        })
+    };
+    let (mut first, mut second) = (replacing(), replacing());
+    let (run, state) = asked(&mut first, 1, "anything", &["a"]);
+    second.hear(&retry(2, "anything", &state, &json!({"a": yes()})));
+    let again = second.running();
+    let given: serde_json::Value = serde_json::from_str(&again.input).unwrap();
+    assert_eq!(given["name"], "anything");
+    assert_eq!(given["requestState"], state, "its params come as they were sent");
+    second.handle(ask(&again, 1, "a"));
+    assert_eq!(second.answered.pop().unwrap().unwrap(), yes(), "the answer is known there");
+    first.hear(&retry(2, "anything", &state, &json!({"a": yes()})));
+    assert!(first.runs.is_empty(), "where it waits it is not run again");
+    let outcome = json!({"content": [{"type": "text", "text": "done"}]});
+    first.done(&run, Ok(gudgeon::router::Reply::Json(outcome.to_string())));
+    assert_eq!(text(&first.said()), (2, "done"));
+}

@@ -68,9 +68,18 @@ pub fn logging(params: bool) -> impl Ready {
     }
 }
 
-/// Refuses what comes faster than so many requests a second, of which `burst` may come at once, counted by principal, or
-/// without one by the client's name. `initialize`, `server/discover` and `ping` pass uncounted. Tools are refused with a
-/// result that the model reads, all else with the error 429.
+/// Whose requests [`rate_limit_by`] counts together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CountedBy {
+    /// Those of a principal, or without one those of the clients of one name.
+    Principal,
+    /// Those of the clients of one name.
+    Client,
+    /// Everybody's.
+    Server,
+}
+
+/// [`rate_limit_by`] principal.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -81,6 +90,23 @@ pub fn logging(params: bool) -> impl Ready {
 /// When one of them is not above 0.
 #[track_caller]
 pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
+    rate_limit_by(CountedBy::Principal, per_second, burst)
+}
+
+/// Refuses what comes faster than so many requests a second, of which `burst` may come at once. `initialize`,
+/// `server/discover`, `ping` and notifications pass uncounted. Tools are refused with a result that the model reads, all else with the
+/// error 429.
+///
+/// ```
+/// # use gudgeon::{Server, server::middleware::{self, CountedBy}};
+/// let server =
+///     Server::new("shelf").middleware(["*"], middleware::rate_limit_by(CountedBy::Server, 100.0, 20));
+/// ```
+///
+/// # Panics
+/// When one of the numbers is not above 0.
+#[track_caller]
+pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
     assert!(
         per_second > 0.0,
         "rate_limit takes a number of requests a second above 0, not {per_second}"
@@ -89,11 +115,11 @@ pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
     let burst = f64::from(burst);
     let buckets = Arc::new(Mutex::new(HashMap::<String, (f64, Instant)>::new()));
     move |request: Request, next: Next| -> Answering {
-        if SPARED.contains(&request.method.as_str()) {
+        if SPARED.contains(&request.method.as_str()) || request.context.request_id().is_none() {
             return Box::pin(next.run(request));
         }
         let now = Instant::now();
-        let who = who(&request);
+        let who = who(by, &request);
         let mut buckets = buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, then) = buckets.get(&who).copied().unwrap_or((burst, now));
         let left = burst.min(left + now.duration_since(then).as_secs_f64() * per_second);
@@ -153,10 +179,14 @@ fn subject(request: &Request) -> String {
     }
 }
 
-fn who(request: &Request) -> String {
-    match request.context.principal() {
-        Some(principal) => principal.subject.clone(),
-        None => format!("client {}", request.context.client().name),
+fn who(by: CountedBy, request: &Request) -> String {
+    let principal = || request.context.principal().filter(|_| by == CountedBy::Principal);
+    match by {
+        CountedBy::Server => String::new(),
+        _ => match principal() {
+            Some(principal) => principal.subject.clone(),
+            None => format!("client {}", request.context.client().name),
+        },
     }
 }
 

@@ -19,6 +19,8 @@ use crate::{
 pub struct Call {
     pub request: Request,
     pub context: CallContext,
+    /// The params, for a handler that answers in the core's place.
+    pub as_came: Option<Raw>,
 }
 
 /// The circumstances of a request, the same for every revision.

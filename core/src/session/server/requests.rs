@@ -188,9 +188,14 @@ impl ServerSession {
             },
             intent,
         };
-        if let Some(params) = as_came {
-            request = Request::Other { method: request.method(), params };
-        }
+        let as_came = match (as_came, request.inputs()) {
+            (Some(params), None) => {
+                request = Request::Other { method: request.method(), params };
+                None
+            }
+            // Its answers and its state are still read.
+            (as_came, _) => as_came,
+        };
         let wants_progress = inbound.may_report();
         let call = self.pending.register(id.clone(), inbound);
         let context = CallContext {
@@ -200,7 +205,7 @@ impl ServerSession {
             checks_headers: self.claims.is_some(),
             ..CallContext::new(call, wire, client, meta)
         };
-        self.outputs.push_back(Output::Call(Call { request, context }));
+        self.outputs.push_back(Output::Call(Call { request, context, as_came }));
     }
 
     pub(super) fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
