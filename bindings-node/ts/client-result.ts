@@ -64,4 +64,3 @@ function plainCheck(schema: unknown, place: string): Validate {
     return value;
   };
 }
-

@@ -385,4 +385,3 @@ function page<T>({ result }: Reply, read: (raw: Wire) => T): Page<T> {
     nextCursor: typeof nextCursor === "string" ? nextCursor : undefined,
   };
 }
-

@@ -11,7 +11,10 @@ use gudgeon::{
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
 
-use crate::support::asker::{Server, ask, modern, questions, yes};
+use crate::support::{
+    asker::{Server, ask, modern, questions, yes},
+    rounds::text,
+};
 
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
@@ -78,11 +81,6 @@ fn wait(server: &mut Server, seconds: u64) {
 
 fn done(server: &mut Server, run: &Run, text: &str) {
     server.done(run, Ok(Reply::Text(text.into())));
-}
-
-fn text(said: &Value) -> (u64, &str) {
-    let text = said["result"]["content"][0]["text"].as_str();
-    (said["id"].as_u64().unwrap(), text.unwrap_or_else(|| panic!("{said}")))
 }
 
 /// Nothing is left of any call: the next runs at once, and nothing falls due.
