@@ -1,7 +1,7 @@
 import { brandClass } from "./brand.js";
 import { Client } from "./client.js";
 import { isObject } from "./content.js";
-import { McpError, NotSupported, ResourceNotFound } from "./errors.js";
+import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./errors.js";
 import type { PromptResult, ResourceResult, ToolResult } from "./results.js";
 import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Target, Tool } from "./types.js";
 
@@ -91,7 +91,7 @@ export class ClientGroup implements AsyncDisposable {
   /**
    * Without `server`, the one that lists the URI; where none does, the first that knows it.
    *
-   * @throws ResourceNotFound when none knows it.
+   * @throws ResourceNotFound when none knows it, or what one of them refused it with.
    */
   async readResource(uri: string, { server }: { server?: string | undefined } = {}): Promise<ResourceResult> {
     if (server !== undefined) return this.#client(server).readResource(uri);
@@ -101,13 +101,17 @@ export class ClientGroup implements AsyncDisposable {
       const at = lists.findIndex((list) => list.status === "fulfilled" && list.value.some((one) => one.uri === uri));
       if (at >= 0) return (candidates[at] as Client).readResource(uri);
     }
+    let refusal: ProtocolError | undefined;
     for (const client of candidates) {
       try {
         return await client.readResource(uri);
       } catch (error) {
-        if (!(error instanceof ResourceNotFound)) throw error;
+        // Some servers have no other words for what they don't know.
+        if (error instanceof ProtocolError) refusal ??= error;
+        else if (!(error instanceof ResourceNotFound)) throw error;
       }
     }
+    if (refusal) throw refusal;
     throw new ResourceNotFound(uri, `no server of this group knows the resource ${uri}${this.#missing()}`);
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Client, ClientGroup, ConnectFailed, McpError, ResourceNotFound, Server } from "gudgeon";
+import { Client, ClientGroup, ConnectFailed, McpError, ProtocolError, ResourceNotFound, Server } from "gudgeon";
 
 import { own } from "./fake-server.mjs";
 
@@ -141,4 +141,20 @@ test("a group takes a host's configuration", async () => {
 test("a target that is none fails the whole group, and closes the others", async () => {
   await assert.rejects(ClientGroup.connect({ a: named("a"), b: "npx thing" }), (error) => error instanceof TypeError && /must be a URL/.test(error.message));
   await assert.rejects(ClientGroup.connect({ command: "npx" }), /takes targets by name/);
+});
+
+test("what one server of a group refuses another may have", async () => {
+  const refusing = new Server("refuses");
+  refusing.resource("shop://{item}", {}, () => {
+    throw new ProtocolError(-32602, "not today");
+  });
+  const having = new Server("has");
+  having.resource("shop://{item}", {}, ({ item }) => {
+    if (item === "7") return "seven";
+    throw new ResourceNotFound(`shop://${item}`);
+  });
+  const group = await ClientGroup.connect({ refusing, having });
+  assert.equal((await group.readResource("shop://7")).text, "seven");
+  await assert.rejects(group.readResource("shop://8"), (error) => error instanceof ProtocolError && error.message === "not today");
+  await group.close();
 });

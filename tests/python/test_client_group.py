@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from gudgeon import ClientGroup, Context, McpError, Server, SyncClient, SyncClientGroup
-from gudgeon.errors import ConnectFailed, ResourceNotFound
+from gudgeon import ClientGroup, Context, Server, SyncClient, SyncClientGroup
+from gudgeon.errors import ConnectFailed, NotSupported, ProtocolError, ResourceNotFound
 
 
 def shelf(name):
@@ -43,7 +43,7 @@ async def test_one_that_fails_leaves_the_others():
         assert isinstance(group.errors["gone"], ConnectFailed)
         with pytest.raises(ConnectFailed):
             await group.call_tool("gone_x")
-        with pytest.raises(McpError, match="a_, a_b_"):
+        with pytest.raises(NotSupported, match="a_, a_b_"):
             await group.call_tool("who")
         with pytest.raises(ResourceNotFound):
             await group.read_resource("none://x")
@@ -72,6 +72,32 @@ async def test_callbacks_are_told_which_server_asks(era):
         asking("x"), **{**options, "on_elicit": lambda it: str(it.server), "on_sample": lambda _: "-"}
     ) as one:
         assert one.call_tool("ask").text == "None, -"
+
+
+def refusing(code):
+    app = Server("refuses")
+
+    @app.resource("shop://{item}")
+    def item(item: str) -> str:
+        if item == "7":
+            return "seven"
+        raise ProtocolError(code, "not today")
+
+    return app
+
+
+async def test_what_one_server_refuses_another_may_have():
+    targets = {"one": refusing(-32602), "two": refusing(-32000), "three": shelf("shop")}
+    async with ClientGroup(targets) as group:
+        assert (await group.read_resource("shop://7")).text == "seven"
+        assert (await group.read_resource("shop://about")).text == "about shop"
+        with pytest.raises(ProtocolError, match="not today") as caught:
+            await group.read_resource("shop://8")
+        assert caught.value.code == -32602
+    with SyncClientGroup(targets) as group:
+        assert group.read_resource("shop://about").text == "about shop"
+        with pytest.raises(ProtocolError, match="not today"):
+            group.read_resource("shop://8")
 
 
 def test_the_blocking_face():

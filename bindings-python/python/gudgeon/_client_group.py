@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .errors import McpError
+from .errors import McpError, NotSupported
 
 
 class _Group:
@@ -47,7 +47,7 @@ class _Group:
         """Whose tool or prompt this is, and its name there; of several prefixes that fit, the longest."""
         names = [name for name in self._all if full_name.startswith(f"{name}_")]
         if not names:
-            raise McpError(
+            raise NotSupported(
                 f"no server of this group has {full_name!r}", hint=f"names begin with one of {self._prefixes()}"
             )
         name = max(names, key=len)
@@ -134,17 +134,23 @@ class ClientGroup(_Group):
         return await client.call_tool(own_name, arguments, **options)
 
     async def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
-        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound."""
+        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound, or what
+        one of them refused it with.
+        """
         from .errors import ProtocolError, ResourceNotFound
 
         if server is not None:
             return await self._one(server).read_resource(uri)
+        refusal: ProtocolError | None = None
         for _, client in self._having("resources"):
             try:
                 return await client.read_resource(uri)
-            except (ResourceNotFound, ProtocolError):
+            except ResourceNotFound:
                 continue
-        raise ResourceNotFound(uri)
+            except ProtocolError as error:
+                # Some servers have no other words for what they don't know.
+                refusal = refusal or error
+        raise refusal or ResourceNotFound(uri)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
         """`Client.get_prompt` with `<server>_<prompt>` as name."""
@@ -210,17 +216,23 @@ class SyncClientGroup(_Group):
         return client.call_tool(own_name, arguments, **options)
 
     def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
-        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound."""
+        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound, or what
+        one of them refused it with.
+        """
         from .errors import ProtocolError, ResourceNotFound
 
         if server is not None:
             return self._one(server).read_resource(uri)
+        refusal: ProtocolError | None = None
         for _, client in self._having("resources"):
             try:
                 return client.read_resource(uri)
-            except (ResourceNotFound, ProtocolError):
+            except ResourceNotFound:
                 continue
-        raise ResourceNotFound(uri)
+            except ProtocolError as error:
+                # Some servers have no other words for what they don't know.
+                refusal = refusal or error
+        raise refusal or ResourceNotFound(uri)
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
         """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""
