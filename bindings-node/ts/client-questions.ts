@@ -5,7 +5,7 @@ import { Cancelled, Declined } from "./errors.js";
 import { toJson } from "./json.js";
 import { cancelled, declined } from "./questions.js";
 import { sampleRequestFromWire, sampleResultToWire } from "./sampling.js";
-import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root, SampleRequest } from "./types.js";
+import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root, SampleRequest, SampleResult } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -37,9 +37,11 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
       return toJson(elicitResult(request, await elicited(options, request, key)), "what onElicit gave");
     }
     case "sample": {
-      const result = await call(options.onSample, key, sampleRequestFromWire(params));
+      const result: unknown = await call(options.onSample, key, sampleRequestFromWire(params));
+      if (result === declined || result instanceof Declined) throw new Declined("the user declined");
+      if (result === cancelled || result instanceof Cancelled) throw new Cancelled("the user cancelled");
       if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must give a text or a SampleResult");
-      return toJson(sampleResultToWire(result), "what onSample gave");
+      return toJson(sampleResultToWire(result as string | SampleResult), "what onSample gave");
     }
     case "roots": {
       const { roots } = options;
@@ -64,16 +66,23 @@ export function elicitResult(request: ElicitRequest, given: unknown): Wire {
   if (given === declined || given instanceof Declined) return { action: "decline" };
   if (given === cancelled || given instanceof Cancelled) return { action: "cancel" };
   if (request.mode === "url") return { action: given === false ? "decline" : "accept" };
-  if (isObject(given)) return { action: "accept", content: given };
+  if (isObject(given)) return { action: "accept", content: filledIn(given) };
   const names = Object.keys(request.schema?.properties ?? {});
-  if (names.length === 0) return { action: "accept", content: {} };
+  // There is nothing to fill in but consent.
+  if (names.length === 0 && typeof given === "boolean") return given ? { action: "accept", content: {} } : { action: "decline" };
   const [only] = names;
   if (names.length === 1 && only !== undefined && given !== undefined) return { action: "accept", content: { [only]: given } };
   const found = given === undefined ? "nothing" : JSON.stringify(given);
   throw new TypeError(
-    `onElicit gave ${found} to ${JSON.stringify(request.message)}, which asks for ${names.join(", ")}: ` +
+    `onElicit gave ${found} to ${JSON.stringify(request.message)}, which asks for ${names.join(", ") || "nothing but consent"}: ` +
       "give an object with these, declined, or cancelled",
   );
+}
+
+/** No form has a null: what is null was left open. */
+function filledIn(given: Wire): Wire {
+  const entries = Object.entries(given);
+  return entries.some(([, value]) => value === null) ? Object.fromEntries(entries.filter(([, value]) => value !== null)) : given;
 }
 
 export function elicitRequestFromWire(params: Wire): ElicitRequest {

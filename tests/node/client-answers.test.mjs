@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  ask, assistant, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text, toolOutcome, toolUse,
+  ask, assistant, cancelled, Client, declined, Declined, McpError, NotSupported, ProtocolError, Server, text, ToolError, toolOutcome, toolUse,
   UrlElicitationRequired, user,
 } from "gudgeon";
 import * as z from "zod";
@@ -113,6 +113,56 @@ for (const era of withTools) {
       throw new Declined("not today");
     };
     await using({ revision: era, onSample }, (client) => assert.rejects(client.callTool("pick"), (error) => error instanceof McpError && /not today/.test(error.message)));
+  });
+}
+
+for (const [name, refuse] of [
+  ["declined", () => declined],
+  ["thrown", () => { throw new Declined("not now"); }],
+  ["in the specification's words", () => { throw new ProtocolError(-1, "User rejected sampling request"); }],
+]) {
+  test(`a user who refuses the model in a session has declined: ${name}`, async () => {
+    const server = new Server("asks");
+    let seen;
+    server.tool("dream", {}, async (_, ctx) => {
+      try {
+        return (await ctx.sample("Dream.", { maxTokens: 5 })).text;
+      } catch (error) {
+        seen = error;
+        throw error;
+      }
+    });
+    const client = await Client.connect(server, { revision: "2025-11-25", onSample: refuse });
+    await assert.rejects(client.callTool("dream"), (error) => error instanceof ToolError && /^The user declined: sampling \(/.test(error.text));
+    await client.close();
+    assert.ok(seen instanceof Declined, String(seen));
+  });
+}
+
+for (const era of asking) {
+  test(`a form without fields takes consent, and what is null was left open, in ${era}`, async () => {
+    const server = new Server("asks");
+    server.tool("agree", {}, async (_, ctx) => (await ctx.tryElicit("Agreed?", { type: "object", properties: {} })).action);
+    const answers = [true, false, {}, undefined];
+    const client = await Client.connect(server, { revision: era, onElicit: () => answers.shift() });
+    const said = [];
+    for (let at = 0; at < 3; at++) said.push((await client.callTool("agree")).text);
+    assert.deepEqual(said, ["accept", "decline", "accept"]);
+    await assert.rejects(client.callTool("agree"), McpError);
+    await client.close();
+
+    server.tool("name", {}, async (_, ctx) => {
+      const schema = { type: "object", properties: { first: { type: "string" }, last: { type: "string", default: "L" } } };
+      return JSON.stringify(await ctx.elicit("Name?", schema));
+    });
+    await closing(Client.connect(server, { revision: era, onElicit: () => ({ first: null, last: null }) }), async (client) =>
+      assert.equal((await client.callTool("name")).text, '{"last":"L"}'),
+    );
+  });
+
+  test(`a user who takes longer than the timeout is waited for, in ${era}`, async () => {
+    const onElicit = () => new Promise((resolve) => setTimeout(resolve, 1_000, "E"));
+    await using({ revision: era, onElicit, timeoutMs: 500 }, async (client) => assert.equal((await client.callTool("twoAtOnce")).text, "E E"));
   });
 }
 

@@ -12,7 +12,15 @@ from typing import Any, Literal
 import pytest
 
 from gudgeon import Client, Command, Context, Server, SyncClient, SyncContext, ask
-from gudgeon.errors import Cancelled, Declined, McpError, NotSupported, UrlElicitationRequired
+from gudgeon.errors import (
+    Cancelled,
+    ConnectionLost,
+    Declined,
+    McpError,
+    NotSupported,
+    ToolError,
+    UrlElicitationRequired,
+)
 from gudgeon.types import ElicitRequest, SampleRequest, SampleResult, Tool, ToolUse
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
@@ -293,6 +301,99 @@ def test_a_user_who_refuses_the_model_in_a_round_is_told_as_such(error: type[Mcp
     word = "declined" if error is Declined else "dismissed"
     assert str(caught.value) == f"call Server('asks'): The user {word}: not now"
     assert caught.value.target == "Server('asks')"
+
+
+@pytest.mark.parametrize("refusal", [Declined("not now"), Declined, McpError("not now", code=-1)])
+def test_a_user_who_refuses_the_model_in_a_session_has_declined(refusal: Any) -> None:
+    server = Server("asks")
+    seen: list[McpError] = []
+
+    @server.tool
+    async def dream(ctx: Context) -> str:
+        try:
+            return (await ctx.sample("Dream.", max_tokens=5)).text
+        except McpError as error:
+            seen.append(error)
+            raise
+
+    @server.tool
+    def doze(ctx: SyncContext) -> str:
+        try:
+            return ctx.ask(ask.sample("Doze.", max_tokens=5))[0].text
+        except McpError as error:
+            seen.append(error)
+            raise
+
+    def on_sample(request: Any) -> Any:
+        if isinstance(refusal, type) or isinstance(refusal, Declined):
+            return refusal
+        raise refusal
+
+    with SyncClient(server, revision="2025-11-25", on_sample=on_sample) as client:
+        for tool in ("dream", "doze"):
+            with pytest.raises(ToolError, match=r"^The user declined: sampling \("):
+                client.call_tool(tool)
+    assert [type(error) for error in seen] == [Declined, Declined]
+
+
+@pytest.mark.parametrize("era", ASKING)
+def test_a_form_without_fields_takes_consent(era: str) -> None:
+    server, answers = Server("asks"), [True, False, {}, None]
+
+    @server.tool
+    async def agree(ctx: Context) -> str:
+        return type(await ctx.try_elicit("Agreed?", {"type": "object", "properties": {}})).__name__
+
+    with SyncClient(server, revision=era, on_elicit=lambda _: answers.pop(0)) as client:
+        assert [client.call_tool("agree").text for _ in range(3)] == ["Accepted", "Declined", "Accepted"]
+        with pytest.raises(McpError, match="asks for nothing"):
+            client.call_tool("agree")
+
+
+@pytest.mark.parametrize("era", ASKING)
+def test_what_is_no_answer_of_a_models_is_told(era: str) -> None:
+    for given in (None, 5):
+        with SyncClient(app, revision=era, on_elicit=lambda _: "Eve", on_sample=lambda _, it=given: it) as client:
+            with pytest.raises(McpError, match=f"on_sample gives back a text, .* not {type(given).__name__}"):
+                client.call_tool("greet")
+
+
+@pytest.mark.parametrize("era", ASKING)
+async def test_a_user_who_takes_longer_than_the_timeout_is_waited_for(era: Any) -> None:
+    async def on_elicit(request: ElicitRequest) -> str:
+        await asyncio.sleep(1)
+        return "E"
+
+    async with Client(app, revision=era, on_elicit=on_elicit, timeout=0.5) as client:
+        assert (await client.call_tool("two_at_once")).text == "E E"
+
+
+@pytest.mark.parametrize("era", ASKING)
+async def test_a_call_ends_with_its_client_while_the_user_thinks(era: Any) -> None:
+    asked, taken_back = asyncio.Event(), asyncio.Event()
+
+    async def on_elicit(request: ElicitRequest) -> str:
+        asked.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            taken_back.set()
+
+    client = await Client(app, revision=era, on_elicit=on_elicit).connect()
+    call = asyncio.ensure_future(client.call_tool("greet"))
+    await asyncio.wait_for(asked.wait(), 10)
+    await client.close()
+    with pytest.raises(ConnectionLost):
+        await asyncio.wait_for(call, 10)
+    await asyncio.wait_for(taken_back.wait(), 10)
+
+
+def test_a_blocking_client_says_that_it_can_not_wait() -> None:
+    async def later() -> str:
+        return "Eve"
+
+    with SyncClient(app, on_elicit=lambda _: later()) as client, pytest.raises(McpError, match="has no event loop"):
+        client.call_tool("greet")
 
 
 def test_roots_are_files_and_nothing_else() -> None:

@@ -33,14 +33,21 @@ def answering(
     ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
     said = msgspec.json.decode(params)
     if kind == "elicit":
-        asked = _asked_by(server, ElicitRequest.from_dict(said))
+        asked = _asked_by(server, _question(ElicitRequest, said))
         return _json.encode(form_result(asked, (yield ask(asked))), "the answer")
     if kind == "sample":
-        return _json.encode(sample_result((yield ask(_asked_by(server, SampleRequest.from_dict(said))))), "the answer")
+        return _json.encode(sample_result((yield ask(_asked_by(server, _question(SampleRequest, said))))), "the answer")
     from ._client_options import roots_of
 
     given = yield (ask(RootsRequest()) if isinstance(callback, Keyed) else callback())
     return _json.encode({"roots": roots_of(given)})
+
+
+def _question(type: Any, said: Any) -> Any:
+    try:
+        return type.from_dict(said)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ProtocolError(-32602, f"the server's question can't be read: {error}") from error
 
 
 def _asked_by(server: str | None, request: Any) -> Any:
@@ -63,6 +70,9 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
     if isinstance(content, Mapping):
         # No form has a null: what is None was left open.
         content = {name: value for name, value in content.items() if value is not None}
+    elif not fields and isinstance(content, bool):
+        # There is nothing to fill in but consent.
+        return {"action": "accept", "content": {}} if content else {"action": "decline"}
     elif len(fields) == 1:
         (name,) = fields
         # Who gives None back may have forgotten to answer, so that no default becomes an answer.
@@ -92,11 +102,18 @@ def _as_text(value: Any, field: Any) -> Any:
 
 def sample_result(answer: Any) -> dict[str, Any]:
     """What `on_sample` gave back, as on the wire: a SampleResult, text, content, or the mapping itself."""
-    if isinstance(answer, (Declined, Cancelled)):
+    if isinstance(answer, (Declined, Cancelled)) or answer is Declined or answer is Cancelled:
         raise answer
     if isinstance(answer, Mapping):
         return dict(answer)
-    if not isinstance(answer, SampleResult):
-        answer = SampleResult(answer, model="unknown")
-    result: SampleResult = answer
-    return result.to_dict()
+    if isinstance(answer, SampleResult):
+        result: SampleResult = answer
+        return result.to_dict()
+    try:
+        if answer is None:
+            raise TypeError("that is nothing")
+        return SampleResult(answer, model="unknown").to_dict()
+    except TypeError as error:
+        raise ProtocolError(
+            -32603, f"on_sample gives back a text, content, or a SampleResult, not {type(answer).__name__}"
+        ) from error

@@ -9,6 +9,7 @@ from typing import Any
 from ._client_core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
 from ._client_errors import refusal_of
 from ._client_exit import log_failure
+from .errors import ProtocolError
 
 _COROUTINE = 0x80  # CO_COROUTINE
 
@@ -100,6 +101,8 @@ class ThreadPost:
             try:
                 value = next(steps)
                 while True:
+                    if hasattr(value, "__await__"):
+                        raise _awaitable(kind, value)
                     value = steps.send(value)
             except StopIteration as end:
                 self.core.native.answer(number, end.value)
@@ -108,3 +111,10 @@ class ThreadPost:
             if refusal["kind"] == "protocol":
                 log_failure(callback, error)
             self.core.native.refuse(number, encode(refusal))
+
+
+def _awaitable(kind: str, value: Any) -> ProtocolError:
+    """What a callback gave that only an event loop could wait for."""
+    if hasattr(value, "close"):
+        value.close()
+    return ProtocolError(-32603, f"a SyncClient has no event loop: its callback for {kind!r} gave something to await")
