@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { keyedCallback } from "./client-questions.js";
 import { Rehearsed } from "./client-target.js";
 import { Client } from "./client.js";
+import { isObject } from "./content.js";
 import { coreOf } from "./core.js";
 import { ProtocolError } from "./errors.js";
 import { type Faults, Recorder } from "./testing-options.js";
@@ -31,7 +32,7 @@ export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-1
  *   Default: false.
  *
  *   `faults`: how bad the wire is. Default: perfect. `recorder`: writes a transcript.
- * @throws TypeError where this is no `Server`, or there is no such era.
+ * @throws TypeError where this is no `Server`, there is no such era, or an option is of another type.
  *
  * Spec: Base Protocol › Patterns › Multi round-trip requests.
  *
@@ -73,6 +74,8 @@ export async function connect(
   if (era !== undefined && !eras.includes(era)) {
     throw new TypeError(`connect(), era: one of ${eras.join(", ")}, not ${JSON.stringify(era)}`);
   }
+  if (answers !== undefined && !isObject(answers)) throw new TypeError("connect(), answers: an object of answers by key or message");
+  if (recorder !== undefined && !(recorder instanceof Recorder)) throw new TypeError("connect(), recorder: a Recorder, as in new Recorder(path)");
   const rehearsal = { replays: Boolean(replay), stateKey: randomBytes(32) };
   const target = faults || recorder ? tapped(core, rehearsal, faults, recorder) : new Rehearsed(server, rehearsal);
   return Client.connect(target as unknown as AnyServer, { revision: era ?? "auto", ...(answers && answering(answers)) });

@@ -198,3 +198,9 @@ test("errors name the server behind the wire", async () => {
   await assert.rejects(client.request("acme/nowhere"), (error) => error.target === 'the server "shelf" in memory');
   await client.close();
 });
+
+test("what can't be meant is refused", async () => {
+  for (const options of [{ answers: "yes" }, { recorder: "said.txt" }]) {
+    await assert.rejects(connect(new Server("shelf"), options), new RegExp(`connect\\(\\), ${Object.keys(options)[0]}:`));
+  }
+});

@@ -103,6 +103,9 @@ def test_what_can_not_be_meant_is_refused(app):
         connect("http://127.0.0.1/mcp")
     with pytest.raises(ValueError):
         Faults(drop=2)
+    for options in ({"answers": ["Sure?"]}, {"faults": 0.5}, {"recorder": "said.txt"}):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            connect(app, **options)
 
 
 def test_the_newest_revision_that_the_server_speaks_is_the_usual_one():

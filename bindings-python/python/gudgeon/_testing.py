@@ -22,10 +22,17 @@ class TestLink:
     def __init__(
         self, server: Any, era: str | None, answers: Mapping[str, Any] | None, replay: bool, faults: Any, recorder: Any
     ) -> None:
+        from .testing import Faults, Recorder
+
         if not is_server(server):
             raise TypeError(f"connect() takes a Server, not {server!r}: Client connects to anything else")
         if era is not None and era not in REVISIONS:
             raise ValueError(f"era= is one of {', '.join(REVISIONS)}, not {era!r}")
+        if answers is not None and not isinstance(answers, Mapping):
+            raise TypeError(f"answers= is a mapping of questions to answers, not {answers!r}")
+        for name, given, wanted in (("faults", faults, Faults), ("recorder", recorder, Recorder)):
+            if given is not None and not isinstance(given, wanted):
+                raise TypeError(f"{name}= takes a {wanted.__name__}, not {given!r}")
         self._server = server
         self._era = era
         self._answers = answers

@@ -63,7 +63,7 @@ def connect(server, /, *, era=None, answers=None, replay=False, faults=None, rec
 
     Raises:
         ValueError: There is no such era.
-        TypeError: This is no `Server`.
+        TypeError: This is no `Server`, or an option is of another type.
 
     Spec: Base Protocol › Patterns › Multi round-trip requests.
     """
