@@ -148,7 +148,7 @@ fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
         }
         Request::ReadResource { uri, variables, .. } => {
             let uri = resource::filled(offers, uri, variables.as_ref(), sight);
-            return run(uri.and_then(|uri| find_resource(offers, uri, seeing)));
+            return run(uri.and_then(|uri| read_resource(offers, uri, seeing)));
         }
         Request::GetPrompt { name, arguments, .. } => {
             return run(get_prompt(offers, &name, arguments, sight));
@@ -247,8 +247,33 @@ fn call_tool(
     Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
 }
 
-/// What reads this URI.
-pub fn find_resource(offers: &Offers, uri: String, seeing: Seeing<'_>) -> Result<Job, Fault> {
+/// What reads this URI, for a handler of the server's own.
+pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job, Fault> {
+    let seeing = Seeing {
+        sight,
+        principal: None,
+        headers: None,
+        checks_headers: false,
+        cursors: &NoPages,
+        as_came: None,
+    };
+    read_resource(offers, uri, seeing)
+}
+
+/// Of who reads no lists.
+struct NoPages;
+
+impl Cursors for NoPages {
+    fn seal(&self, _: &str, _: u64) -> String {
+        String::new()
+    }
+
+    fn open(&self, _: &str, _: &str) -> Option<u64> {
+        None
+    }
+}
+
+fn read_resource(offers: &Offers, uri: String, seeing: Seeing<'_>) -> Result<Job, Fault> {
     let sight = seeing.sight;
     if let Some(offer) = offers.resources.seen(&uri, sight) {
         let mime_type = offer.resource.mime_type.clone();

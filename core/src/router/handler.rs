@@ -2,6 +2,8 @@
 
 use std::{any::Any, sync::Arc, time::Duration};
 
+use serde_json::value::RawValue;
+
 use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
@@ -169,7 +171,18 @@ impl Finish {
     /// The fault that a failure makes. `reference` names it in the log.
     pub fn fault(&self, failure: Failure, debug: bool, reference: &str) -> (Fault, Option<Report>) {
         let fault = match failure {
-            Failure::Tool { message, meta } => Fault::new(FaultKind::Tool, message).with_data(meta),
+            Failure::Tool { message, meta } => {
+                let (meta, report) = match own_meta(meta.as_deref()) {
+                    Ok(meta) => (meta, None),
+                    Err(_) => (
+                        None,
+                        Some(self.report(
+                            "raised a tool error whose meta is no object: it was left out",
+                        )),
+                    ),
+                };
+                return (Fault::new(FaultKind::Tool, message).with_data(meta), report);
+            }
             Failure::Protocol { code, message, data } => {
                 Fault::new(FaultKind::Protocol(code), message).with_data(data)
             }
@@ -265,6 +278,15 @@ fn names_pages(data: Option<&Raw>) -> bool {
         };
         !elicitations.is_empty() && elicitations.iter().all(is_page)
     })
+}
+
+/// A result's `_meta`, where it has one.
+pub(super) fn own_meta(meta: Option<&RawValue>) -> Result<Option<Raw>, Failure> {
+    match meta.map(|it| (it, it.get().as_bytes().first())) {
+        None | Some((_, Some(b'n'))) => Ok(None),
+        Some((meta, Some(b'{'))) => Ok(Some(meta.to_owned())),
+        Some(_) => Err(bad_result("the result's \"_meta\" is no object")),
+    }
 }
 
 /// A result that its method can't carry.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Finish, Handler, Job,
-    handler::{Failure, Reply, bad_result},
+    handler::{Failure, Reply, bad_result, own_meta},
     prompt, resource, tool,
 };
 use crate::{
@@ -214,7 +214,7 @@ impl Prepared {
             Some(instructions) => member(&instructions, "instructions")?,
         };
         description.cache = cache;
-        description.meta = own_meta(&mut result)?;
+        description.meta = own_meta(result.get("_meta").map(text::to_raw).as_deref())?;
         Ok(Response::Description(Arc::new(description)))
     }
 
@@ -243,7 +243,7 @@ impl Prepared {
             spellings: Arc::default(),
             next_cursor: member(&next_cursor, "nextCursor")?,
             cache,
-            meta: own_meta(&mut result)?,
+            meta: own_meta(result.get("_meta").map(text::to_raw).as_deref())?,
         })
     }
 
@@ -415,17 +415,16 @@ fn untyped(result: &str) -> Result<Raw, Failure> {
             "the result has the resultType {}, which no client knows: leave it out, or rename that member",
             kind.get()
         ))),
-        _ => Ok(text::raw(others.into_owned())),
+        _ => untold(&others),
     }
 }
 
-/// The result's `_meta`.
-fn own_meta(result: &mut Map<String, Value>) -> Result<Option<Raw>, Failure> {
-    match result.remove("_meta") {
-        None | Some(Value::Null) => Ok(None),
-        Some(meta @ Value::Object(_)) => Ok(Some(text::to_raw(&meta))),
-        Some(_) => Err(bad_result("\"_meta\" of the result is no object")),
-    }
+/// Without a `_meta` that says nothing.
+fn untold(result: &str) -> Result<Raw, Failure> {
+    let (others, meta) = text::apart(result, "_meta")
+        .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
+    let whole = own_meta(meta.as_deref())?.map_or(others, |_| result.into());
+    Ok(text::raw(whole.into_owned()))
 }
 
 /// Questions that stand in a result can be asked only where the core knows of them: it tells answers from each other, and

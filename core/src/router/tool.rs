@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Changes, Handler, Offer, OfferOptions,
-    handler::{Failure, Reply, bad_result, nobody_to_ask},
+    handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     lint, names,
     offer::updated,
 };
@@ -176,12 +176,7 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
         (None, None) => return Err(bad_result("the result has no \"content\"")),
         (Some(parts), _) => blocks(parts)?,
     };
-    Ok(ToolOutcome {
-        content,
-        structured,
-        is_error: whole.is_error,
-        meta: whole.meta.map(ToOwned::to_owned),
-    })
+    Ok(ToolOutcome { content, structured, is_error: whole.is_error, meta: own_meta(whole.meta)? })
 }
 
 /// What a result has that says content only: its one text, or null, where the output schema takes that.
