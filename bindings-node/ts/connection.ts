@@ -1,3 +1,5 @@
+import { debuglog } from "node:util";
+
 import type { Refusal } from "./asking.js";
 import { CallContext } from "./context.js";
 import type { ServerCore } from "./core.js";
@@ -14,6 +16,8 @@ import { isPromise } from "./schema.js";
 import { inSpan, tracing } from "./tracing.js";
 import type { Principal, Revision } from "./types.js";
 
+/** For those who look closely: written to stderr where NODE_DEBUG names "gudgeon". */
+const log = debuglog("gudgeon");
 /** A text this long, or with line breaks, goes beside the lines. */
 const LONG = 4_096;
 /** Replies that go out before their turn ends. */
@@ -30,7 +34,7 @@ const DRAIN_MS = 1_000;
 type Run = readonly [slot: number, handler: number, input: Record<string, unknown>, revision: Revision, id: string | number | null];
 type Answer = readonly [slot: number, number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null];
 type Resume = readonly [slot: number, revision: Revision, id: string | number | null];
-type Entry = Run | Answer | Resume | readonly [cancelled: number] | readonly [report: string] | readonly [];
+type Entry = Run | Answer | Resume | readonly [cancelled: number] | readonly [report: string] | readonly [detail: string, _: 0] | readonly [];
 
 /** A host whose requests are served. */
 export interface Host {
@@ -142,6 +146,7 @@ export class Connection {
       if (entry.length === 5) hasPending = this.#run(entry) || hasPending;
       else if (entry.length === 4) this.#running.get(entry[0])?.answered(entry[1], entry[2], entry[3]);
       else if (entry.length === 3) this.#running.get(entry[0])?.resume(entry[1], entry[2] ?? "");
+      else if (entry.length === 2) log("%s", entry[0]);
       else if (entry.length === 0) this.#end();
       else if (typeof entry[0] === "string") console.error(entry[0]);
       else this.#cancel(entry[0]);

@@ -17,6 +17,8 @@ pub(crate) struct Hooks {
     pub(crate) unfit: Py<PyAny>,
     /// `report(text)`: a line for the log.
     pub(crate) report: Py<PyAny>,
+    /// `detail(text)`: a line for the log, for who looks closely.
+    pub(crate) detail: Py<PyAny>,
     /// `leave_fork(error)`: ends the process with the status that the handler's end means.
     pub(crate) leave_fork: Py<PyAny>,
 }
@@ -34,6 +36,7 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
             describe: get("describe")?,
             unfit: get("unfit")?,
             report: get("report")?,
+            detail: get("detail")?,
             leave_fork: get("leave_fork")?,
         })
     })
@@ -41,9 +44,18 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
 
 /// Tells the log what callers are not told.
 pub(crate) fn report(py: Python<'_>, texts: &[String]) {
+    tell(py, |hooks| &hooks.report, texts);
+}
+
+/// Tells the log what helps those who look closely.
+pub(crate) fn detail(py: Python<'_>, texts: &[String]) {
+    tell(py, |hooks| &hooks.detail, texts);
+}
+
+fn tell(py: Python<'_>, hook: impl Fn(&Hooks) -> &Py<PyAny>, texts: &[String]) {
     for text in texts {
         if let Ok(hooks) = hooks(py)
-            && let Err(error) = calling::call(hooks.report.bind(py), (text,))
+            && let Err(error) = calling::call(hook(hooks).bind(py), (text,))
         {
             error.write_unraisable(py, None);
         }

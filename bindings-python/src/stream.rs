@@ -262,7 +262,7 @@ impl Stream {
     }
 
     fn sort(self: &Arc<Self>, work: Work, wake: Wake) {
-        let Work { mut runs, cancels, resumes, answers, reports, wake: alarm } = work;
+        let Work { mut runs, cancels, resumes, answers, reports, details, wake: alarm } = work;
         for (call, context) in resumes {
             if let Some(flight) = lock(&self.flights).get(&call) {
                 flight.link.resume(context);
@@ -287,6 +287,9 @@ impl Stream {
         }
         if !reports.is_empty() {
             Python::attach(|py| hooks::report(py, &reports));
+        }
+        if !details.is_empty() {
+            Python::attach(|py| hooks::detail(py, &details));
         }
         if alarm.is_some()
             && let Source::Peers { mail: Some(mail), .. } = &*self.server

@@ -176,7 +176,10 @@ impl Pair {
                 self.running.retain(|it| it.context.call != call);
             }
             service::Output::Effect(
-                Effect::Answered { .. } | Effect::Resume { .. } | Effect::Report(_),
+                Effect::Answered { .. }
+                | Effect::Resume { .. }
+                | Effect::Report(_)
+                | Effect::Detail(_),
             ) => (),
         }
     }

@@ -137,3 +137,10 @@ def report(text: str) -> None:
         logging.getLogger("gudgeon").error(text)
     else:
         print(text, file=sys.stderr, flush=True)
+
+
+def detail(text: str) -> None:
+    """A line for the log, for who looks closely: those who set up logging."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        logging.getLogger("gudgeon").debug("%s", text)

@@ -30,6 +30,8 @@ pub struct Work {
     pub answers: Vec<(CallId, AskId, Result<Raw, Fault>)>,
     /// Lines for the log.
     pub reports: Vec<String>,
+    /// Lines for the log, for who looks closely.
+    pub details: Vec<String>,
     /// The server is to be ticked at this time, earlier than it was before.
     pub wake: Option<Instant>,
 }
@@ -41,6 +43,7 @@ impl Work {
             && self.resumes.is_empty()
             && self.answers.is_empty()
             && self.reports.is_empty()
+            && self.details.is_empty()
             && self.wake.is_none()
     }
 
@@ -51,6 +54,7 @@ impl Work {
         self.resumes.extend(other.resumes);
         self.answers.extend(other.answers);
         self.reports.extend(other.reports);
+        self.details.extend(other.details);
         self.wake = [self.wake, other.wake].into_iter().flatten().min();
     }
 
@@ -61,6 +65,7 @@ impl Work {
             Effect::Resume { call, context } => self.resumes.push((call, context)),
             Effect::Answered { call, ask, outcome } => self.answers.push((call, ask, outcome)),
             Effect::Report(text) => self.reports.push(text),
+            Effect::Detail(text) => self.details.push(text),
         }
     }
 }

@@ -68,9 +68,13 @@ impl Runner {
     /// Does what the service asks for, and what comes of that. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
         while !work.is_empty() {
-            let Work { runs, cancels, resumes, reports, answers, .. } = std::mem::take(&mut work);
+            let Work { runs, cancels, resumes, reports, details, answers, .. } =
+                std::mem::take(&mut work);
             for text in reports {
                 report(&text);
+            }
+            for text in details {
+                tracing::debug!("{text}");
             }
             for (call, circumstances) in resumes {
                 let context = lock(&self.under_way).get(&call).cloned();

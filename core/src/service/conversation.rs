@@ -234,6 +234,7 @@ impl Conversation {
                     }
                 }
                 Output::Report(text) => scene.calls.effects.push_back(Effect::Report(text)),
+                Output::Detail(text) => scene.calls.effects.push_back(Effect::Detail(text)),
                 Output::Notified { method, params, mut context } => {
                     self.introduce(scene, &mut context);
                     self.notify(scene, &method, params, context);

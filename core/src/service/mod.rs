@@ -108,6 +108,8 @@ pub enum Effect {
     Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// A line for the log: something failed in a way that callers are not told.
     Report(String),
+    /// A line for the log, for who looks closely.
+    Detail(String),
 }
 
 /// A handler to be run, and the circumstances.
@@ -241,6 +243,9 @@ impl Service {
                 }),
                 session::Output::Report(text) => {
                     self.calls.effects.push_back(Effect::Report(text));
+                }
+                session::Output::Detail(text) => {
+                    self.calls.effects.push_back(Effect::Detail(text));
                 }
                 session::Output::Call(call) => {
                     let id = call.context.call;

@@ -296,7 +296,10 @@ impl Shell {
                     self.cancelled += 1;
                 }
                 Output::Effect(
-                    Effect::Report(_) | Effect::Answered { .. } | Effect::Resume { .. },
+                    Effect::Report(_)
+                    | Effect::Detail(_)
+                    | Effect::Answered { .. }
+                    | Effect::Resume { .. },
                 ) => (),
             }
         }

@@ -65,7 +65,9 @@ impl Shell {
                 }
                 Output::Effect(Effect::Run(run)) => self.runs.push(run),
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
-                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
+                    self.reports.push(text);
+                }
                 Output::Effect(Effect::Answered { .. } | Effect::Resume { .. }) => (),
             }
         }
@@ -225,6 +227,23 @@ fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
     assert_eq!(told, ["notifications/tools/list_changed"]);
     shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#);
     assert_eq!(shell.sent[1]["result"]["resources"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn why_a_client_gives_a_request_up_is_told_to_those_who_look_closely() {
+    let mut shell = Shell::new(fixture::offers());
+    shell.call(1, "wait");
+    let long = "x".repeat(1000);
+    for (id, reason) in [("7", "nobody asked that"), ("1", &format!("no\nway {long}"))] {
+        shell.hear(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":{}}}}}"#,
+            serde_json::to_string(reason).unwrap()
+        ));
+    }
+    assert_eq!(shell.reports.len(), 1, "{:?}", shell.reports);
+    let told = &shell.reports[0];
+    assert!(told.starts_with(r#"request 1 was cancelled by its client: "no\nway xx"#), "{told}");
+    assert!(told.len() < 300, "it is one line, and none without an end");
 }
 
 #[test]

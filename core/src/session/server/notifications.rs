@@ -6,6 +6,9 @@ use crate::{
     wire,
 };
 
+/// Characters of a reason that are shown.
+const MAX_REASON: usize = 200;
+
 impl ServerSession {
     pub(super) fn handle_notification(&mut self, name: &str, params: &Params<'_>) {
         if let Some(claims) = &self.claims
@@ -19,7 +22,8 @@ impl ServerSession {
             MethodName::Standard(Method::Initialized) => self.confirm(),
             MethodName::Standard(Method::Cancelled) => {
                 let id = params.get("requestId").and_then(|it| Id::parse(it.get()));
-                if let Some((call, inbound)) = id.and_then(|it| self.pending.cancel(&it)) {
+                if let Some((call, inbound)) = id.as_ref().and_then(|it| self.pending.cancel(it)) {
+                    self.outputs.extend(reason(id.as_ref(), params).map(Output::Detail));
                     self.subscriptions.forget(call);
                     self.withdraw(call);
                     self.outputs.push_back(Output::Cancel(call));
@@ -39,4 +43,11 @@ impl ServerSession {
             MethodName::Standard(_) => (),
         }
     }
+}
+
+/// Why a client gave a request up, for the log (Cancellation, "Implementation Notes").
+fn reason(id: Option<&Id>, params: &Params<'_>) -> Option<String> {
+    let reason: String = serde_json::from_str(params.get("reason")?.get()).ok()?;
+    let shown: String = reason.chars().take(MAX_REASON).collect();
+    Some(format!("request {} was cancelled by its client: {shown:?}", id?.as_json()))
 }

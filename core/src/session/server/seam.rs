@@ -88,6 +88,8 @@ pub enum Output {
     Notified { method: MethodName, params: Raw, context: CallContext },
     /// A line for the log of whoever runs the server.
     Report(String),
+    /// A line for the log, for who looks closely.
+    Detail(String),
 }
 
 /// A frame to be written, and what it belongs to: where a peer has several streams, that decides on which it goes.

@@ -75,7 +75,9 @@ impl Server {
                         .map(|it| serde_json::from_str(it.get()).unwrap())
                         .map_err(|it| it.message),
                 ),
-                Output::Effect(Effect::Report(text)) => self.reports.push(text),
+                Output::Effect(Effect::Report(text) | Effect::Detail(text)) => {
+                    self.reports.push(text);
+                }
                 Output::Effect(Effect::Cancel(call)) => self.cancelled.push(call),
                 Output::Effect(Effect::Resume { call, context }) => {
                     self.resumed.push((call, context));

@@ -114,7 +114,9 @@ impl Visitor {
                 }
                 EndpointOutput::Connection(_, Part::Head { .. } | Part::End)
                 | EndpointOutput::Effect(Effect::Resume { .. }) => (),
-                EndpointOutput::Effect(Effect::Report(text)) => self.reports.push(text),
+                EndpointOutput::Effect(Effect::Report(text) | Effect::Detail(text)) => {
+                    self.reports.push(text);
+                }
                 EndpointOutput::Effect(Effect::Run(run)) => self.runs.push(run),
                 EndpointOutput::Effect(Effect::Cancel(call)) => self.cancelled.push(call.0),
                 EndpointOutput::Effect(Effect::Answered { ask, outcome, .. }) => {
