@@ -45,7 +45,7 @@ export interface ClientOptions {
   validate?: boolean | undefined;
   /** `"safe"` repeats reads, lists, and tools marked read-only or idempotent. Default: `"safe"`. */
   retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;
-  /** Milliseconds without an answer or progress. Default: 60,000. */
+  /** Milliseconds without an answer or progress, while nothing that the server asks is with a callback. Default: 60,000. */
   timeoutMs?: number | undefined;
   /** Milliseconds in all, however much progress is told. Default: no limit. */
   maxTimeoutMs?: number | undefined;
@@ -57,8 +57,8 @@ export interface ClientOptions {
   /** `file:` URIs or paths. Before 2026-07-28 a client that gives none here has none for good. */
   roots?: readonly (string | Root)[] | (() => Maybe<readonly (string | Root)[]>) | undefined;
   /**
-   * Gives the answers, `declined` or `cancelled`; for a form with one property, the bare value will do. What an answer
-   * leaves open gets its default.
+   * Gives the answers, `declined` or `cancelled`; for a form with one property, the bare value will do, and for one without,
+   * true or false. What an answer leaves open gets its default.
    */
   onElicit?: ((request: ElicitRequest) => Maybe<unknown>) | undefined;
   /** With it the model may be given tools. */

@@ -29,7 +29,8 @@ class Client(Peer):
         target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
             file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
-        timeout: Seconds without an answer or progress. Default 60; None for no limit.
+        timeout: Seconds without an answer or progress, while nothing that the server asks is with a callback.
+            Default 60; None for no limit.
         max_timeout: Seconds in all, however much progress is told. Default None.
         headers: Sent with every HTTP request and with a WebSocket's first, such as {"Authorization": "Bearer …"};
             to the URL's own origin only, and never logged.
@@ -41,8 +42,8 @@ class Client(Peer):
             client that gives none here has none for good.
         on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
             A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where
-            the form has one property; what it leaves open gets its default. With `on_sample` the model may be given
-            tools.
+            the form has one property, and True or False where it has none; what it leaves open gets its default. With
+            `on_sample` the model may be given tools.
         on_url_done: Is told the id of an `elicit_url` whose page is done (2025-11-25).
         on_log, on_progress, on_list_changed: Are told what their name says.
         on_reconnect: Is given what the server says of itself when what it kept for this client is gone: a command with

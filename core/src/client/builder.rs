@@ -122,7 +122,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How long to wait without an answer and without progress: 60 s; `None` waits for ever.
+    /// How long to wait without an answer and without progress: 60 s; `None` waits for ever. It stands still while a
+    /// callback answers the server.
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.timeout = timeout.into();
