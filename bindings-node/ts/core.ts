@@ -84,8 +84,17 @@ export class ServerCore {
   around(method: string, params: Record<string, unknown>, ctx: CallContext, inner: () => unknown): unknown {
     const chain = this.#middleware.filter(({ on }) => on === undefined || on.has(method));
     const request = { method, params, ctx };
-    const step = async (at: number): Promise<unknown> =>
-      at < chain.length ? chain[at]?.handler(request, () => step(at + 1)) : inner();
+    const step = async (at: number): Promise<unknown> => {
+      if (at === chain.length) return inner();
+      let given: unknown;
+      const result = await chain[at]?.handler(request, async () => (given = await step(at + 1)));
+      if (result === undefined && given !== undefined) {
+        throw new TypeError(
+          `middleware gave nothing for ${method}, though next() gave a result: return what next() gave, or a result of its own`,
+        );
+      }
+      return result;
+    };
     return chain.length > 0 ? step(0) : inner();
   }
 
@@ -138,11 +147,28 @@ export class ServerCore {
   /** Offers all of this server's, now and later, in another one. */
   mountInto(into: ServerCore, prefix: string): void {
     if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
+    const late = into.lifespan.isUsed && this.#lasting();
+    if (late) {
+      throw new TypeError(
+        `mount(${JSON.stringify(prefix)}): the lifespan of ${JSON.stringify(late.server.name)} begins with that of ` +
+          `${JSON.stringify(into.server.name)}, which runs already: mount it before`,
+      );
+    }
     const link = { prefix, into };
     const offered = this.#registrations.map((registration) => linked(registration, link));
     for (const registration of offered) into.#checkFree(registration);
     for (const registration of offered) into.#register(registration);
     this.#links.push(link);
+  }
+
+  /** The first that has a lifespan, of this server and those mounted into it. */
+  #lasting(): ServerCore | undefined {
+    if (this.options.lifespan) return this;
+    for (const one of this.mounted) {
+      const found = one.#lasting();
+      if (found) return found;
+    }
+    return undefined;
   }
 
   /** Servers mounted here and below, whose lifespans belong to this one's. */
@@ -178,7 +204,14 @@ export class ServerCore {
 
   /** What serves the requests of hosts; begun with the first. */
   mountedOnce(): Mounted {
-    return (this.#mounted ??= new Mounted(this));
+    if (this.#mounted) return this.#mounted;
+    const mounted = (this.#mounted = new Mounted(this));
+    // What could not begin may be able to with the next request.
+    mounted.ready.catch(() => {
+      if (this.#mounted === mounted) this.#mounted = undefined;
+      void mounted.close();
+    });
+    return mounted;
   }
 
   async closeMounted(): Promise<void> {

@@ -19,6 +19,10 @@ export class Lifespan<L> {
     return this.#value as L;
   }
 
+  get isUsed(): boolean {
+    return this.#users > 0;
+  }
+
   async enter(): Promise<void> {
     this.#users++;
     this.#entered ??= Promise.resolve(this.server).then(this.option ?? (() => undefined));

@@ -53,7 +53,7 @@ export const middleware = {
     if (!keyOf) throw new TypeError(`rateLimit: by is 'principal', 'client' or 'server', not ${JSON.stringify(by)}`);
     const buckets = new Map<string, { left: number; at: number }>();
     return async (request, next) => {
-      if (SPARED.has(request.method) || request.method.startsWith("notifications/")) return next();
+      if (SPARED.has(request.method) || request.ctx.requestId === "") return next();
       const key = keyOf(request.ctx);
       const now = performance.now();
       const bucket = buckets.get(key) ?? { left: burst, at: now };

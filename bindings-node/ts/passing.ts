@@ -37,9 +37,16 @@ async function pass(core: ServerCore, { method, params, result, error }: Prepare
   const failure = error && new ProtocolError(error.code, error.message, error.data);
   const prepared = result && read(method, result);
   const before = result && toJson(write(method, prepared, result));
+  const asked = toJson(params);
   try {
     const changed = await core.around(method, params, ctx, () => {
       if (failure) throw failure;
+      // A refusal says what is wrong with what the client sent.
+      if (result?.["isError"] !== true && toJson(params) !== asked) {
+        throw new TypeError(
+          `the core answers ${method} from what the client sent: middleware can change the result, not the params`,
+        );
+      }
       return prepared;
     });
     const wire = write(method, changed, result ?? {});

@@ -317,7 +317,8 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * Offers all of another server's here: `add` becomes `prefix_add`, URIs stay.
    *
    * @param prefix - What its names begin with here: letters, digits, `_`, `-` and `.`.
-   * @throws TypeError when the prefix has other characters, a name is taken, or the server would contain itself.
+   * @throws TypeError when the prefix has other characters, a name is taken, the server would contain itself, or the other
+   *   has a lifespan and this one is being served.
    */
   mount(prefix: string, other: AnyServer): this {
     const place = `mount(${JSON.stringify(prefix)})`;

@@ -102,6 +102,40 @@ test("what the core refuses passes as its error", async () => {
   assert.deepEqual(noted, [["tools/call", -32602], ["tools/call", -32602], ["resources/read", -32602]]);
 });
 
+test("a result that is not returned is the middleware's fault, and params of what the core answers stay", async () => {
+  const app = shelf();
+  app.method("acme/nothing", { params: { type: "object" } }, () => undefined);
+  app.middleware(async (_, next) => void (await next()), { on: ["tools/call", "prompts/list", "acme/nothing"] });
+  app.middleware((request, next) => {
+    request.params["cursor"] = "x";
+    return next();
+  }, { on: "tools/list" });
+  app.prompt("review", {}, () => "Review.");
+  await using(app, { era: "2025-11-25" }, async (client) => {
+    assert.match((await client.callTool("open", { title: "dune" }, { throwOnError: false })).text, /failed: TypeError/);
+    await assert.rejects(client.listPrompts(), /prompts\/list failed: TypeError/);
+    await assert.rejects(client.listTools(), /tools\/list failed: TypeError/);
+    assert.deepEqual(await client.request("acme/nothing"), {}, "there was nothing to return");
+  });
+});
+
+for (const era of ["2025-06-18", "2025-11-25", "2026-07-28"]) {
+  test(`a handler in the core's place asks as a tool does: ${era}`, async () => {
+    const app = new Server("gateway");
+    const boolean = { type: "boolean" };
+    app.method("tools/call", { params: { type: "object" } }, async ({ name }, ctx) => {
+      const sure = await ctx.elicit(`${name}?`, boolean);
+      return new ToolResult(`${name} ${sure} ${await ctx.elicit("Really?", boolean)}`);
+    });
+    app.method("tools/list", { params: { type: "object" } }, () => ({ tools: [{ name: "any", inputSchema: { type: "object" } }] }));
+    for (const replay of [false, true]) {
+      await using(app, { era, replay, answers: { "any?": true, "Really?": false } }, async (client) => {
+        assert.equal((await client.callTool("any")).text, "any true false");
+      });
+    }
+  });
+}
+
 test("questions pass as handlers return them", async () => {
   const app = new Server("t");
   app.tool("remove", {}, (_, ctx) => {
@@ -198,6 +232,22 @@ test("rates are limited and the handshake is not counted", async () => {
       await assert.rejects(client.request("tools/list"), (error) => error instanceof ProtocolError && error.code === 429);
     });
   }
+});
+
+test("notifications of vendors pass middleware and are not counted", async () => {
+  const app = shelf();
+  const heard = [];
+  app.middleware(middleware.rateLimit(0.01));
+  app.middleware((request, next) => {
+    request.params["x"] *= 10;
+    return next();
+  }, { on: "acme/poke" });
+  app.notification("acme/poke", { params: { type: "object" } }, ({ x }) => void heard.push(x));
+  await using(app, {}, async (client) => {
+    for (const x of [0, 1, 2]) await client.notify("acme/poke", { x });
+    assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
+  });
+  assert.deepEqual(heard, [0, 10, 20]);
 });
 
 test("rates come back with time, and a principal counts by itself", async (t) => {

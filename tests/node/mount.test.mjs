@@ -184,6 +184,20 @@ test("a lifespan that fails answers 500, and the log says why", async () => {
   });
 });
 
+test("a lifespan that fails is entered anew for the next request", async () => {
+  let tries = 0;
+  const lifespan = () => {
+    if (++tries === 1) throw new Error("no database yet");
+    return { value: tries, close: () => {} };
+  };
+  const app = new Server("t", { lifespan });
+  app.tool("value", {}, (_, ctx) => ctx.lifespan);
+  await assert.rejects(app.fetch(new Request("http://localhost/mcp", { method: "PUT" })), /no database yet/);
+  assert.equal((await app.fetch(new Request("http://localhost/mcp", { method: "PUT" }))).status, 405);
+  await app.close();
+  assert.equal(tries, 2);
+});
+
 test("a process whose host has closed ends: the mount keeps nothing alive", async () => {
   const source = `
     import { createServer } from "node:http";

@@ -100,3 +100,15 @@ test("one lifespan that fails leaves what was entered", async () => {
   await assert.rejects(connect(house, {}), /b can't begin/);
   assert.deepEqual(told, ["+house", "+a", "-a", "-house"]);
 });
+
+test("a lifespan that comes too late is refused", async () => {
+  const house = new Server("house");
+  const shelf = new Server("shelf");
+  shelf.mount("books", new Server("books", { lifespan: () => ({ value: 1 }) }));
+  await closing(connect(house, {}), async () => {
+    house.mount("plain", new Server("plain"));
+    assert.throws(() => house.mount("shelf", shelf), /the lifespan of "books" begins with that of "house".*mount it before/);
+  });
+  house.mount("shelf", shelf);
+  await closing(connect(house, {}), async () => {});
+});

@@ -173,6 +173,132 @@ def test_the_first_is_the_outermost_and_arguments_may_change(noted: list[Any]) -
     assert noted[0][2].text == "open DUNE!"
 
 
+def test_arguments_that_are_changed_in_place_are_given_changed() -> None:
+    app = shelf()
+
+    @app.resource("shelf://books/{id}")
+    def book(id: str) -> str:
+        return id
+
+    @app.method("acme/find")
+    def find(name: str) -> dict[str, str]:
+        return {"found": name}
+
+    @app.middleware
+    async def change(request: Any, next: Any) -> Any:
+        if request.method == "tools/call":
+            request.params["arguments"]["title"] = "emma"
+        elif request.method == "resources/read":
+            request.params["variables"]["id"] = "8"
+        elif request.method == "acme/find":
+            request.params["name"] = "other"
+        elif request.method == "tools/list":
+            request.params["cursor"] = "x"
+        return await next(request)
+
+    house = Server("house")
+    house.mount("shelf", app)
+    for served, before in ((app, ""), (house, "shelf_")):
+        with connect_sync(served) as client:
+            assert client.call_tool(f"{before}open", {"title": "dune"}).text == "open emma"
+            assert client.read_resource("shelf://books/7").text == "8"
+            assert client.request("acme/find", {"name": "book"})["found"] == "other"
+            if served is app:
+                with pytest.raises(McpError, match="tools/list failed"):
+                    client.list_tools()
+
+
+def test_a_result_that_is_not_returned_is_the_middlewares_fault(caplog: pytest.LogCaptureFixture) -> None:
+    app = shelf()
+
+    @app.tool
+    def close() -> None:
+        pass
+
+    @app.middleware(on=["tools/call", "tools/list", "acme/nothing"])
+    async def forgetful(request: Any, next: Any) -> None:
+        await next(request)
+
+    @app.method("acme/nothing")
+    def nothing() -> None:
+        pass
+
+    with connect_sync(app, era="2025-11-25") as client:
+        for name in ("open", "close"):
+            result = client.call_tool(name, {"title": "dune"} if name == "open" else {}, raise_on_error=False)
+            assert result.is_error and "TypeError" in result.text
+        with pytest.raises(McpError, match="tools/list failed"):
+            client.list_tools()
+        assert client.request("acme/nothing") == {}, "there was nothing to return"
+    assert caplog.text.count("return what next() gave, or a result of its own") == 3
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_what_resources_give_is_the_same_behind_middleware(era: str) -> None:
+    def served(is_around: bool) -> list[Any]:
+        app = Server("shelf")
+
+        @app.resource("shelf://text")
+        def text() -> str:
+            return "text"
+
+        @app.resource("shelf://bytes")
+        def blob() -> bytes:
+            return b"bytes"
+
+        @app.resource("shelf://nothing")
+        def nothing() -> None:
+            return None
+
+        @app.resource("shelf://typed", mime_type="text/html")
+        def typed() -> str:
+            return "typed"
+
+        @app.resource("shelf://books/{id}")
+        def book(id: int) -> dict[str, int]:
+            return {"id": id}
+
+        if is_around:
+
+            @app.middleware
+            async def around(request: Any, next: Any) -> Any:
+                return await next(request)
+
+        uris = ["text", "bytes", "nothing", "typed", "books/1"]
+        with connect_sync(app, era=era) as client:
+            return [client.request("resources/read", {"uri": f"shelf://{uri}"})["contents"] for uri in uris]
+
+    plain = served(False)
+    assert plain[0] == [{"uri": "shelf://text", "mimeType": "text/plain", "text": "text"}]
+    assert served(True) == plain
+
+
+@pytest.mark.parametrize("era", [era for era in ERAS if era >= "2025-06-18"])
+def test_a_handler_in_the_cores_place_asks_as_a_tool_does(era: str) -> None:
+    app = Server("gateway")
+
+    @app.method("tools/call")
+    async def call(name: str, ctx: Context) -> Any:
+        sure = await ctx.elicit(f"{name}?", bool)
+        again = await ctx.elicit("Really?", bool)
+        return ToolResult(f"{name} {sure} {again}")
+
+    @app.method("tools/list")
+    def tools() -> Any:
+        return {"tools": [{"name": "any", "inputSchema": {"type": "object"}}]}
+
+    @app.method("prompts/get")
+    def prompt(name: str, ctx: SyncContext) -> Any:
+        return PromptResult([str(ctx.elicit("Sure?", bool))])
+
+    answers = {"any?": True, "Really?": False, "Sure?": True}
+    for replay in (False, True):
+        with connect_sync(app, era=era, answers=answers, replay=replay) as client:
+            assert client.call_tool("any").text == "any True False"
+            got = client.request("prompts/get", {"name": "x"}) if era < "2026-07-28" else None
+            assert got is None or got["messages"][0]["content"]["text"] == "True"
+
+
 def test_questions_look_as_handlers_return_them(noted: list[Any]) -> None:
     app = Server("t")
 
@@ -399,13 +525,34 @@ def test_rates_are_limited_by_client_and_the_handshake_is_not_counted() -> None:
             assert caught.value.code == 429
 
 
+def test_notifications_of_vendors_pass_middleware_and_are_not_counted() -> None:
+    app = shelf()
+    heard: list[Any] = []
+    app.middleware(RateLimit(0.01, burst=1))
+
+    @app.middleware(on="acme/poke")
+    async def louder(request: Any, next: Any) -> Any:
+        request.params["x"] *= 10
+        return await next(request)
+
+    @app.notification("acme/poke")
+    def poke(x: int) -> None:
+        heard.append(x)
+
+    with connect_sync(app) as client:
+        for x in range(3):
+            client.notify("acme/poke", {"x": x})
+        assert client.call_tool("open", {"title": "x"}).text == "open x"
+    assert heard == [0, 10, 20]
+
+
 def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
     from types import SimpleNamespace
 
     now = [100.0]
     monkeypatch.setattr("gudgeon.middleware.time.monotonic", lambda: now[0])
-    ctx: Any = SimpleNamespace(principal=None, client=SimpleNamespace(name="c"))
+    ctx: Any = SimpleNamespace(principal=None, client=SimpleNamespace(name="c"), request_id=1)
     request: Any = SimpleNamespace(method="tools/list", params={}, ctx=ctx)
     limit = RateLimit(2, burst=1)
 
@@ -422,6 +569,11 @@ def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(go()) == "ok"
     ctx.principal = SimpleNamespace(subject="ada")
     assert asyncio.run(go()) == "ok", "a principal counts by itself"
+    monkeypatch.setattr("gudgeon.middleware._KEPT", 2)
+    for name in ("eve", "bob"):
+        ctx.principal = SimpleNamespace(subject=name)
+        assert asyncio.run(go()) == "ok"
+    assert list(limit._buckets) == ["eve", "bob"], "who came longest ago is forgotten"
 
 
 def test_responses_are_limited() -> None:

@@ -217,6 +217,18 @@ async def test_lifespans_are_entered_from_outside_and_left_from_inside() -> None
     assert told == ["+house", "+a", "+b", "-b", "-a", "-house"]
 
 
+async def test_one_that_comes_too_late_is_refused() -> None:
+    house, shelf, books = Server("house"), Server("shelf"), Server("books", lifespan=told_by([], "books"))
+    shelf.mount("books", books)
+    async with connect(house):
+        house.mount("plain", Server("plain"))
+        with pytest.raises(ValueError, match="the lifespan of 'books' begins with that of 'house'.*mount it before"):
+            house.mount("shelf", shelf)
+    house.mount("shelf", shelf)
+    async with connect(house):
+        pass
+
+
 async def test_one_that_fails_leaves_what_was_entered() -> None:
     told: list[str] = []
     house = Server("house", lifespan=told_by(told, "house"))

@@ -72,10 +72,13 @@ def around(offered: Any) -> Callable[[Any, Any], Awaitable[Any]]:
 
         arguments = decode(raw)
         below_key = offered.path[-1][1]
-        innermost = below = _params(registration, below_key, arguments)
+        below = _params(registration, below_key, arguments)
+        before = _encoded(arguments)
 
         async def handler(request: Request) -> Any:
-            given = raw if request.params is innermost else _encoded(_arguments(registration, request.params))
+            # Changed in place or not: what stayed is given as it was sent.
+            given = _encoded(_arguments(registration, request.params))
+            given = raw if given == before else given
             if registration.is_async:
                 return registration.result(await registration.invoke(given, call))
             if _is_waited_for.get():
@@ -125,11 +128,12 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         failure = error and ProtocolError(error["code"], error["message"], error.get("data"))
         prepared = None if failure else read(method, result)
         before = None if failure else _encoded(write(method, prepared, result))
+        asked = _encoded(params)
 
         async def core(request: Request) -> Any:
             if failure:
                 raise failure
-            is_changed = request.params is not params and request.params != params
+            is_changed = _encoded(dict(request.params)) != asked
             # A refusal says what is wrong with what the client sent.
             if is_changed and result.get("isError") is not True:
                 raise TypeError(
@@ -201,7 +205,20 @@ def _through(server: Any, method: str, step: Step) -> Step:
 
 
 async def _step(middleware: Callable[..., Any], following: Any, request: Request) -> Any:
-    return await middleware(request, following)
+    given = None
+
+    async def go_on(request: Request) -> Any:
+        nonlocal given
+        given = await following(request)
+        return given
+
+    result = await middleware(request, go_on)
+    if result is None and given is not None:
+        raise TypeError(
+            f"middleware gave nothing for {request.method}, though next() gave a result: "
+            "return what next() gave, or a result of its own"
+        )
+    return result
 
 
 async def _renamed(following: Step, seen: Any, below: Any, request: Request) -> Any:

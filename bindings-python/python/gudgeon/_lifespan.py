@@ -21,6 +21,16 @@ class Lifespan:
         """Whether an event loop is needed to enter it."""
         return hasattr(self._prepared(), "__aenter__") or any(it.is_async for it in self._mounted())
 
+    @property
+    def is_used(self) -> bool:
+        return self._users > 0
+
+    def first(self) -> str | None:
+        """The name of the first that has a lifespan, of this server and those mounted into it."""
+        if self._make is not None:
+            return str(self._server.name)
+        return next((found for it in self._mounted() if (found := it.first())), None)
+
     def enter(self) -> None:
         self._users += 1
         if self._users > 1:

@@ -90,7 +90,9 @@ class Registration:
                 return ResourceResult.from_dict({"contents": decode(said)})
             if code is None and isinstance(said, bytes):
                 return ResourceResult(said.decode(), mime_type=mime_type or "application/json")
-            return ResourceResult("" if said is None else said, mime_type=mime_type)
+            value = "" if said is None else said
+            usual = "text/plain" if isinstance(value, str) else "application/octet-stream"
+            return ResourceResult(value, mime_type=mime_type or usual)
         if self.kind == "prompts":
             if code == _replies.RESULT:
                 return PromptResult.from_dict(decode(said))

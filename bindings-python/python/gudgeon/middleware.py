@@ -100,7 +100,7 @@ class RateLimit:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, request: Request, next: Next) -> Any:
-        if request.method in _SPARED or request.method.startswith("notifications/"):
+        if request.method in _SPARED or request.ctx.request_id is None:
             return await next(request)
         now = time.monotonic()
         who = self._who(request)
@@ -109,12 +109,16 @@ class RateLimit:
         granted = left >= 1
         self._buckets[who] = (left - granted, now)
         if len(self._buckets) > _KEPT:
-            del self._buckets[min(self._buckets, key=lambda key: self._buckets[key][1])]
+            self._forget_one()
         if granted:
             return await next(request)
         wait = (1 - left) / self.per_second
         text = f"too many requests: at most {_number(self.per_second)} a second, try again in {wait:.1f} s"
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_MANY, text)
+
+    def _forget_one(self) -> None:
+        """The one used longest ago: by then it is full again, or its owner is one of very many."""
+        del self._buckets[next(iter(self._buckets))]
 
     def _who(self, request: Request) -> str:
         if self.by == "server":

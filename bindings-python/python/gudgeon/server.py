@@ -335,7 +335,8 @@ class Server(Offering, Running):
 
         Raises:
             TypeError: `other` is no Server, or the prefix no text.
-            ValueError: It would contain itself, a name is taken, or the prefix has other characters.
+            ValueError: It would contain itself, a name is taken, the prefix has other characters, or the other has a
+                lifespan and this one is being served.
 
         >>> from gudgeon import Server
         >>> app, shelf = Server("house"), Server("shelf")
@@ -349,6 +350,11 @@ class Server(Offering, Running):
         check_prefix(prefix)
         if any(server is other for server in self._above()):
             raise ValueError(f"{other.name!r} can't be mounted into {self.name!r}: it would contain itself")
+        late = self._lifespan.is_used and other._lifespan.first()
+        if late:
+            raise ValueError(
+                f"the lifespan of {late!r} begins with that of {self.name!r}, which runs already: mount it before"
+            )
         mounted = list(other._offered.values())
         for offered in mounted:
             key = prefixed(offered.registration.kind, prefix, offered.path[0][1])
