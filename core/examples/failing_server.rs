@@ -123,7 +123,7 @@ async fn kept(ctx: Context) -> Result<String, ToolError> {
 #[tokio::main]
 async fn main() -> Result<(), Error> {
     let soon = Duration::from_millis(50);
-    Server::new("failures")
+    let server = Server::new("failures")
         .version("1.0")
         .tool("tool_error", || async {
             Err::<String, _>(ToolError::new("the shelf is full").with_meta(json!({"shelf": 12})))
@@ -177,7 +177,16 @@ async fn main() -> Result<(), Error> {
         .method("acme/typed", |Text { text }: Text| async move { Json(json!({"echo": text})) })
         .complete("p_typed", "name", |_: String| async {
             Err::<Vec<String>, ToolError>(Crash.into())
-        })
-        .run_stdio()
-        .await
+        });
+    served(server).run_stdio().await
+}
+
+/// The server, behind middleware that passes everything on where the command line says so.
+fn served(server: Server) -> Server {
+    match std::env::args().nth(1).as_deref() {
+        Some("around") => {
+            server.middleware(["*"], |request, next| async move { next.run(request).await })
+        }
+        _ => server,
+    }
 }

@@ -87,4 +87,5 @@ app.method("acme/tool_error", { params: { type: "object" } }, full());
 app.method("acme/typed", { params: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } }, ({ text }) => ({ echo: text }));
 app.complete("p_typed", "name", crash);
 
+if (process.argv.includes("around")) app.middleware((_, next) => next());
 await app.run();

@@ -1,6 +1,7 @@
 """A server in which everything fails, in Python."""
 
 import asyncio
+import sys
 from typing import Annotated, Any
 
 from gudgeon import (
@@ -188,6 +189,13 @@ def m_typed(text: str) -> dict[str, Any]:
 @app.complete("p_typed", "name")
 def c_name(prefix: str) -> list[str]:
     raise ValueError("a secret")
+
+
+if "around" in sys.argv:
+
+    @app.middleware
+    async def around(request: Any, next: Any) -> Any:
+        return await next(request)
 
 
 app.run()

@@ -87,11 +87,11 @@ def calls(revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "subscriptions/listen", {}
 
 
-def words(server: str, client: str) -> list[Any]:
+def words(server: str, client: str, *arguments: str) -> list[Any]:
     """Each call with its answer; what differs by nature is named by what it is."""
     revision, capabilities, answer = CLIENTS[client]
     found = []
-    with peer.Peer(server) as process:
+    with peer.Peer(server, *arguments) as process:
         if revision != MODERN:
             info = {"name": "test", "version": "1"}
             params = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": info}
@@ -142,6 +142,14 @@ def test_the_words_are_the_same(server: str, client: str) -> None:
         return
     assert len(said) > 50
     for mine, theirs in zip(said, known[client], strict=True):
+        assert mine == theirs
+
+
+@pytest.mark.parametrize("client", ["2025-11-25 declining", "2026-07-28 asked"])
+@pytest.mark.parametrize("server", SERVERS)
+def test_middleware_that_passes_everything_on_changes_no_word(server: str, client: str) -> None:
+    known = json.loads(WORDS.read_text("utf-8"))
+    for mine, theirs in zip(words(server, client, "around"), known[client], strict=True):
         assert mine == theirs
 
 
