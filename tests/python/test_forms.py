@@ -132,6 +132,31 @@ def test_an_optional_type_and_a_default_need_no_answer() -> None:
     assert form(Level, Level.HIGH).schema["properties"]["value"]["default"] == "2"
 
 
+@pytest.mark.parametrize("wanted", [Literal["a", None], Literal["a"] | None, Annotated[Literal[1, None], "which"]])
+def test_a_literal_with_none_needs_no_answer(wanted: Any) -> None:
+    asked = form(wanted)
+    assert "required" not in asked.schema and asked.decode({}) is None
+
+
+@pytest.mark.parametrize(
+    "wanted", [Annotated[str, Meta(title="Your name")], Annotated[str, pydantic.Field(title="Your name")]]
+)
+def test_a_plain_type_may_have_a_title(wanted: Any) -> None:
+    assert form(wanted).schema["properties"]["value"] == {"type": "string", "title": "Your name"}
+
+
+def test_defaults_of_several_choices_are_lists_or_tuples() -> None:
+    for wanted, default in ((list[Level], [Level.LOW]), (tuple[Level, ...], (Level.LOW,)), (set[Level], {Level.LOW})):
+        asked = ask.elicit("Which?", wanted, default=default)
+        assert asked.schema["properties"]["value"]["default"] == ["1"]
+        assert asked.decode({"action": "accept", "content": {}}) == default
+
+
+def test_the_default_of_a_class_has_its_fields() -> None:
+    with pytest.raises(TypeError, match="default= of a form for Order has its fields: it is no int"):
+        ask.elicit("What?", Order, default=5)  # type: ignore[call-overload]
+
+
 def test_classes_are_asked_by_their_fields() -> None:
     asked = form(Order)
     assert asked.schema == {

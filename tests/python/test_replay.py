@@ -144,6 +144,77 @@ def test_a_step_is_not_done_again(way: str, name: str) -> None:
         assert client.call_tool(name, {"number": 8}).text == "Ticket(number=8, seats=('a', 'b')) True True"
 
 
+@pytest.mark.parametrize("options", [{}, {"park_limit": 0}], ids=["parked", "replayed"])
+@pytest.mark.parametrize("name", ["lends", "lends_sync"])
+def test_a_step_numbers_what_it_asks_for_itself_for_it_may_not_be_done_again(
+    name: str, options: dict[str, int]
+) -> None:
+    app: Server[Any] = Server("lends", **options)
+    done: list[str] = []
+
+    @app.tool
+    async def lends(ctx: Context) -> str:
+        async def lend() -> list[Any]:
+            answers = [await ctx.elicit("Who?", str), await ctx.elicit("Sure?", bool)]
+            done.append("lent")
+            return answers
+
+        who, sure = await ctx.step("lend", lend)
+        return f"{who} {sure} {await ctx.elicit('What?', str)}"
+
+    @app.tool
+    def lends_sync(ctx: SyncContext) -> str:
+        def lend() -> list[Any]:
+            answers = [ctx.elicit("Who?", str), ctx.elicit("Sure?", bool)]
+            done.append("lent")
+            return answers
+
+        who, sure = ctx.step("lend", lend)
+        return f"{who} {sure} {ctx.elicit('What?', str)}"
+
+    with SyncClient(app, on_elicit=print) as client:
+        first = asked(client.call_tool_round(name), "lend/elicit-1")
+        second = client.call_tool_round(name, answers={"lend/elicit-1": yes("Ada")}, state=first)
+        answers = {"lend/elicit-2": yes(True)}
+        third = client.call_tool_round(name, answers=answers, state=asked(second, "lend/elicit-2"))
+        answers = {"elicit-1": yes("Dune")}
+        assert client.call_tool_round(name, answers=answers, state=asked(third, "elicit-1")).text == "Ada True Dune"
+    assert done == ["lent"]
+
+
+@pytest.mark.parametrize("name", ["again", "again_sync"])
+def test_a_step_that_failed_and_is_tried_again_asks_again(name: str) -> None:
+    app: Server[Any] = Server("lends", park_limit=0)
+
+    @app.tool
+    async def again(ctx: Context) -> str:
+        async def lend() -> str:
+            if not await ctx.elicit("Sure?", bool):
+                raise ToolError("not sure")
+            return "lent"
+
+        try:
+            return await ctx.step("lend", lend)
+        except ToolError:
+            return await ctx.step("lend", lend)
+
+    @app.tool
+    def again_sync(ctx: SyncContext) -> str:
+        def lend() -> str:
+            if not ctx.elicit("Sure?", bool):
+                raise ToolError("not sure")
+            return "lent"
+
+        try:
+            return ctx.step("lend", lend)
+        except ToolError:
+            return ctx.step("lend", lend)
+
+    says = iter([False, True])
+    with SyncClient(app, on_elicit=lambda request: next(says)) as client:
+        assert client.call_tool(name).text == "lent"
+
+
 def test_a_step_goes_through_json_on_the_first_run_too() -> None:
     app: Server[Any] = Server("steps")
     ran: list[str] = []

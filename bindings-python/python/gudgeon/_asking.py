@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,8 @@ from .ask import Question
 from .errors import Declined, McpError, NotSupported, ProtocolError
 
 QUESTIONS = 8  # the kind of a reply that is questions
+# The key of the step that runs here. It may not run again, so that its questions are numbered apart.
+running_step: ContextVar[str | None] = ContextVar("gudgeon.step", default=None)
 _ABANDONED = "abandoned"  # the kind of a failure that is no answer: the handler's call is over
 
 
@@ -91,7 +94,9 @@ def key_of(question: Question[Any], call: Any) -> str:
     keys = call.questions
     key = keys.get(question)
     if key is None:
-        kind = question.kind.partition("_")[0]
+        kind, step = question.kind.partition("_")[0], running_step.get()
+        if step is not None:
+            kind = f"{step}/{kind}"
         keys[kind] = keys.get(kind, 0) + 1
         key = keys[question] = f"{kind}-{keys[kind]}"
     return str(key)

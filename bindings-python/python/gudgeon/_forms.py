@@ -72,8 +72,9 @@ def problem_of(error: Exception) -> str:
 def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     """A plain type is asked as an object with the one property `value`."""
     choices = _choices(wanted)
-    field = _field(schema, choices)
-    required = default is _NO_DEFAULT and type(None) not in union_members(wanted)
+    titles = [item.title for item in getattr(wanted, "__metadata__", ()) if isinstance(getattr(item, "title", 0), str)]
+    field = _field({**schema, "title": titles[-1]} if titles else schema, choices)
+    required = default is _NO_DEFAULT and not _may_be_missing(wanted)
     if default is not _NO_DEFAULT and default is not None:
         field["default"] = _default(default, choices)
     out: dict[str, Any] = {"type": "object", "properties": {"value": field}}
@@ -90,6 +91,11 @@ def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     return Form(out, decode)
 
 
+def _may_be_missing(wanted: Any) -> bool:
+    members = [unwrap(member) for member in union_members(wanted)]
+    return any(it is type(None) or (get_origin(it) is Literal and None in get_args(it)) for it in members)
+
+
 def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     """A class is asked by its fields."""
     hints = _hints(wanted)
@@ -98,7 +104,10 @@ def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
     for name, part in schema["properties"].items():
         properties[name] = _field(part, choices.get(name))
     if default is not _NO_DEFAULT and default is not None:
-        for name, value in to_builtins(default).items():
+        given = to_builtins(default)
+        if not isinstance(given, Mapping):
+            raise TypeError(f"default= of a form for {label(wanted)} has its fields: it is no {type(default).__name__}")
+        for name, value in given.items():
             if name in properties and value is not None:
                 properties[name]["default"] = _default(value, choices.get(name))
     out: dict[str, Any] = {"type": "object", "properties": properties}
@@ -178,7 +187,7 @@ def _default(value: Any, choices: Any) -> Any:
     said = to_builtins(value)
     if choices is None:
         return said
-    return [str(item) for item in said] if isinstance(said, list) else str(said)
+    return [str(item) for item in said] if isinstance(said, (list, tuple)) else str(said)
 
 
 def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._annotations import raw_annotations, resolve
+from ._asking import running_step
 from ._json import decoder, encode
 
 
@@ -49,8 +50,12 @@ async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, c
 
         async with step.lock(Lock):
             if step.text is None:
-                value = fn(*args, **kwargs)
-                step.done(await value if hasattr(value, "__await__") else value)
+                before = running_step.set(key)
+                try:
+                    value = fn(*args, **kwargs)
+                    step.done(await value if hasattr(value, "__await__") else value)
+                finally:
+                    running_step.reset(before)
     return step.value(fn)
 
 
@@ -62,7 +67,11 @@ def step_now(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any
 
         with step.lock(RLock):
             if step.text is None:
-                value = fn(*args, **kwargs)
+                before = running_step.set(key)
+                try:
+                    value = fn(*args, **kwargs)
+                finally:
+                    running_step.reset(before)
                 if hasattr(value, "__await__"):
                     if hasattr(value, "close"):
                         value.close()

@@ -169,7 +169,8 @@ class Context(Facts):
 
         Args:
             key: Names the step within the call; one that was done under it already is not done again.
-            fn: A function, async or not; its result goes through JSON and is rebuilt by its return annotation.
+            fn: A function, async or not; its result goes through JSON and is rebuilt by its return annotation. What it
+                asks is numbered for itself, as `<key>/elicit-1`.
 
         Raises:
             TypeError: JSON can't say the result, or the key is no text.
