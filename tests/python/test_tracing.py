@@ -1,8 +1,10 @@
 """OpenTelemetry: spans of handlers below the client's, the context in `_meta`, and nothing at all without it."""
 
+import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,6 +149,23 @@ def test_prompts_resources_and_failures_have_their_spans(outer: Any) -> None:
         ("tools/call fails", "ToolError", False),
         ("tools/call says", "tool_error", False),
     ]
+
+
+def test_a_handler_that_was_stopped_has_failed() -> None:
+    EXPORTER.clear()
+    app = Server("t")
+
+    @app.tool(timeout=0.01)
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    with connect_sync(app) as client:
+        assert client.call_tool("slow", raise_on_error=False).is_error
+    patience = time.monotonic() + 10
+    while not spans() and time.monotonic() < patience:
+        time.sleep(0.005)  # the answer does not wait for the handler's end
+    (span,) = spans()
+    assert (span.attributes.get("error.type"), span.status.is_ok) == ("CancelledError", False)
 
 
 def test_a_request_without_a_context_begins_a_trace_of_its_own() -> None:

@@ -31,7 +31,7 @@ def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
     `subject` is the method, and the tool's or prompt's name.
     """
     from opentelemetry import context, propagate, trace
-    from opentelemetry.trace import SpanKind
+    from opentelemetry.trace import SpanKind, StatusCode
 
     method, name = subject
     tracer = trace.get_tracer("gudgeon")
@@ -44,6 +44,8 @@ def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
                 yield started
             except BaseException as error:
                 started.set_attribute("error.type", type(error).__qualname__)
+                if not isinstance(error, Exception):  # which OpenTelemetry takes for no failure
+                    started.set_status(StatusCode.ERROR)
                 raise
     finally:
         context.detach(token)
