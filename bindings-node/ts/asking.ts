@@ -2,6 +2,7 @@ import { Declined, McpError, NotSupported, ProtocolError } from "./errors.js";
 import { toJson } from "./json.js";
 import type { Asked } from "./questions.js";
 import type { SchemaMismatch } from "./schema.js";
+import { runningStep } from "./steps.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -46,7 +47,9 @@ export class Asking {
     if (question.key !== undefined) return question.key;
     const known = this.#keys.get(question);
     if (known !== undefined) return known;
-    const kind = question.kind === "elicitUrl" ? "elicit" : question.kind;
+    const step = runningStep();
+    const plain = question.kind === "elicitUrl" ? "elicit" : question.kind;
+    const kind = step === undefined ? plain : `${step}/${plain}`;
     const count = (this.#counts.get(kind) ?? 0) + 1;
     this.#counts.set(kind, count);
     const key = `${kind}-${count}`;

@@ -1,7 +1,7 @@
 import { isObject } from "./content.js";
 import { native } from "./native.js";
 import type { JsonObject } from "./portable.js";
-import { compileSchema } from "./schema.js";
+import { compileSchema, isPromise } from "./schema.js";
 import type { Maybe } from "./types.js";
 
 /** What a question's schema becomes: a flat object, and the way back from what was filled in. */
@@ -38,14 +38,15 @@ export function formOf(schema: unknown, message: string): Form {
 
 function makeForm(schema: unknown, place: string): Form {
   const { json, validate } = compileSchema(schema, place);
-  const whole = json["type"] === "object" || isObject(json["properties"]);
+  // A record has no fields that could be shown.
+  const whole = isObject(json["properties"]) || (json["type"] === "object" && !isObject(json["additionalProperties"]));
   const properties: JsonObject = {};
   const asked = whole ? (isObject(json["properties"]) ? json["properties"] : {}) : { [VALUE]: json };
   for (const [name, property] of Object.entries(asked)) {
     const field = question(property);
     properties[name] = validate ? withoutChecked(field) : field;
   }
-  const required = whole ? json["required"] : "default" in json ? [] : [VALUE];
+  const required = whole ? json["required"] : "default" in json || (validate && takesNothing(validate)) ? [] : [VALUE];
   const some = Array.isArray(required) && required.length > 0;
   return {
     schema: { type: "object", properties, ...(some && { required }) },
@@ -56,6 +57,17 @@ function makeForm(schema: unknown, place: string): Form {
       return validate ? validate(value) : value;
     },
   };
+}
+
+/** Whether a plain type is optional, which its JSON Schema has no word for. */
+function takesNothing(validate: (value: unknown) => Maybe<unknown>): boolean {
+  try {
+    const value = validate(undefined);
+    if (isPromise(value)) void value.then(undefined, () => undefined);
+    return value === undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** A form's property, choices as forms have them. What no form can ask stays as it is, for the core to say so. */

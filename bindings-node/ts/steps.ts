@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
 import { toJson } from "./json.js";
 import type { Maybe } from "./types.js";
 
@@ -5,6 +7,13 @@ import type { Maybe } from "./types.js";
 interface Way {
   knownStep(slot: number, key: string): string | null;
   step(slot: number, key: string, value: string): void;
+}
+
+const running = new AsyncLocalStorage<string>();
+
+/** The key of the step that runs here. It may not run again, so that its questions are numbered apart. */
+export function runningStep(): string | undefined {
+  return running.getStore();
 }
 
 /** What one run of a handler does once only, however often the handler runs. */
@@ -34,7 +43,7 @@ export class StepJournal {
   async #recorded(key: string, fn: () => Maybe<unknown>): Promise<string> {
     const known = this.way.knownStep(this.slot, key);
     if (known !== null) return known;
-    const value = await fn();
+    const value = await running.run(key, fn);
     const place = `the result of step ${JSON.stringify(key)}`;
     const recorded = value === undefined ? "[]" : `[${toJson(value, place)}]`;
     this.way.step(this.slot, key, recorded);

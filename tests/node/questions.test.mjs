@@ -30,6 +30,16 @@ test("a plain type is asked as an object with the one property value, and comes 
   assert.equal(ask.elicit("N?", { type: "integer", default: 3 }).read(accept({})), 3);
 });
 
+test("an optional type needs no answer", () => {
+  for (const schema of [z.boolean().optional(), toStandardJsonSchema(v.optional(v.boolean())), z.enum(["a"]).optional()]) {
+    assert.equal(formOf(schema).required, undefined);
+    assert.equal(ask.elicit("Well?", schema).read(accept({})), undefined);
+  }
+  for (const schema of [z.boolean(), z.boolean().refine(async () => true), z.coerce.string(), z.string().transform((it) => it.trim())]) {
+    assert.deepEqual(formOf(schema).required, ["value"]);
+  }
+});
+
 test("an object is asked as it is", () => {
   const question = ask.elicit("Who?", z.object({ name: z.string(), age: z.number().optional(), mail: z.email() }));
   const { requestedSchema } = question.params;
@@ -79,6 +89,7 @@ test("what no form can ask fails where the question is made, in the core's words
     [z.object({ a: z.object({ b: z.string() }) }), 'its property "a" is an object, and a form asks for texts, numbers, booleans, choices and lists of choices'],
     [z.object({ a: z.array(z.string()) }), 'its property "a" is a list, which a form asks as a choice of several'],
     [z.object({ a: z.string().nullable() }), 'its property "a" is of several types, and a form asks for texts, '],
+    [z.record(z.string(), z.string()), 'its property "value" is an object, and a form asks for texts, numbers, booleans'],
     [z.array(z.number()), 'its property "value" is a list, which a form asks as a choice of several'],
     [z.union([z.number(), z.string()]), 'its property "value" is of several types, and a form asks for texts, '],
     [z.string().regex(/^a/), 'its property "value" has "pattern", which forms don\'t know of a text'],

@@ -201,6 +201,28 @@ describe("ctx.step", () => {
     });
   }
 
+  test("numbers what it asks for itself, for it may not be done again", async () => {
+    for (const options of [{}, { parkLimit: 0 }]) {
+      const app = new Server("lends", options);
+      let done = 0;
+      app.tool("lends", {}, async (_, ctx) => {
+        const lend = async () => [await ctx.elicit("Who?", string), await ctx.elicit("Sure?", boolean), ++done];
+        const [who, sure, times] = await ctx.step("lend", lend);
+        return `${who} ${sure} ${times} ${await ctx.elicit("What?", string)}`;
+      });
+      await using([app], async (client) => {
+        const asked = [];
+        let round = await client.callToolRound("lends", {});
+        for (const answer of ["Ada", true, "Dune"]) {
+          const [key] = Object.keys(round.questions);
+          asked.push(key);
+          round = await client.callToolRound("lends", {}, { state: round.state, answers: { [key]: accept(answer) } });
+        }
+        assert.deepEqual([asked, round.text], [["lend/elicit-1", "lend/elicit-2", "elicit-1"], "Ada true 1 Dune"]);
+      });
+    }
+  });
+
   test("a key stands for its first value in a run", async () => {
     const app = asking({}, async (ctx) => {
       const both = [ctx.step("a", async () => ({ n: 1 })), ctx.step("a", () => ({ n: 2 }))];
