@@ -185,8 +185,9 @@ async def test_errors_are_typed_and_flat(app):
         assert missing.value.uri == "shelf://books/404"
         with pytest.raises(ValueError, match="no variable .nope."):
             await client.read_resource("shelf://books/{id}", {"nope": 1})
-        with pytest.raises(ProtocolError):
+        with pytest.raises(ProtocolError) as unknown:
             await client.request("acme/none")
+        assert unknown.value.code == -32601
 
 
 async def test_what_the_server_did_not_declare_is_not_sent():

@@ -47,7 +47,7 @@ def test_everything_is_as_in_a_revision(dialect):
         assert client.call_tool("spoken").text == dialect
         with pytest.raises(ToolError, match="Try again"):
             client.call_tool("fail")
-        with pytest.raises(McpError):
+        with pytest.raises(McpError, match="nothing"):
             client.call_tool("nothing")
         assert [it.uri_template for it in client.list_resource_templates()] == ["shelf://items/{id}{?lang}"]
         read = client.read_resource("shelf://items/{id}{?lang}", {"id": 7, "lang": "de"})

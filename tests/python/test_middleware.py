@@ -141,7 +141,7 @@ def test_what_the_core_refuses_passes_as_its_error(noted: list[Any]) -> None:
     assert noted == [("tools/call", -32602), ("tools/call", -32602), ("resources/read", -32602)]
 
 
-def test_middleware_refuses_and_params_of_the_core_stay() -> None:
+def test_middleware_refuses_and_params_of_the_core_stay(caplog: pytest.LogCaptureFixture) -> None:
     app = shelf()
 
     @app.middleware(on=["tools/list", "tools/call"])
@@ -153,8 +153,9 @@ def test_middleware_refuses_and_params_of_the_core_stay() -> None:
 
     with connect_sync(app) as client:
         assert client.call_tool("open", {"title": "x"}, raise_on_error=False).text == "locked"
-        with pytest.raises(McpError):
+        with pytest.raises(McpError, match=r"tools/list failed: TypeError \(reference"):
             client.list_tools()
+    assert "middleware can change the result, not the params" in caplog.text
 
 
 def test_the_first_is_the_outermost_and_arguments_may_change(noted: list[Any]) -> None:

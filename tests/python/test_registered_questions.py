@@ -138,7 +138,7 @@ async def test_what_one_revision_lacks_fails_there_at_the_call_before_anything_i
             assert (await client.call_tool("nested")).text == "not asked"
     assert len(shown) == 4
     async with Client(app, revision="2025-06-18", on_elicit=pick) as client:
-        with pytest.raises(ToolError):
+        with pytest.raises(ToolError, match='"toppings" is a list of choices, which 2025-06-18 has no words for'):
             await client.call_tool("pizza")
         told = (await client.call_tool("asked")).text
         assert told.startswith(
