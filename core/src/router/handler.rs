@@ -191,9 +191,13 @@ impl Finish {
             Failure::Exposed(message) | Failure::NotSupported(message) => {
                 Fault::new(FaultKind::Handler, message)
             }
-            Failure::Declined(question) => {
-                Fault::new(FaultKind::Handler, format!("The user declined: {question}"))
-            }
+            Failure::Declined(question) => Fault::new(
+                FaultKind::Handler,
+                match question.is_empty() {
+                    true => "The user declined".to_owned(),
+                    false => format!("The user declined: {question}"),
+                },
+            ),
             Failure::MissingCapability { message, data } => {
                 Fault::new(FaultKind::MissingCapability, message).with_data(data)
             }
