@@ -24,16 +24,16 @@ function made<T extends Content>(fields: Unmarked<T>): T {
   return mark(fields, CONTENT) as T;
 }
 
-/** A text as content. Spec: Server Features › Tools › Text content. */
+/** A text as content; throws `TypeError` for what is none. Spec: Server Features › Tools › Text content. */
 export function text(value: string): Text {
-  return made<Text>({ type: "text", text: value });
+  return made<Text>({ type: "text", text: checkedText(value, "text() takes a text") });
 }
 
 /**
  * A picture as content. Spec: Server Features › Tools › Image content.
  *
  * @param format - `"png"`, `"jpeg"`, … or a whole media type.
- * @throws TypeError when the data is no `Uint8Array`.
+ * @throws TypeError when the data is no `Uint8Array`, or the format no text.
  *
  * @example
  * ```ts
@@ -50,7 +50,7 @@ export function image(data: Uint8Array, format: string): Image {
  * Sound as content. Spec: Server Features › Tools › Audio content (2025-03-26 and later).
  *
  * @param format - `"wav"`, `"mp3"`, … or a whole media type.
- * @throws TypeError when the data is no `Uint8Array`.
+ * @throws TypeError when the data is no `Uint8Array`, or the format no text.
  */
 export function audio(data: Uint8Array, format: string): Audio {
   return made<Audio>({ type: "audio", data: bytesOf(data, "audio()"), mimeType: mediaType("audio", format) });
@@ -76,6 +76,8 @@ export async function file(path: string | URL): Promise<EmbeddedResource> {
 /**
  * A link to a resource that the client may read. Spec: Tools › Resource links (2025-06-18 and later).
  *
+ * @throws TypeError when the URI or the name is no text.
+ *
  * @example
  * ```ts
  * import { resourceLink } from "gudgeon";
@@ -84,11 +86,19 @@ export async function file(path: string | URL): Promise<EmbeddedResource> {
  * ```
  */
 export function resourceLink(link: Omit<ResourceLink, "type" | ContentMark>): ResourceLink {
+  checkedText(link?.uri, "resourceLink({ uri, name }) needs the URI as a text");
+  checkedText(link.name, "resourceLink({ uri, name }) needs the name as a text");
   return made<ResourceLink>({ ...link, type: "resource_link" });
 }
 
-/** A resource's contents, handed over at once. Spec: Server Features › Tools › Embedded resources. */
+/**
+ * A resource's contents, handed over at once. Spec: Server Features › Tools › Embedded resources.
+ *
+ * @throws TypeError when the URI is no text, or there is neither text nor blob.
+ */
 export function embed(resource: ResourceContents): EmbeddedResource {
+  checkedText(resource?.uri, "embed({ uri, text }) needs the URI as a text");
+  if (resource.blob === undefined) checkedText(resource.text, "embed({ uri, text }) needs text or, as bytes, blob");
   return made<EmbeddedResource>({ type: "resource", resource });
 }
 
@@ -303,6 +313,12 @@ function bytesOf(data: unknown, place: string): Uint8Array {
   throw new TypeError(`${place} takes bytes as a Uint8Array; for a path use file(), or read the file first`);
 }
 
+/** Who writes JavaScript is told by nobody else. */
+function checkedText(value: unknown, problem: string): string {
+  if (typeof value === "string") return value;
+  throw new TypeError(`${problem}, not ${value === null ? "null" : Array.isArray(value) ? "a list" : typeof value}`);
+}
+
 function decodeUtf8(data: Uint8Array): string | undefined {
   if (data.includes(0)) return undefined;
   try {
@@ -313,6 +329,7 @@ function decodeUtf8(data: Uint8Array): string | undefined {
 }
 
 function mediaType(family: "image" | "audio", format: string): string {
+  checkedText(format, `${family}(data, format) takes the format as a text, such as "${family === "image" ? "png" : "wav"}" or a media type`);
   if (format.includes("/")) return format;
   const name = format.replace(/^\./, "").toLowerCase();
   return `${family}/${SUBTYPES[name] ?? name}`;
