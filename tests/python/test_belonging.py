@@ -202,7 +202,7 @@ async def test_lists_and_updates_are_for_who_sees_them_in_every_era(way: str) ->
                 assert [it.name for it in await other.list_tools()] == ["add"]
                 with pytest.raises(ResourceNotFound):
                     await other.read_resource("staff://pay")
-                with pytest.raises((ProtocolError, NotSupported)):
+                with pytest.raises((ResourceNotFound, NotSupported)):
                     async with other.subscribe("staff://pay"):
                         pass
             app.notify_updated("staff://pay")
