@@ -332,7 +332,9 @@ export class Server<L = undefined> implements ServerMembers<L> {
   }
 
   /**
-   * Tells everybody who has subscribed to this resource that it has changed.
+   * Tells everybody who has subscribed to this resource that it has changed, and forgets what `cacheMs` keeps of it.
+   *
+   * @throws TypeError when the URI is no text.
    *
    * Spec: Server Features › Resources › Subscriptions.
    */
@@ -341,7 +343,14 @@ export class Server<L = undefined> implements ServerMembers<L> {
     this.#core.notifyUpdated(uri);
   }
 
-  /** Tells the client that what `elicitUrl` sent somebody to is finished. */
+  /**
+   * Tells the client that what `elicitUrl` sent somebody to is finished (2025-11-25).
+   *
+   * @param elicitationId - What `elicitUrl` gave.
+   * @throws TypeError when it is no text.
+   *
+   * Spec: Client Features › Elicitation › URL mode.
+   */
   notifyUrlDone(elicitationId: string): void {
     if (typeof elicitationId !== "string") throw new TypeError("notifyUrlDone(id): the id must be a text");
     this.#core.notifyUrlDone(elicitationId);

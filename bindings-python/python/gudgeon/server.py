@@ -259,10 +259,24 @@ class Server(Offering, Running):
         A name of the specification's, such as "tools/list", takes the place of what is built in: the function then
         gives the whole result, in the vocabulary of 2026-07-28; clients of older revisions are told it in theirs.
 
+        Args:
+            name: A vendor's prefix and a name, or one of the specification's.
+
         Raises:
             TypeError: The name is no text.
             ValueError: The name is taken, or what only the server itself can keep ("initialize",
-                "subscriptions/listen").
+                "subscriptions/listen"). In a call, params that don't fit are -32602.
+
+        Spec: Base Protocol › Messages › Requests.
+
+        >>> from gudgeon import Server, SyncClient
+        >>> app = Server("shelf")
+        >>> @app.method("acme/count")
+        ... def count(shelf: str) -> dict[str, int]:
+        ...     return {shelf: 2}
+        >>> with SyncClient(app) as client:
+        ...     client.request("acme/count", {"shelf": "upper"})["upper"]
+        2
         """
         return self._vendor("method", "methods", name)
 
@@ -369,14 +383,29 @@ class Server(Offering, Running):
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
     def notify_updated(self, uri: str, /) -> None:
-        """Tells who subscribed to this resource that it changed. Spec: Server Features › Resources › Subscriptions."""
+        """Tells who subscribed to this resource that it changed, and forgets what `cache=` keeps of it.
+
+        Raises:
+            TypeError: The URI is no text.
+
+        Spec: Server Features › Resources › Subscriptions.
+        """
         if not isinstance(uri, str):
             raise TypeError(f"notify_updated takes a URI, not {type(uri).__name__}")
         for server in self._above():
             server._native.updated(uri)
 
     def notify_url_done(self, elicitation_id: str, /) -> None:
-        """Tells the client that what `elicit_url` sent somebody to is finished."""
+        """Tells the client that what `elicit_url` sent somebody to is finished (2025-11-25).
+
+        Args:
+            elicitation_id: What `elicit_url` gave.
+
+        Raises:
+            TypeError: It is no text.
+
+        Spec: Client Features › Elicitation › URL mode.
+        """
         if not isinstance(elicitation_id, str):
             raise TypeError(f"notify_url_done takes an elicitation's id, not {type(elicitation_id).__name__}")
         for server in self._above():
