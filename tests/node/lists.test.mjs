@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Client, ResourceResult, Server, ToolError } from "gudgeon";
+import { Client, ResourceResult, Server, ToolError, ToolResult } from "gudgeon";
 import { z } from "zod";
 
 const META = {
@@ -155,6 +155,46 @@ test("a completion goes with its prompt", async () => {
     app.prompts.remove("review");
   }
   assert.equal((await ask(app, "server/discover")).capabilities.completions, undefined);
+  await app.close();
+});
+
+test("what is read or changed for somebody is nobody else's, unless the resource says otherwise", async () => {
+  const app = new Server("t");
+  app.tool("add", {}, () => "ok");
+  app.resource("a://mine", { ttlMs: 1_000 }, (ctx) => ctx.principal?.subject ?? "nobody");
+  app.resource("a://everybodys", { ttlMs: 1_000, cacheScope: "public" }, () => "all");
+  const ada = who("ada");
+  const scope = async (method, params, principal) => (await ask(app, method, params, principal)).cacheScope;
+  assert.equal(await scope("resources/read", { uri: "a://mine" }, ada), "private");
+  assert.equal(await scope("resources/read", { uri: "a://mine" }), "public");
+  assert.equal(await scope("resources/read", { uri: "a://everybodys" }, ada), "public");
+  assert.equal(await scope("tools/list", {}, ada), "public");
+  app.middleware(async (request, next) => {
+    const { items } = await next(request);
+    return { tools: items.filter(() => request.ctx.principal === undefined), _meta: { "acme/by": "us" } };
+  }, { on: "tools/list" });
+  assert.equal(await scope("tools/list", {}, ada), "private");
+  assert.equal((await ask(app, "tools/list", {}, ada))._meta["acme/by"], "us");
+  await app.close();
+});
+
+test("keys of _meta that the specification has no room for are told", async (t) => {
+  const errors = t.mock.method(console, "error", () => {});
+  const warned = [];
+  const listen = (warning) => warned.push(warning.message);
+  process.on("warning", listen);
+  const app = new Server("t");
+  app.tool("noted", { meta: { "com.example/ok": 1, "not ok": 1 } }, () => new ToolResult("x", { meta: { "dev.mcp/x": 1 } }));
+  for (let time = 0; time < 2; time += 1) {
+    assert.equal((await ask(app, "tools/call", { name: "noted" }))._meta["dev.mcp/x"], 1);
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", listen);
+  assert.equal(warned.length, 1, warned.join("\n"));
+  assert.match(warned[0], /^tool "noted": _meta: the key "not ok" is no name that the specification allows/);
+  const told = errors.mock.calls.map((call) => String(call.arguments[0])).filter((it) => it.includes("answered"));
+  assert.equal(told.length, 1, told.join("\n"));
+  assert.match(told[0], /tool "noted" answered with _meta: the key "dev\.mcp\/x" has a prefix that is reserved/);
   await app.close();
 });
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from asgi_host import Host, scope_of
-from gudgeon import Context, Server, SyncContext, current_context, current_sync_context
+from gudgeon import Context, Next, Request, Server, SyncContext, current_context, current_sync_context
 from gudgeon.errors import NotSupported, ProtocolError, ResourceNotFound, ToolError
 from gudgeon.middleware import RateLimit
 from gudgeon.types import Principal
@@ -186,6 +186,29 @@ async def test_who_sees_an_offer_is_asked_by_who_asks() -> None:
     assert [it["name"] for it in (await ask(asgi, "tools/list", {}, ADA))["tools"]] == ["add"]
     await app.aclose()
     await house.aclose()
+
+
+async def test_what_is_read_or_changed_for_somebody_is_nobody_elses_unless_the_resource_says_otherwise() -> None:
+    app: Server[Any] = Server("t")
+    app.tool(lambda: "ok", name="add")
+    app.resource("a://mine", name="mine", ttl=1)(lambda: "hers")
+    app.resource("a://everybodys", name="everybodys", ttl=1, cache_scope="public")(lambda: "all")
+    asgi = app.asgi(principal=whom)
+    for method, uri, who, scope in (
+        ("resources/read", "a://mine", ADA, "private"),
+        ("resources/read", "a://mine", None, "public"),
+        ("resources/read", "a://everybodys", ADA, "public"),
+        ("tools/list", None, ADA, "public"),
+    ):
+        assert (await ask(asgi, method, {"uri": uri} if uri else {}, who))["cacheScope"] == scope
+
+    @app.middleware(on="tools/list")
+    async def fewer(request: Request, call_next: Next) -> Any:
+        await call_next(request)
+        return {"tools": [], "_meta": {"acme/by": "us"}}
+
+    changed = await ask(asgi, "tools/list", {}, ADA)
+    assert (changed["cacheScope"], changed["_meta"]["acme/by"]) == ("private", "us")
 
 
 @pytest.mark.parametrize("way", WAYS)

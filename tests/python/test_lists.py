@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gudgeon import Server, SyncClient, SyncContext, ToolError
+from gudgeon import Server, SyncClient, SyncContext, ToolError, ToolResult
 from serverproc import ServerProcess
 
 
@@ -256,6 +256,21 @@ def test_a_completion_goes_with_its_prompt() -> None:
         "modern",
     ) as server:
         assert "completions" not in server.ask("server/discover")["result"]["capabilities"]
+
+
+def test_keys_of_meta_that_the_specification_has_no_room_for_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    app = Server("t")
+    with pytest.warns(UserWarning, match='^tool "noted": _meta: the key "not ok" is no name') as caught:
+
+        @app.tool(meta={"com.example/ok": 1, "not ok": 1})
+        def noted() -> ToolResult:
+            return ToolResult("x", meta={"dev.mcp/x": 1})
+
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with SyncClient(app) as client:
+        for _ in range(2):
+            assert client.call_tool("noted").meta["dev.mcp/x"] == 1
+    assert caplog.text.count('tool "noted" answered with _meta: the key "dev.mcp/x" has a prefix that is reserved') == 1
 
 
 def test_what_hosts_refuse_is_a_warning_where_it_is_registered() -> None:
