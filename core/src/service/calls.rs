@@ -119,7 +119,7 @@ impl Calls {
             Dispatch::Answer(answer) => Upshot::Answered(answer),
             Dispatch::Listen(filter) => Upshot::Listening(filter),
             Dispatch::Run(job) => {
-                if let Some(round) = round.filter(|_| job.finish.is_handlers())
+                if let Some(round) = round.filter(|it| self.parking.suits(*it, &job))
                     && let Some(begun) = self.go_on(now, round, &job, &context)
                 {
                     return begun;

@@ -13,7 +13,7 @@ use super::{running::Running, state::RoundId};
 use crate::{
     error::Fault,
     protocol::{Question, Raw},
-    router::{Failure, Reply, RoundLimits},
+    router::{Failure, Job, Reply, RoundLimits},
     session::{CallId, CallMap, asking::AskId, server::CallContext},
 };
 
@@ -124,6 +124,17 @@ impl Parking {
             }
             let Some(round) = self.oldest(too_many_threads && !too_many) else { return left };
             left.extend(self.remove(round).map(|it| it.handler));
+        }
+    }
+
+    /// Whether what waits for this round's answers is what would run again: a registered handler, or middleware around what
+    /// the core says, where that handler is gone.
+    pub(super) fn suits(&self, round: RoundId, job: &Job) -> bool {
+        match self.rounds.get(&round).map(|it| &it.place) {
+            Some(Place::Waiting { parked, .. }) => {
+                parked.running.finish.is_handlers() == job.finish.is_handlers()
+            }
+            _ => true,
         }
     }
 

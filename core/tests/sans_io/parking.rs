@@ -1,8 +1,10 @@
 //! Handlers that wait for answers which come with a later request (2026-07-28, Multi Round-Trip Requests).
 
+use std::sync::Arc;
+
 use gudgeon::{
     protocol::{Raw, json::to_raw},
-    router::{Failure, RoundLimits},
+    router::{Failure, Middleware, Reply, RoundLimits},
     service::{HandlerEvent, Input, Run},
     session::server::Progress,
 };
@@ -351,7 +353,7 @@ fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
 fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
     let replacing = || {
         Server::offering(RoundLimits::default(), |it| {
-            it.add_method("tools/call", std::sync::Arc::new(())).unwrap();
+            it.add_method("tools/call", Arc::new(())).unwrap();
         })
     };
     let (mut first, mut second) = (replacing(), replacing());
@@ -366,6 +368,19 @@ fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_me
     first.hear(&retry(2, "anything", &state, &json!({"a": yes()})));
     assert!(first.runs.is_empty(), "where it waits it is not run again");
     let outcome = json!({"content": [{"type": "text", "text": "done"}]});
-    first.done(&run, Ok(gudgeon::router::Reply::Json(outcome.to_string())));
+    first.done(&run, Ok(Reply::Json(outcome.to_string())));
     assert_eq!(text(&first.said()), (2, "done"));
+}
+
+#[test]
+fn middleware_that_asks_around_what_the_core_refuses_goes_on_where_it_waits() {
+    let mut server = Server::offering(RoundLimits::default(), |it| {
+        it.set_middleware(Some(Middleware::new(Arc::new(()), ["tools/call"], false)));
+    });
+    let (run, state) = asked(&mut server, 1, "nowhere", &["a"]);
+    server.hear(&retry(2, "nowhere", &state, &json!({"a": yes()})));
+    assert!(server.runs.is_empty(), "it is not run again");
+    assert_eq!(server.answered.pop().unwrap().unwrap(), yes());
+    server.done(&run, Ok(Reply::Nothing));
+    assert_eq!(server.said()["error"]["message"], "Unknown tool: nowhere");
 }
