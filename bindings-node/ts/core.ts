@@ -45,6 +45,9 @@ export class ServerCore {
   readonly plans: (Plan | undefined)[] = [];
   readonly #registrations: Registration[] = [];
   readonly #links: Link[] = [];
+  /** Servers mounted here, whose lifespans belong to this one's. */
+  readonly mounted: ServerCore[] = [];
+  #hosted: Mounted | undefined;
   #hasJudge = false;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
 
@@ -171,9 +174,6 @@ export class ServerCore {
     return undefined;
   }
 
-  /** Servers mounted here and below, whose lifespans belong to this one's. */
-  readonly mounted: ServerCore[] = [];
-
   async enter(): Promise<void> {
     await this.lifespan.enter();
     const entered: ServerCore[] = [];
@@ -200,22 +200,20 @@ export class ServerCore {
     }
   }
 
-  #mounted: Mounted | undefined;
-
   /** What serves the requests of hosts; begun with the first. */
-  mountedOnce(): Mounted {
-    if (this.#mounted) return this.#mounted;
-    const mounted = (this.#mounted = new Mounted(this));
+  hosted(): Mounted {
+    if (this.#hosted) return this.#hosted;
+    const hosted = (this.#hosted = new Mounted(this));
     // What could not begin may be able to with the next request.
-    mounted.ready.catch(() => {
-      if (this.#mounted === mounted) this.#mounted = undefined;
-      void mounted.close();
+    hosted.ready.catch(() => {
+      if (this.#hosted === hosted) this.#hosted = undefined;
+      void hosted.close();
     });
-    return mounted;
+    return hosted;
   }
 
-  async closeMounted(): Promise<void> {
-    await this.#mounted?.close();
+  async closeHosted(): Promise<void> {
+    await this.#hosted?.close();
   }
 
   notifyUpdated(uri: string): void {

@@ -410,7 +410,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * fine.
    */
   async close(): Promise<void> {
-    await this.#core.closeMounted();
+    await this.#core.closeHosted();
   }
 
   /**
@@ -437,7 +437,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * ```
    */
   readonly fetch = async (request: Request, extra: { principal?: Principal | undefined } = {}): Promise<Response> =>
-    answerFetch(this.#core.mountedOnce(), request, extra.principal);
+    answerFetch(this.#core.hosted(), request, extra.principal);
 
   /**
    * Answers a request of `node:http`, Express or Fastify, as `fetch` does. It is bound, and may stand at any path. A body
@@ -457,7 +457,7 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * ```
    */
   readonly node = (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse): void => {
-    answerNode(this.#core.mountedOnce(), request, response).catch((error: unknown) => failNode(response, error));
+    answerNode(this.#core.hosted(), request, response).catch((error: unknown) => failNode(response, error));
   };
 
   #register(
