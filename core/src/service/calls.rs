@@ -29,7 +29,7 @@ use crate::{
     },
     session::{
         CallId,
-        asking::{AskId, Journal},
+        asking::{Answers, AskId, Journal},
         server::{Call, CallContext, ListKind},
     },
 };
@@ -133,6 +133,7 @@ impl Calls {
                         passage: job.passage.clone(),
                         context: context.clone(),
                         recorded: Journal::default(),
+                        brought: Answers::default(),
                         asked: Vec::new(),
                         questions: 0,
                         sent: Vec::new(),

@@ -195,10 +195,18 @@ impl Calls {
         if is_open || kept.context.answers.is_taken(question) {
             return Err(other());
         }
-        match kept.context.answers.get(&question.key, question.method, question.params.get()) {
-            Some(answer) => Ok(Some(answer)),
-            None => kept.context.answers.may_ask(question).map(|()| None),
+        let Question { key, method, params } = question;
+        if let Some(answer) = kept.context.answers.get(key, *method, params.get()) {
+            return Ok(Some(answer));
         }
+        kept.context.answers.may_ask(question)?;
+        // What did not fit was brought, too.
+        let is_first = kept.recorded.tries(question) == 0;
+        let brought = kept.brought.get(key, *method, params.get()).filter(|_| is_first);
+        if let Some(answer) = &brought {
+            kept.recorded.answered(question, answer.clone());
+        }
+        Ok(brought)
     }
 
     /// Puts a question into the round to come.

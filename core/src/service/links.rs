@@ -44,6 +44,7 @@ impl Calls {
     pub(super) fn relink(&mut self, handler: CallId, running: &mut Running, context: CallContext) {
         let Some(kept) = running.kept.as_mut() else { return };
         self.links.0.insert(handler, context.call);
+        kept.brought = context.answers.clone();
         kept.context = CallContext { answers: kept.context.answers.clone(), ..context };
         let told = CallContext { call: handler, ..kept.context.clone() };
         self.effects.push_back(Effect::Resume { call: handler, context: told });

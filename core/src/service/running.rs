@@ -12,7 +12,7 @@ use crate::{
     router::{Finish, Handler, Passage},
     session::{
         CallId, CallMap,
-        asking::{AskId, Journal},
+        asking::{Answers, AskId, Journal},
         server::CallContext,
     },
     wire::Wire,
@@ -48,6 +48,8 @@ pub(super) struct Kept {
     pub(super) context: CallContext,
     /// What was answered and done beyond what came with the first request.
     pub(super) recorded: Journal,
+    /// What the request brought that it goes on with.
+    pub(super) brought: Answers,
     /// Questions that wait for the end of the handler's turn, to travel in a result.
     pub(super) asked: Vec<(AskId, Question)>,
     /// How many it has asked so far.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use gudgeon::{
-    protocol::{Raw, json::to_raw},
+    protocol::{Method, Question, Raw, json::to_raw},
     router::{Failure, Middleware, Reply, RoundLimits},
     service::{HandlerEvent, Input, Run},
-    session::server::Progress,
+    session::{asking::AskId, server::Progress},
 };
 use serde_json::json;
 
@@ -35,6 +35,34 @@ fn a_parked_handler_goes_on_from_that_line_for_the_request_with_the_answers() {
     done(&mut server, &run, "deleted");
     assert_eq!(text(&server.said()), (3, "deleted"));
     assert_eq!(server.service.in_flight(), 0);
+}
+
+#[test]
+fn what_was_answered_ahead_is_known_when_it_is_asked() {
+    let (mut server, mut other) = (Server::new(), Server::new());
+    let (run, first) = asked(&mut server, 1, "tool", &["a"]);
+    let unfit = json!({"action": "accept", "content": {"value": "perhaps"}});
+    let answers = json!({"a": yes(), "b": yes(), "c": unfit});
+    server.hear(&retry(2, "tool", &first, &answers));
+    assert_eq!(server.answered.drain(..).count(), 1);
+    server.handle(ask(&run, 1, "b"));
+    assert_eq!(server.answered.pop().unwrap().unwrap(), yes());
+    // Unless its handler wants another answer.
+    let question = Question { key: "b".into(), method: Method::Elicit, params: to_raw(&form()) };
+    let problem = "not that one".to_owned();
+    let again = HandlerEvent::AskAgain { ask: AskId(2), question, problem };
+    server.handle(Input::Handler(run.context.call, again));
+    server.handle(ask(&run, 3, "c"));
+    assert!(server.answered.is_empty());
+    server.handle(waits(&run));
+    state(&mut server, &["b", "c"]);
+    // Where it runs again, it is known as well.
+    other.hear(&retry(3, "tool", &first, &answers));
+    let run = other.running();
+    for (number, key) in ["a", "b"].into_iter().enumerate() {
+        other.handle(ask(&run, number as u64, key));
+        assert_eq!(other.answered.pop().unwrap().unwrap(), yes());
+    }
 }
 
 #[test]
@@ -273,15 +301,8 @@ fn a_question_that_changed_is_asked_again() {
     let run = server.running();
     let mut changed = form();
     changed["message"] = json!("Really?");
-    let question = gudgeon::protocol::Question {
-        key: "a".into(),
-        method: gudgeon::protocol::Method::Elicit,
-        params: to_raw(&changed),
-    };
-    server.handle(Input::Handler(
-        run.context.call,
-        HandlerEvent::Ask { ask: gudgeon::session::asking::AskId(0), question },
-    ));
+    let question = Question { key: "a".into(), method: Method::Elicit, params: to_raw(&changed) };
+    server.handle(Input::Handler(run.context.call, HandlerEvent::Ask { ask: AskId(0), question }));
     server.handle(waits(&run));
     assert!(server.answered.is_empty());
     state(&mut server, &["a"]);
@@ -325,12 +346,9 @@ fn a_state_that_grew_too_long_still_finds_its_handler() {
 fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
     let mut server = Server::new();
     let (run, first) = asked(&mut server, 1, "tool", &["a"]);
-    let roots = gudgeon::protocol::Question {
-        key: "roots".into(),
-        method: gudgeon::protocol::Method::ListRoots,
-        params: to_raw(&json!({})),
-    };
-    let (call, number) = (run.context.call, gudgeon::session::asking::AskId);
+    let roots =
+        Question { key: "roots".into(), method: Method::ListRoots, params: to_raw(&json!({})) };
+    let (call, number) = (run.context.call, AskId);
     server.handle(Input::Handler(call, HandlerEvent::Ask { ask: number(1), question: roots }));
     server.handle(waits(&run));
     server.hear(&retry(2, "tool", &first, &json!({"a": yes()})));
