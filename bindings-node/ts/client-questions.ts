@@ -38,8 +38,9 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
     }
     case "sample": {
       const result: unknown = await call(options.onSample, key, sampleRequestFromWire(params));
-      if (result === declined || result instanceof Declined) throw new Declined("the user declined");
-      if (result === cancelled || result instanceof Cancelled) throw new Cancelled("the user cancelled");
+      if (result instanceof Declined || result instanceof Cancelled) throw result;
+      if (result === declined) throw new Declined("the user declined");
+      if (result === cancelled) throw new Cancelled("the user cancelled");
       if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must give a text or a SampleResult");
       return toJson(sampleResultToWire(result as string | SampleResult), "what onSample gave");
     }

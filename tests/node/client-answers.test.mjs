@@ -118,6 +118,7 @@ for (const era of withTools) {
 
 for (const [name, refuse] of [
   ["declined", () => declined],
+  ["given back", () => new Declined("not now")],
   ["thrown", () => { throw new Declined("not now"); }],
   ["in the specification's words", () => { throw new ProtocolError(-1, "User rejected sampling request"); }],
 ]) {
