@@ -117,7 +117,10 @@ export interface Context<L = unknown> {
   ): Promise<Outcome<Output<S>>>;
   /** Sends the user to a page; gives the elicitation's id. */
   elicitUrl(message: string, url: string, rest?: { key?: string | undefined }): Promise<string>;
-  /** Asks the client's model. Throws `NotSupported` as `elicit` does. Spec: Client Features › Sampling. */
+  /**
+   * Asks the client's model. Throws `NotSupported` as `elicit` does, and `Declined` where the user does not want it asked;
+   * from 2026-07-28 on the client does not come back then. Spec: Client Features › Sampling.
+   */
   sample(
     messages: string | readonly (string | Message)[],
     options?: SampleOptions & { key?: string | undefined },

@@ -148,6 +148,7 @@ class Context(Facts):
 
         Raises:
             NotSupported: The client did not declare sampling.
+            Declined: The user does not want the model asked; from 2026-07-28 on the client does not come back then.
 
         Spec: Client Features › Sampling.
         """
