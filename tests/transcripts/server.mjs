@@ -60,7 +60,7 @@ const colours = {
   "~standard": {
     version: 1,
     vendor: "fixture",
-    validate: (value) => (value === "none" ? { issues: [{ message: "no such colour" }] } : { value }),
+    validate: (value) => (typeof value !== "string" || value === "none" ? { issues: [{ message: "no such colour" }] } : { value }),
     jsonSchema: { input: () => string, output: () => string },
   },
 };
