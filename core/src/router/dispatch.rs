@@ -343,7 +343,8 @@ fn other(offers: &Offers, method: &MethodName, params: Raw) -> Result<Job, Fault
     let found =
         offers.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
     check_params(offers, method.as_str(), params.get())?;
-    Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), Finish::Method))
+    let finish = Finish::Method(Box::new(method.clone()));
+    Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), finish))
 }
 
 /// A method of the specification that a handler answers in the router's place.

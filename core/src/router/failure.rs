@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_no_names_its_question_where_there_is_one() {
         let told = |question: &str| {
-            Finish::Method.fault(Failure::Declined(question.to_owned()), false, "r").0.message
+            Finish::Completion.fault(Failure::Declined(question.to_owned()), false, "r").0.message
         };
         assert_eq!(told("Sure?"), "The user declined: Sure?");
         assert_eq!(told(""), "The user declined");

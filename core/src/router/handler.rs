@@ -8,7 +8,7 @@ use super::{Concluded, Prepared, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
-        CacheHint, ElicitRequestParams, ElicitRequestUrlParams, Raw, Response,
+        CacheHint, ElicitRequestParams, ElicitRequestUrlParams, MethodName, Raw, Response,
         UrlElicitationRequiredData, code,
     },
 };
@@ -86,7 +86,8 @@ pub enum Finish {
     Resource(Box<Reading>),
     Prompt(Arc<super::PromptOffer>),
     Completion,
-    Method,
+    /// A vendor's.
+    Method(Box<MethodName>),
     /// Middleware has its word, or a handler answers in the router's place.
     Prepared(Arc<Prepared>),
 }
@@ -129,7 +130,7 @@ impl Finish {
         match self {
             Self::Tool(_) | Self::Resource(_) | Self::Prompt(_) => true,
             Self::Prepared(prepared) => prepared.may_ask(),
-            Self::Completion | Self::Method => false,
+            Self::Completion | Self::Method(_) => false,
         }
     }
 
@@ -155,7 +156,7 @@ impl Finish {
             }
             Self::Prompt(_) => prompt::messages(reply),
             Self::Completion => super::completion::response(reply),
-            Self::Method => middleware::plain(reply),
+            Self::Method(_) => middleware::plain(reply),
             Self::Prepared(prepared) => prepared.response(reply),
         }
     }
@@ -248,7 +249,7 @@ impl Finish {
             Self::Resource(it) => format!("resource {:?}", it.uri),
             Self::Prompt(offer) => format!("prompt {:?}", offer.prompt.name),
             Self::Completion => "completion".into(),
-            Self::Method => "method".into(),
+            Self::Method(name) => format!("method {:?}", name.as_str()),
             Self::Prepared(prepared) => prepared.method().to_owned(),
         }
     }

@@ -286,7 +286,7 @@ impl Passage {
             handler: Arc::clone(&middleware.handler),
             method: notification.clone(),
             params: params.get().to_owned(),
-            finish: Finish::Method,
+            finish: Finish::Method(Box::new(notification.clone())),
         }
     }
 
@@ -308,7 +308,7 @@ impl Passage {
                 let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
                 Some(arguments.to_string())
             }
-            Finish::Method => Some(Value::Object(params).to_string()),
+            Finish::Method(_) => Some(Value::Object(params).to_string()),
             Finish::Prepared(it) if it.is_handlers() => Some(Value::Object(params).to_string()),
             // Another URI would be another resource.
             Finish::Resource(reading) if params.get("uri") == Some(&json!(reading.uri)) => {
