@@ -1,5 +1,4 @@
 /** Aids for tests: `gudgeon/testing`. */
-import { randomBytes } from "node:crypto";
 
 import { keyedCallback } from "./client-questions.js";
 import { Rehearsed } from "./client-target.js";
@@ -76,7 +75,7 @@ export async function connect(
   }
   if (answers !== undefined && !isObject(answers)) throw new TypeError("connect(), answers: an object of answers by key or message");
   if (recorder !== undefined && !(recorder instanceof Recorder)) throw new TypeError("connect(), recorder: a Recorder, as in new Recorder(path)");
-  const rehearsal = { replays: Boolean(replay), stateKey: randomBytes(32) };
+  const rehearsal = { replays: Boolean(replay), stateKey: crypto.getRandomValues(new Uint8Array(32)) };
   const target = faults || recorder ? tapped(core, rehearsal, faults, recorder) : new Rehearsed(server, rehearsal);
   return Client.connect(target as unknown as AnyServer, { revision: era ?? "auto", ...(answers && answering(answers)) });
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -18,6 +19,14 @@ test("import and require give the same values, also for tests", () => {
   assert.deepEqual({ ...cjs }, { ...esm });
   assert.equal(cjs.ToolError, esm.ToolError);
   assert.deepEqual({ ...require("gudgeon/testing") }, { ...testing });
+});
+
+test("a start waits for none of Node's modules that few servers need", () => {
+  const loads = (code) => execFileSync(process.execPath, ["--input-type=module", "-e", `${code}; console.log(process.moduleLoadList.join())`], { encoding: "utf8" });
+  const [bare, ours, seen] = ["", 'await import("gudgeon")', 'await import("node:crypto")'].map(loads).map((list) => list.trim().split(","));
+  const added = (list) => list.filter((one) => !bare.includes(one) && /^NativeModule (crypto|http|https|net|tls|child_process|worker_threads)$/.test(one));
+  assert.deepEqual(added(seen), ["NativeModule crypto"]);
+  assert.deepEqual(added(ours), []);
 });
 
 test("stack traces name the classes of the source", () => {
