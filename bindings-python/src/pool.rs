@@ -55,11 +55,16 @@ enum Next {
 impl Stream {
     /// Starts the first thread and the monitor.
     pub(crate) fn start_threads(self: &Arc<Self>) -> io::Result<()> {
-        let monitor = Arc::clone(self);
-        std::thread::Builder::new()
-            .name("gudgeon-monitor".into())
-            .spawn(move || monitor.watch())?;
-        self.spawn(&mut self.pool())
+        let mut pool = self.pool();
+        let (stream, left) = (Arc::clone(self), self.leaver());
+        let monitor = std::thread::Builder::new().name("gudgeon-monitor".into()).spawn(move || {
+            stream.watch();
+            drop(stream);
+            left(|pool| pool.has_monitor = false);
+        });
+        monitor?;
+        pool.has_monitor = true;
+        self.spawn(&mut pool)
     }
 
     /// Every thread leaves as soon as it is out of its handler.
@@ -74,7 +79,7 @@ impl Stream {
     pub(crate) fn join_threads(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut pool = self.pool();
-        while pool.threads > 0 {
+        while pool.threads > 0 || pool.has_monitor {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
@@ -99,20 +104,30 @@ impl Stream {
     }
 
     fn spawn(self: &Arc<Self>, pool: &mut Pool) -> io::Result<()> {
-        let stream = Arc::clone(self);
+        let (stream, left) = (Arc::clone(self), self.leaver());
         pool.threads += 1;
         let spawned = std::thread::Builder::new().name("gudgeon".into()).spawn(move || {
             IS_OURS.set(true);
             let pin = Pin::new();
             stream.serve();
             drop(pin);
-            stream.pool().threads -= 1;
-            stream.pool_changed.notify_all();
+            drop(stream);
+            left(|pool| pool.threads -= 1);
         });
         if spawned.is_err() {
             pool.threads -= 1;
         }
         spawned.map(drop)
+    }
+
+    /// How a thread says that it is gone. It has let go of the stream before: the last to do that should hold the
+    /// interpreter, since what others leave of Python's waits until somebody enters the interpreter here again.
+    fn leaver(&self) -> impl Fn(fn(&mut Pool)) + use<> {
+        let (pool, changed) = (Arc::clone(&self.pool), Arc::clone(&self.pool_changed));
+        move |leave| {
+            leave(&mut lock(&pool));
+            changed.notify_all();
+        }
     }
 
     /// The life of a thread.

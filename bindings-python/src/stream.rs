@@ -42,9 +42,10 @@ pub(crate) struct Stream {
     /// The `contextvars.Context` that every call gets a copy of.
     pub(crate) context: Py<PyAny>,
     pub(crate) limits: Limits,
-    pub(crate) pool: Mutex<Pool>,
+    /// Threads share it beyond the stream, to say last of all that they have let go of that.
+    pub(crate) pool: Arc<Mutex<Pool>>,
     /// Followers wait here, and who waits for threads to end.
-    pub(crate) pool_changed: Condvar,
+    pub(crate) pool_changed: Arc<Condvar>,
     pub(crate) monitor: Condvar,
     /// Wakes the leader out of its poll, where it reads.
     pub(crate) leader: Waker,
@@ -87,6 +88,7 @@ pub(crate) struct Pool {
     /// Those among them that wait for clients.
     pub(crate) aside: usize,
     pub(crate) idle: usize,
+    pub(crate) has_monitor: bool,
     pub(crate) monitor_sleeps: bool,
     /// The leader waits for a job.
     pub(crate) leader_sleeps: bool,
@@ -172,8 +174,8 @@ impl Stream {
             app,
             context,
             limits,
-            pool: Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() }),
-            pool_changed: Condvar::new(),
+            pool: Arc::new(Mutex::new(Pool { lead_is_vacant: true, ..Pool::default() })),
+            pool_changed: Arc::default(),
             monitor: Condvar::new(),
             leader: Waker::new()?,
             leader_sleeps: Mutex::default(),
