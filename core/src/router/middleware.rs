@@ -1,7 +1,7 @@
 //! Middleware of a shell's: which requests pass it, with what the router has prepared for them, and what becomes of its
 //! word. Params and results are in the newest vocabulary throughout.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -19,6 +19,12 @@ use crate::{
     },
     wire::{self, Lowered, Wire},
 };
+
+/// How a result of a type of its own is mended.
+const NO_TYPE: &str = ", which no client knows: leave it out, or rename that member";
+/// Where it may be questions: they can be asked only where the core knows of them, which tells answers from each other, and
+/// seals the state.
+const ASK: &str = ": ask with ctx.elicit and its kin, or return questions (ask.elicit)";
 
 /// What a shell runs around requests.
 #[derive(Clone, Debug)]
@@ -166,7 +172,7 @@ impl Prepared {
     pub(super) fn response(&self, reply: Reply) -> Result<Response, Failure> {
         let MethodName::Standard(method) = self.method else { return plain(reply) };
         if let (true, Reply::Result(result)) = (self.may_ask(), &reply) {
-            complete(result)?;
+            untyped(result, ASK)?;
         }
         match method {
             Method::CallTool => return tool::outcome(None, reply).map(Response::Tool),
@@ -400,22 +406,22 @@ pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
     match reply {
         Reply::Nothing => Ok(Response::Empty),
         Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
-            Ok(Response::Raw(untyped(&value)?))
+            Ok(Response::Raw(untold(&untyped(&value, NO_TYPE)?)?))
         }
         _ => Err(bad_result("a method answers with an object, or nothing")),
     }
 }
 
-/// Without the type, which is said where a revision has results of several types (Overview, "Result Responses").
-fn untyped(result: &str) -> Result<Raw, Failure> {
+/// Without the type, which is said where a revision has results of several types (Overview, "Result Responses"). What is
+/// not complete is refused with this mend.
+fn untyped<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, Failure> {
     let (others, kind) = text::apart(result, "resultType")
         .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
     match kind {
-        Some(kind) if kind.get() != r#""complete""# => Err(bad_result(format!(
-            "the result has the resultType {}, which no client knows: leave it out, or rename that member",
-            kind.get()
-        ))),
-        _ => untold(&others),
+        Some(kind) if kind.get() != r#""complete""# => {
+            Err(bad_result(format!("the result has the resultType {}{mend}", kind.get())))
+        }
+        _ => Ok(others),
     }
 }
 
@@ -425,20 +431,6 @@ fn untold(result: &str) -> Result<Raw, Failure> {
         .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
     let whole = own_meta(meta.as_deref())?.map_or(others, |_| result.into());
     Ok(text::raw(whole.into_owned()))
-}
-
-/// Questions that stand in a result can be asked only where the core knows of them: it tells answers from each other, and
-/// seals the state.
-fn complete(result: &str) -> Result<(), Failure> {
-    let (_, kind) = text::apart(result, "resultType")
-        .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
-    match kind {
-        Some(kind) if kind.get() != r#""complete""# => Err(bad_result(format!(
-            "the result has the resultType {}: ask with ctx.elicit and its kin, or return questions (ask.elicit)",
-            kind.get()
-        ))),
-        _ => Ok(()),
-    }
 }
 
 fn object(result: &str) -> Result<Map<String, Value>, Failure> {
