@@ -25,6 +25,7 @@ mod lane;
 mod link;
 mod listening;
 mod mail;
+mod pin;
 mod pool;
 mod registration;
 mod server;

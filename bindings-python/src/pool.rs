@@ -12,12 +12,13 @@ use std::{
 };
 
 use gudgeon::{driver::Work, framing::LineDecoder};
-use pyo3::{ffi, prelude::*, types::PyBytes};
+use pyo3::{prelude::*, types::PyBytes};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     call::Call,
     calling, convert, forks, hooks,
+    pin::Pin,
     source::{Frames, Source},
     stream::{Behind, Job, Pool, Sleep, Stream, lock},
 };
@@ -471,34 +472,5 @@ pub(crate) struct Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         self.stream.pool().aside -= usize::from(self.counts);
-    }
-}
-
-/// A thread's own interpreter state, kept for its whole life: entering the interpreter is then cheap.
-struct Pin {
-    held: ffi::PyGILState_STATE,
-    state: *mut ffi::PyThreadState,
-}
-
-impl Pin {
-    #[expect(unsafe_code, reason = "PyO3 offers no thread state that outlives an attach")]
-    fn new() -> Self {
-        // SAFETY: the pair is undone in reverse order on this same thread, and threads are joined before the
-        // interpreter is finalised.
-        unsafe {
-            let held = ffi::PyGILState_Ensure();
-            Self { held, state: ffi::PyEval_SaveThread() }
-        }
-    }
-}
-
-impl Drop for Pin {
-    #[expect(unsafe_code, reason = "see Pin::new")]
-    fn drop(&mut self) {
-        // SAFETY: see `new`.
-        unsafe {
-            ffi::PyEval_RestoreThread(self.state);
-            ffi::PyGILState_Release(self.held);
-        }
     }
 }
