@@ -1,0 +1,150 @@
+"""The middleware that comes ready-made: timing, logging, limits of rates and of responses."""
+
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gudgeon import Server, SyncClient, ToolError
+from gudgeon.errors import ProtocolError
+from gudgeon.middleware import Logging, RateLimit, ResponseLimit, Timing
+from gudgeon.testing import ERAS, connect_sync
+from gudgeon.types import Implementation
+
+
+@pytest.fixture
+def app() -> Server[Any]:
+    app = Server("shelf")
+
+    @app.tool
+    def open(title: str) -> str:
+        """Opens a book."""
+        return f"open {title}"
+
+    return app
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
+    with caplog.at_level(logging.INFO, "gudgeon"):
+        yield lambda: [record.getMessage() for record in caplog.records if record.name == "gudgeon"]
+
+
+def test_timing_tells_how_long(app: Server[Any], lines: Any) -> None:
+    app.middleware(Timing(), on=["tools/call", "tools/list"])
+    with connect_sync(app) as client:
+        client.list_tools()
+        client.call_tool("open", {"title": "x"})
+    said = " | ".join(lines())
+    assert re.search(r"tools/list took \d+\.\d ms", said) and re.search(r"tools/call open took \d+\.\d ms", said)
+
+
+def test_logging_tells_what_and_how_it_ended(app: Server[Any], lines: Any) -> None:
+    @app.tool
+    def fails() -> str:
+        raise ToolError("no")
+
+    app.middleware(Logging(params=True), on="tools/call")
+    with connect_sync(app) as client:
+        client.call_tool("open", {"title": "x"})
+        client.call_tool("fails", raise_on_error=False)
+    assert lines()[0].startswith("tools/call open {") and "'title': 'x'" in lines()[0]
+    assert lines()[1] == "tools/call open is done"
+    assert lines()[3] == "tools/call fails failed: ToolError: no"
+
+
+def test_rates_are_limited_by_client_and_the_handshake_is_not_counted(app: Server[Any]) -> None:
+    app.middleware(RateLimit(0.01, burst=3))
+    for era in ERAS:
+        with SyncClient(app, revision=era, client_info=Implementation(era, "1")) as client:
+            for _ in range(3):
+                client.ping()
+            client.list_tools()
+            assert client.call_tool("open", {"title": "x"}).text == "open x"
+            assert client.request("tools/list")["tools"]
+            refused = client.call_tool("open", {"title": "x"}, raise_on_error=False)
+            assert refused.text == "too many requests: at most 0.01 a second, try again in 100.0 s"
+            with pytest.raises(ProtocolError) as caught:
+                client.request("tools/list")
+            assert caught.value.code == 429
+
+
+def test_notifications_of_vendors_pass_middleware_and_are_not_counted(app: Server[Any]) -> None:
+    heard: list[Any] = []
+    app.middleware(RateLimit(0.01, burst=1))
+
+    @app.middleware(on="acme/poke")
+    async def louder(request: Any, next: Any) -> Any:
+        request.params["x"] *= 10
+        return await next(request)
+
+    @app.notification("acme/poke")
+    def poke(x: int) -> None:
+        heard.append(x)
+
+    with connect_sync(app) as client:
+        for x in range(3):
+            client.notify("acme/poke", {"x": x})
+        assert client.call_tool("open", {"title": "x"}).text == "open x"
+    assert heard == [0, 10, 20]
+
+
+def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+    from types import SimpleNamespace
+
+    now = [100.0]
+    monkeypatch.setattr("gudgeon.middleware.time.monotonic", lambda: now[0])
+    ctx: Any = SimpleNamespace(principal=None, client=SimpleNamespace(name="c"), request_id=1)
+    request: Any = SimpleNamespace(method="tools/list", params={}, ctx=ctx)
+    limit = RateLimit(2, burst=1)
+
+    async def next(_: Any) -> str:
+        return "ok"
+
+    async def go() -> Any:
+        return await limit(request, next)
+
+    assert asyncio.run(go()) == "ok"
+    with pytest.raises(ProtocolError, match="at most 2 a second, try again in 0.5 s"):
+        asyncio.run(go())
+    now[0] += 0.5
+    assert asyncio.run(go()) == "ok"
+    ctx.principal = SimpleNamespace(subject="ada")
+    assert asyncio.run(go()) == "ok", "a principal counts by itself"
+    monkeypatch.setattr("gudgeon.middleware._KEPT", 2)
+    for name in ("eve", "bob"):
+        ctx.principal = SimpleNamespace(subject=name)
+        assert asyncio.run(go()) == "ok"
+    assert list(limit._buckets) == ["eve", "bob"], "who came longest ago is forgotten"
+
+
+def test_responses_are_limited(app: Server[Any]) -> None:
+    @app.resource("shelf://{id}")
+    def book(id: str) -> str:
+        return id * 100
+
+    app.middleware(ResponseLimit(150))
+    with connect_sync(app, era="2025-11-25") as client:
+        assert client.call_tool("open", {"title": "x"}).text == "open x"
+        refused = client.call_tool("open", {"title": "x" * 200}, raise_on_error=False)
+        assert re.fullmatch(r"the result of tools/call open has \d+ bytes, more than 150: ask for less", refused.text)
+        with pytest.raises(ProtocolError) as caught:
+            client.read_resource("shelf://xx")
+        assert caught.value.code == 413 and "resources/read" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: RateLimit(0), "above 0"),
+        (lambda: RateLimit(1, burst=0), "at least 1"),
+        (lambda: RateLimit(1, by="moon"), "'principal', 'client' or 'server'"),
+        (lambda: ResponseLimit(0), "above 0"),
+    ],
+)
+def test_numbers_that_cant_be_meant_are_refused(make: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()
