@@ -1,33 +1,37 @@
-//! What can go wrong: [`Error`] for the callers of this library, [`Fault`] for the peer whose request died.
+//! Error types: [`Error`] for callers of this library, [`Fault`] for a request that failed, before it has an error
+//! code.
 
 use std::fmt;
 
 use serde_json::value::RawValue;
 
-/// Why an operation of ours failed, flat and in one sentence, with what would mend it.
+/// The failure of an operation of this library: one sentence that says what is wrong, and a hint at how to fix it.
 #[derive(Debug)]
 pub struct Error {
     pub kind: ErrorKind,
+    /// One sentence: the place and what is wrong there.
     pub message: String,
-    /// What would mend it.
+    /// How to fix it.
     pub hint: Option<String>,
-    /// The URL or command.
+    /// The URL or command of the server.
     pub target: Option<String>,
-    /// What was being done: "connect", "negotiate", "call", …
+    /// The operation that failed: "connect", "negotiate", "call", …
     pub phase: Option<&'static str>,
-    /// The JSON-RPC code, where the peer sent one.
+    /// The JSON-RPC error code, if the peer sent one.
     pub code: Option<i64>,
+    /// The JSON-RPC error's `data`, if the peer sent any.
     pub data: Option<Box<RawValue>>,
-    /// The status of the HTTP reply that is to blame.
+    /// The status of the HTTP response that caused the error.
     pub http_status: Option<u16>,
-    /// How the server's process ended, where it did; a signal's number below zero.
+    /// The exit status of the server's process, if it exited; a signal is a negative number.
     pub exit_status: Option<i32>,
     /// The last lines that the server's process wrote to its standard error.
     pub stderr: Option<String>,
+    /// The error that caused this one.
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Who must act.
+/// The cause of an [`Error`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,17 +39,17 @@ pub enum ErrorKind {
     Connect,
     /// The connection broke while it was in use.
     Lost,
-    /// No answer in time.
+    /// No answer arrived within the time limit.
     Timeout,
-    /// Credentials are missing or were refused.
+    /// Credentials are missing or were rejected.
     Auth,
     /// The peer answered with a JSON-RPC error.
     Protocol,
-    /// The peer does not offer this.
+    /// The peer does not support the operation.
     Unsupported,
-    /// A tool ran and failed.
+    /// A tool reported an error.
     Tool,
-    /// No such resource.
+    /// The resource does not exist.
     NotFound,
     /// The user declined a question.
     Declined,
@@ -56,7 +60,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// As JSON and other languages call it.
+    /// Returns the kind's name in JSON and in the other languages, in camelCase.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -75,6 +79,7 @@ impl ErrorKind {
 }
 
 impl Error {
+    /// Creates an error without hint, target or cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -91,7 +96,7 @@ impl Error {
         }
     }
 
-    /// A mistake in how the library is used: what is wrong, and the mend.
+    /// Creates an error of kind [`Misuse`](ErrorKind::Misuse); the message says what is wrong and how to fix it.
     pub fn misuse(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Misuse, message)
     }
@@ -140,7 +145,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// What a request died of, before any revision gave it a code.
+/// The failure of a request, before a revision's table maps it to an error code.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub kind: FaultKind,
@@ -148,44 +153,44 @@ pub struct Fault {
     pub data: Option<Box<RawValue>>,
 }
 
-/// The reasons why a request can die.
+/// The cause of a [`Fault`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultKind {
-    /// Not JSON.
+    /// The frame is not JSON.
     Unreadable,
-    /// JSON, but no message, or not allowed now.
+    /// The frame is JSON but not a JSON-RPC message, or the message is not allowed at this time.
     InvalidRequest,
-    /// A message over the limit, which was thrown away.
+    /// The message exceeds the size limit and was discarded.
     TooLarge,
-    /// A request before `initialize`.
+    /// A request arrived before `initialize`.
     NotInitialized,
-    /// The session was idle for too long.
+    /// The session expired after being idle.
     SessionExpired,
     UnknownMethod,
-    /// Params of the wrong shape, an unknown prompt, a bad cursor.
+    /// The params have the wrong shape, or name an unknown prompt or an invalid cursor.
     InvalidParams,
     UnknownTool,
-    /// A tool's arguments fail its input schema.
+    /// The tool's arguments do not match its input schema.
     InvalidArguments,
-    /// `data` holds the URI.
+    /// The resource does not exist; `data` holds its URI.
     ResourceNotFound,
-    /// `data` holds what is supported and what was requested.
+    /// The server does not speak the requested revision; `data` holds the supported and the requested revisions.
     UnsupportedRevision,
-    /// An HTTP header is missing, malformed, or does not say what the body says.
+    /// An HTTP header is missing, malformed, or differs from the body.
     HeaderMismatch,
-    /// `data` holds the capabilities that the client did not declare.
+    /// The client did not declare a required capability; `data` holds the missing capabilities.
     MissingCapability,
-    /// The handler says so: the model can mend it. `data` becomes the result's `_meta`.
+    /// The tool's handler reported an error that the model can correct. `data` becomes the result's `_meta`.
     Tool,
-    /// The handler failed in a way that is the server's, not the caller's: an exception, a timeout, a bad result.
+    /// The handler failed for a reason the caller can't fix: an exception, a timeout, an invalid result.
     Handler,
-    /// The handler ran longer than it may.
+    /// The handler exceeded its time limit.
     TimedOut,
-    /// The user said no to what the handler asked; the message is the question.
+    /// The user declined the handler's question; the message is the question.
     Declined,
-    /// The handler chose a JSON-RPC error itself.
+    /// The handler returned this JSON-RPC error code.
     Protocol(i64),
-    /// A bug of ours.
+    /// A bug in this library.
     Internal,
 }
 

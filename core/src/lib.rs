@@ -1,6 +1,7 @@
-//! The Model Context Protocol, every revision, as one sans-IO core with thin shells.
+//! Every revision of the Model Context Protocol, as one sans-IO core with runtime layers on top.
 //!
-//! Reading order, lowest layer first; a module uses only what stands above it in this list.
+//! The modules below are listed from the lowest layer to the highest; a module uses only modules above it in this
+//! list.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +16,7 @@ pub mod service;
 pub mod peer;
 pub mod testing;
 
-// Only here: threads, clocks and tokio.
+// Threads, clocks and tokio are used only by the modules below.
 #[cfg(feature = "runtime")]
 pub mod driver;
 #[cfg(feature = "runtime")]

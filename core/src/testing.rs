@@ -1,4 +1,4 @@
-//! A client and a server over a wire in memory, with a clock that is moved by hand.
+//! A client and a server joined by an in-memory connection, with a clock that is advanced manually.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,25 +17,25 @@ use crate::{
     },
 };
 
-/// What becomes of a handler: its outcome, or `None` while it goes on; [`Pair::finish`] ends it then.
+/// A handler for tests: returns its outcome, or `None` to stay unfinished until [`Pair::finish`] is called.
 pub type Runner = Box<dyn FnMut(&Run) -> Option<Result<Reply, Failure>>>;
 
-/// One frame that went over the wire.
+/// A frame that was sent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Sent {
     ByClient(String),
     ByServer(String),
 }
 
-/// A client session and a service, joined.
+/// A client session and a service that are connected to each other.
 pub struct Pair {
     pub client: ClientSession,
     pub server: Service,
-    /// Everything said so far.
+    /// All frames sent so far.
     pub wire: Vec<Sent>,
-    /// Handlers that were started and not finished.
+    /// Handlers that were started and are not finished.
     pub running: Vec<Run>,
-    /// What the client was told beside answers: logs, progress, questions.
+    /// The client's events other than responses: logs, progress, questions.
     pub events: VecDeque<client::Output>,
     now: Instant,
     runner: Runner,
@@ -51,7 +51,7 @@ impl fmt::Debug for Pair {
 }
 
 impl Pair {
-    /// `now` is where the clock starts.
+    /// Creates a pair whose clock starts at `now`.
     pub fn new(
         now: Instant,
         config: ClientConfig,
@@ -72,7 +72,7 @@ impl Pair {
         }
     }
 
-    /// Negotiates.
+    /// Negotiates the revision. Errors with kind `Timeout` if that needs time to pass.
     pub fn connect(&mut self) -> Result<Arc<ServerIdentity>, Error> {
         self.tell_client(client::Input::Start);
         self.opened
@@ -80,16 +80,16 @@ impl Pair {
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Timeout, "negotiation is not finished")))
     }
 
-    /// Sends a request and hands out its answer.
+    /// Sends a request and returns its result.
     ///
-    /// Fails with a timeout where the answer needs time to pass, or a handler to finish.
+    /// Errors with kind `Timeout` if the response requires the clock to advance or a handler to finish.
     pub fn request(&mut self, method: &str, params: &str) -> Result<Raw, Error> {
         let key = self.send(method, params, RequestOptions::default());
         self.outcome(key)
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Timeout, format!("{method} still runs"))))
     }
 
-    /// Sends a request whose answer may come later.
+    /// Sends a request without waiting for the response.
     pub fn send(&mut self, method: &str, params: &str, options: RequestOptions) -> RequestKey {
         let key = RequestKey(self.next);
         self.next += 1;
@@ -98,18 +98,18 @@ impl Pair {
         key
     }
 
-    /// What became of a request, once.
+    /// Returns the outcome of a request, once.
     pub fn outcome(&mut self, key: RequestKey) -> Option<Result<Raw, Error>> {
         self.done.remove(&key)
     }
 
-    /// Ends a handler that was left running.
+    /// Finishes a handler that was left unfinished.
     pub fn finish(&mut self, run: &Run, outcome: Result<Reply, Failure>) {
         self.running.retain(|it| it.context.call != run.context.call);
         self.tell_server(done(run, outcome));
     }
 
-    /// Moves the clock; deadlines on the way are kept, in order.
+    /// Advances the clock; deadlines on the way fire in order.
     pub fn advance(&mut self, by: Duration) {
         let end = self.now + by;
         while let Some(due) = self.deadline().filter(|it| *it <= end) {
@@ -134,7 +134,7 @@ impl Pair {
         [self.client.deadline(), self.server.deadline()].into_iter().flatten().min()
     }
 
-    /// Carries frames until both sides are silent.
+    /// Delivers frames until neither side has output.
     fn settle(&mut self) {
         loop {
             if let Some(output) = self.client.poll() {
@@ -189,7 +189,7 @@ fn done(run: &Run, outcome: Result<Reply, Failure>) -> service::Input<'static> {
     service::Input::Handler(run.context.call, HandlerEvent::Done(outcome))
 }
 
-/// Circumstances that are the same in every run.
+/// Start parameters that are the same in every run.
 pub fn start(now: Instant) -> Start {
     Start { now, unix: 1_800_000_000, seed: [7; 32], rehearsal: None }
 }

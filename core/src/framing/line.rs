@@ -1,35 +1,36 @@
-//! Newline-delimited JSON: one message a line, as on stdio and on byte streams.
+//! Newline-delimited JSON: one message per line, as on stdio and byte streams.
 
-/// How long a line may be unless the user says otherwise: 16 MiB.
+/// The default limit of a line's length: 16 MiB.
 pub const DEFAULT_LINE_LIMIT: usize = 16 * 1024 * 1024;
 
-/// A line that got so long gets room for the longest at once: growing by steps leaves the outgrown pieces beside it.
+/// A line longer than this gets a buffer of the full limit at once: growing in steps would leave the outgrown buffers
+/// in memory.
 const LONG: usize = 1024 * 1024;
-/// A buffer that grew beyond this is given back once its line is done.
+/// A buffer that grew beyond this capacity is freed after its line.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
-/// What the decoder cuts out of the stream.
+/// A frame that the decoder found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Frame<'a> {
-    /// One line without its line end; never blank.
+    /// A line without its line end; never blank.
     Line(&'a [u8]),
-    /// A line longer than `limit` bytes. It is told once, the rest of the line is skipped and the stream goes on.
+    /// A line longer than `limit` bytes. It is reported once, the rest of the line is skipped, and decoding goes on.
     TooLong { limit: usize },
 }
 
-/// Cuts lines out of chunks of any size. A line that lies whole in a chunk is not copied.
+/// A decoder that splits chunks of any size into lines. A line that lies within one chunk is not copied.
 #[derive(Debug)]
 pub struct LineDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not come yet; at most `limit` bytes.
+    /// The beginning of an incomplete line; at most `limit` bytes.
     held: Vec<u8>,
-    /// `held` was given out and is to be emptied.
+    /// True once `held` was returned as a frame and must be cleared.
     spent: bool,
-    /// Inside an overlong line.
+    /// True inside an overlong line.
     skipping: bool,
 }
 
-/// Where a cut line lies.
+/// The location of a line.
 enum Cut<'a> {
     Chunk(&'a [u8]),
     Held,
@@ -37,13 +38,13 @@ enum Cut<'a> {
 }
 
 impl LineDecoder {
-    /// `limit` counts the bytes before the newline.
+    /// Creates a decoder; `limit` is the maximum number of bytes before the newline.
     pub fn new(limit: usize) -> Self {
         Self { limit, held: Vec::new(), spent: false, skipping: false }
     }
 
-    /// The next frame; `chunk` is advanced past it. `None` when the chunk is used up:
-    /// `while let Some(frame) = decoder.next(&mut chunk) { … }`.
+    /// Returns the next frame and advances `chunk` past it, or `None` at the end of the chunk: `while let Some(frame)
+    /// = decoder.next(&mut chunk) { … }`.
     pub fn next<'a, 'chunk: 'a>(&'a mut self, chunk: &mut &'chunk [u8]) -> Option<Frame<'a>> {
         match self.cut(chunk)? {
             Cut::Chunk(line) => Some(Frame::Line(line)),
@@ -52,7 +53,7 @@ impl LineDecoder {
         }
     }
 
-    /// The stream ended: a last line without a newline, where there is one. The decoder is then as new.
+    /// Ends the stream; returns the last line if it has no newline. The decoder can be used again.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.forget_spent();
         self.skipping = false;
@@ -61,7 +62,7 @@ impl LineDecoder {
         (!is_blank(line)).then_some(Frame::Line(line))
     }
 
-    /// How many bytes of an unfinished line are in memory.
+    /// Returns the number of buffered bytes of an incomplete line.
     pub fn held(&self) -> usize {
         if self.spent { 0 } else { self.held.len() }
     }
@@ -99,7 +100,7 @@ impl LineDecoder {
         None
     }
 
-    /// Keeps the beginning of a line, unless it is already too long.
+    /// Buffers the beginning of a line, unless it is already too long.
     fn hold<'a>(&mut self, rest: &[u8]) -> Option<Cut<'a>> {
         if self.skipping {
             return None;
@@ -124,8 +125,8 @@ impl LineDecoder {
     }
 }
 
-/// Appends `frame`, which is JSON, and a newline. A frame may hold raw JSON of the user's, where a newline is white space: a
-/// message MUST NOT contain one (stdio).
+/// Appends `frame`, which is JSON, and a newline. Newlines inside the frame, which can only be white space of the
+/// user's raw JSON, become spaces, because a message must not contain any (stdio).
 pub fn encode_line(frame: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.reserve(frame.len() + 1);
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(decode(99, [&bytes[..]]), [line("{\"text\":\"a\\nb\"}"), line("[]")]);
     }
 
-    /// The same rules, written for a whole stream at once.
+    /// A second implementation of the same rules for a complete stream.
     fn reference(limit: usize, bytes: &[u8]) -> Vec<Owned> {
         let lines = bytes.split(|byte| *byte == b'\n');
         let cut = lines.map(|line| {

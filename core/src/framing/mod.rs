@@ -1,4 +1,4 @@
-//! Bytes to frames and back, without any input or output.
+//! Conversion between bytes and frames, without I/O.
 
 mod line;
 pub mod sse;

@@ -1,16 +1,17 @@
-//! Server-sent events, as the WHATWG's HTML standard defines them: written one JSON text an event, read from anyone.
+//! Server-sent events as in the WHATWG HTML standard: an encoder for one JSON text per event, and a decoder for any
+//! stream.
 
 use std::time::Duration;
 
-/// A comment, which tells proxies and clients that a quiet stream lives.
+/// A comment that shows proxies and clients that an idle stream is alive.
 pub const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-/// A buffer that grew beyond this is given back once its line is done.
+/// A buffer that grew beyond this capacity is freed after its line.
 const KEPT_CAPACITY: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Appends an event without a type, which is a `message`.
+/// Appends an event without a type, which clients treat as `message`.
 pub fn event(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
     out.reserve(data.len() + 32);
     if let Some(id) = id {
@@ -19,13 +20,13 @@ pub fn event(out: &mut Vec<u8>, id: Option<&str>, data: &[u8]) {
     lines(out, data);
 }
 
-/// Appends an event with a type, as the HTTP+SSE transport of 2024-11-05 has them.
+/// Appends an event with a type, as used by the HTTP+SSE transport of 2024-11-05.
 pub fn named_event(out: &mut Vec<u8>, name: &str, data: &[u8]) {
     field(out, "event", name.as_bytes());
     lines(out, data);
 }
 
-/// Appends the event that tells a client where it may come back, before there is anything to say.
+/// Appends an event without data whose id lets the client resume the stream before the first message was sent.
 pub fn priming(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     field(out, "id", id.as_bytes());
     if let Some(after) = retry {
@@ -34,7 +35,7 @@ pub fn priming(out: &mut Vec<u8>, id: &str, retry: Option<Duration>) {
     lines(out, b"");
 }
 
-/// Appends how long to wait before coming back.
+/// Appends the delay before a client reconnects.
 pub fn retry(out: &mut Vec<u8>, after: Duration) {
     field(out, "retry", after.as_millis().to_string().as_bytes());
     out.push(b'\n');
@@ -48,7 +49,8 @@ fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.push(b'\n');
 }
 
-/// A handler's own JSON may have line ends between its tokens: the reader puts the lines together again.
+/// Appends the data, one field per line: a handler's JSON may contain line ends between tokens, and the reader joins
+/// the lines.
 fn lines(out: &mut Vec<u8>, mut data: &[u8]) {
     while let Some(end) = memchr::memchr2(b'\n', b'\r', data) {
         field(out, "data", &data[..end]);
@@ -58,44 +60,44 @@ fn lines(out: &mut Vec<u8>, mut data: &[u8]) {
     out.push(b'\n');
 }
 
-/// What the decoder finds in a stream.
+/// An item that the decoder found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum SseItem {
-    /// An event with data, or one that has but an id.
+    /// An event with data or, at least, an id.
     Event {
         event: Option<String>,
         data: String,
-        /// The id that the event itself carried; an empty one takes the last id back.
+        /// The id that the event carried; an empty id clears the last event id.
         id: Option<String>,
     },
-    /// How long to wait before a reconnect.
+    /// The delay before a reconnect.
     Retry(Duration),
-    /// An event over the limit was thrown away. It is told once, and the stream goes on.
+    /// An event over the limit was discarded. It is reported once, and decoding goes on.
     TooLong,
 }
 
-/// Cuts events out of chunks of any size.
+/// A decoder that splits chunks of any size into events.
 #[derive(Debug)]
 pub struct SseDecoder {
     limit: usize,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// The bytes of the event's lines so far.
+    /// The size of the current event's lines in bytes.
     size: usize,
     event: Option<String>,
     data: Option<String>,
     id: Option<String>,
     last_id: Option<String>,
-    /// The last byte was a carriage return: a newline right after it belongs to it.
+    /// True if the last byte was a carriage return: a newline right after it belongs to the same line end.
     after_return: bool,
-    /// How many bytes of a byte order mark begin the stream; `None` once that is settled.
+    /// The number of bytes of a byte order mark seen at the start of the stream; `None` after it.
     mark: Option<usize>,
-    /// Inside an event over the limit.
+    /// True inside an event over the limit.
     skipping: bool,
 }
 
 impl SseDecoder {
-    /// `max_event_bytes` counts the bytes of an event's lines.
+    /// Creates a decoder; `max_event_bytes` limits the total size of an event's lines.
     pub fn new(max_event_bytes: usize) -> Self {
         Self {
             limit: max_event_bytes,
@@ -111,7 +113,7 @@ impl SseDecoder {
         }
     }
 
-    /// The next item; `chunk` is advanced past it. `None` when the chunk is used up.
+    /// Returns the next item and advances `chunk` past it, or `None` at the end of the chunk.
     pub fn next(&mut self, chunk: &mut &[u8]) -> Option<SseItem> {
         self.pass_mark(chunk);
         while let Some(first) = chunk.first() {
@@ -132,22 +134,22 @@ impl SseDecoder {
         None
     }
 
-    /// The id of the last complete event that had one, for `Last-Event-ID`.
+    /// Returns the id of the last complete event that had one, for `Last-Event-ID`.
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_id.as_deref().filter(|it| !it.is_empty())
     }
 
-    /// The stream broke off and another follows: what was unfinished is dropped, the last event id stays.
+    /// Prepares for a new stream after a disconnect: an incomplete event is dropped, the last event id is kept.
     pub fn restart(&mut self) {
         *self = Self { last_id: self.last_id.take(), ..Self::new(self.limit) };
     }
 
-    /// How many bytes of an unfinished event are in memory.
+    /// Returns the number of buffered bytes of an incomplete event.
     pub fn held(&self) -> usize {
         self.line.len() + self.size
     }
 
-    /// One byte order mark may begin the stream.
+    /// Skips a byte order mark at the start of the stream.
     fn pass_mark(&mut self, chunk: &mut &[u8]) {
         while let (Some(seen), Some(next)) = (self.mark, chunk.first()) {
             if *next == BYTE_ORDER_MARK[seen] {
@@ -160,7 +162,8 @@ impl SseDecoder {
         }
     }
 
-    /// Keeps the beginning of a line: of a comment and while skipping just enough to know that it is not blank.
+    /// Buffers the beginning of a line. Of comments and skipped lines a single byte is kept, to know that the line is
+    /// not blank.
     fn hold(&mut self, part: &[u8]) -> Option<SseItem> {
         let first = self.line.first().or(part.first());
         if self.skipping || first == Some(&b':') {
@@ -177,7 +180,7 @@ impl SseDecoder {
         None
     }
 
-    /// A line is complete: what is held of it, and `rest`.
+    /// Processes a complete line: the buffered part followed by `rest`.
     fn end_line(&mut self, rest: &[u8]) -> Option<SseItem> {
         let mut held = std::mem::take(&mut self.line);
         let item = if held.is_empty() {
@@ -223,7 +226,7 @@ impl SseDecoder {
             b"event" => self.event = Some(value.into_owned()),
             b"id" if !value.contains('\0') => self.id = Some(value.into_owned()),
             b"retry" if !value.is_empty() && value.bytes().all(|it| it.is_ascii_digit()) => {
-                // What does not fit is longer than anybody waits.
+                // A value that overflows is longer than any sensible delay.
                 let milliseconds = value.parse::<u32>().unwrap_or(u32::MAX);
                 return Some(SseItem::Retry(Duration::from_millis(milliseconds.into())));
             }
@@ -232,7 +235,7 @@ impl SseDecoder {
         None
     }
 
-    /// A blank line ends an event.
+    /// Ends the event at a blank line.
     fn dispatch(&mut self) -> Option<SseItem> {
         self.size = 0;
         let (event, data, id) = (self.event.take(), self.data.take(), self.id.take());
@@ -246,7 +249,7 @@ impl SseDecoder {
         Some(SseItem::Event { event, data: data.unwrap_or_default(), id })
     }
 
-    /// The event's id stays: coming back with it does not fetch the same event again.
+    /// Discards the event but keeps its id, so that a resumed stream does not deliver the same event again.
     fn skip(&mut self) -> SseItem {
         self.skipping = true;
         self.size = 0;
@@ -270,13 +273,13 @@ mod tests {
             while let Some(item) = decoder.next(&mut rest) {
                 items.push(item);
             }
-            // One byte more tells that a line is a comment.
+            // One more byte is buffered to recognise a comment.
             assert!(decoder.held() <= limit + 1, "{} bytes held", decoder.held());
         }
         items
     }
 
-    /// Read in one piece and byte by byte.
+    /// Decodes a text in one piece and byte by byte.
     fn read(text: &str) -> Vec<SseItem> {
         let whole = decode(999, [text.as_bytes()]);
         assert_eq!(decode(999, text.as_bytes().chunks(1)), whole);
@@ -386,7 +389,7 @@ mod tests {
         assert_eq!(decode(99, [&b"data: a\xFFb\n\n"[..]]), [item(None, "a\u{fffd}b", None)]);
     }
 
-    /// The standard's own rules, over the whole text.
+    /// The algorithm of the standard, for a complete text.
     fn reference(text: &str) -> Vec<SseItem> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let text = text.replace("\r\n", "\n").replace('\r', "\n");

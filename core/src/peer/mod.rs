@@ -1,4 +1,4 @@
-//! What one client makes of what a server says: pages, rounds of questions, tool results. Pure.
+//! Sans-IO processing of a server's responses on the client: pages, rounds of questions, tool results, subscriptions.
 
 mod pages;
 mod rounds;
@@ -14,12 +14,12 @@ use crate::{
     protocol::Raw,
 };
 
-/// What a server did wrong.
+/// Creates an error for a response that violates the protocol.
 fn broken(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Protocol, message)
 }
 
-/// Reads an answer of the server's as what it should be.
+/// Deserializes a result. Errors with kind `Protocol` if the result does not have the expected shape.
 pub fn read<'a, T: serde::Deserialize<'a>>(method: &str, result: &'a Raw) -> Result<T, Error> {
     serde_json::from_str(result.get())
         .map_err(|it| broken(format!("{method}: the server's answer can't be read: {it}")))

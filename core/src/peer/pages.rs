@@ -1,4 +1,4 @@
-//! Lists, page by page, from a server that may never come to an end.
+//! Collection of paginated lists, with bounds for a server whose list never ends.
 
 use std::{
     collections::HashSet,
@@ -11,12 +11,12 @@ use crate::{
     protocol::{Members, Method, Raw, json},
 };
 
-/// More pages than this are no list any more.
+/// The maximum number of pages in a list.
 const MAX_PAGES: usize = 1_000;
-/// Nor are more bytes of entries.
+/// The maximum total size of a list's entries in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The lists that a server keeps.
+/// The lists of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ListKind {
     Tools,
@@ -25,21 +25,21 @@ pub enum ListKind {
     Prompts,
 }
 
-/// A part of a list: its entries as they came.
+/// A page of a list; the entries are raw JSON.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub items: Vec<Raw>,
     pub next_cursor: Option<String>,
 }
 
-/// All pages of one list.
+/// The pages of a list collected so far.
 #[derive(Debug)]
 pub struct Pages {
     kind: ListKind,
     items: Vec<Raw>,
-    /// Bytes of these.
+    /// The total size of `items` in bytes.
     bytes: usize,
-    /// Hashes of the pages that came.
+    /// Hashes of the received pages, to detect repetition.
     seen: HashSet<u64>,
 }
 
@@ -84,7 +84,7 @@ impl Page {
         hasher.finish()
     }
 
-    /// `{"items": […], "nextCursor": …}`
+    /// Returns the page as `{"items": […], "nextCursor": …}`.
     pub fn to_json(&self) -> Raw {
         let mut page = json::ObjectWriter::with_capacity(64);
         page.member("items", &self.items);
@@ -100,7 +100,8 @@ impl Pages {
         Self { kind, items: Vec::new(), bytes: 0, seen: HashSet::new() }
     }
 
-    /// Takes one page; the cursor of the next one, if there is one.
+    /// Adds a page and returns the cursor of the next page, if any. Errors if the result is not a page, if the same
+    /// page arrives twice, and at 1,000 pages or 64 MiB.
     pub fn push(&mut self, result: &Raw) -> Result<Option<String>, Error> {
         let page = Page::read(self.kind, result)?;
         let hash = page.hash();
@@ -111,7 +112,7 @@ impl Pages {
         }
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
-        // A cursor alone tells nothing: one that comes again may lead to another page (Pagination).
+        // A repeated cursor alone is no error: it may lead to a different page (Pagination).
         if !self.seen.insert(hash) {
             return Err(broken(format!(
                 "{method}: the server gave the same page twice, with the cursor {cursor:?}, so its list would never end"

@@ -1,4 +1,5 @@
-//! Questions inside results: what is asked, and the request that carries the answers (Multi Round-Trip Requests).
+//! Rounds of questions: the questions inside a result, and the request that carries the answers (Multi Round-Trip
+//! Requests).
 
 use std::borrow::Cow;
 
@@ -11,16 +12,17 @@ use crate::{
     protocol::{Members, Method, Question, Raw, ResultType, json},
 };
 
-/// What a server wants to know before it goes on.
+/// The questions of a server that must be answered before it continues.
 #[derive(Clone, Debug)]
 pub struct Round {
     pub questions: Vec<Question>,
-    /// The JSON text of the state, which goes back byte for byte.
+    /// The JSON text of `requestState`, which is returned byte for byte.
     state: Option<Raw>,
 }
 
 impl Round {
-    /// `None` where the result is the answer already.
+    /// Reads the questions of a result; returns `None` for a final result. Errors if the questions or the state are
+    /// malformed.
     pub fn read(method: &str, result: &Raw) -> Result<Option<Self>, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -30,7 +32,7 @@ impl Round {
             input_requests: Option<Members<Raw>>,
             request_state: Option<Raw>,
         }
-        // Most results say nothing of the kind, and are not worth a second look.
+        // Most results are final, and this check avoids parsing them.
         if !result.get().contains("input_required") {
             return Ok(None);
         }
@@ -52,7 +54,8 @@ impl Round {
         Ok(Some(Self { questions: questions.collect::<Result<_, _>>()?, state }))
     }
 
-    /// The params of the next round: those of the first with the answers, one for each question, and the state.
+    /// Returns the params of the next request: those of the first one, the answers in the order of the questions, and
+    /// the state.
     pub fn params(&self, first: &str, answers: &[Raw]) -> String {
         let keys = self.questions.iter().map(|it| it.key.as_str());
         let answers: Members<&RawValue> = keys.zip(answers.iter().map(|it| &**it)).collect();
@@ -77,7 +80,7 @@ pub fn with_answers(params: &str, answers: Option<&RawValue>, state: Option<&Raw
     out.finish()
 }
 
-/// One question, with an object as its params.
+/// Reads a question; its params become an empty object if absent.
 fn read_question(asker: &str, key: String, raw: &Raw) -> Result<Question, Error> {
     #[derive(Deserialize)]
     struct Call<'a> {

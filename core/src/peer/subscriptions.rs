@@ -1,5 +1,6 @@
-//! What a client is subscribed to, in both eras: one long `subscriptions/listen` each since 2026-07-28, which is sent
-//! again when it breaks; before, `resources/subscribe` once for a URI, however many want to hear of it.
+//! The subscriptions of a client in both eras. Since 2026-07-28 each is a long-running `subscriptions/listen`, which
+//! is repeated when its connection breaks; before, `resources/subscribe` is sent once per URI for all subscriptions
+//! that contain it.
 
 mod changes;
 mod interests;
@@ -20,84 +21,85 @@ use crate::{
     session::client::{Change, RequestKey, ServerIdentity},
 };
 
-/// Requests of this machine have keys with this bit.
+/// A bit that is set in the keys of all requests of this state machine.
 const OURS: u64 = 1 << 63;
 
-/// A subscription's number, chosen by the shell: never used twice.
+/// The id of a subscription, chosen by the caller and never reused.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SubscriptionKey(pub u64);
 
-/// How a subscription is kept.
+/// Settings of a subscription.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SubscriptionSettings {
-    /// How long the server may take to agree; `None` waits for ever.
+    /// The time limit for the server's acknowledgement; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// It is taken up again when the server ends it, too.
+    /// True if the subscription is re-established also after the server ended it.
     pub outlives_end: bool,
-    /// It goes on from one that broke: everything that it wants to hear of may have changed since.
+    /// True if it replaces a broken subscription: everything it covers is reported as changed, because changes may
+    /// have been missed.
     pub may_have_missed: bool,
 }
 
-/// What the shell tells the machine.
+/// An input of the state machine.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// Somebody wants to hear of this.
+    /// Opens a subscription.
     Open {
         key: SubscriptionKey,
         interests: Interests,
         settings: SubscriptionSettings,
         server: &'a ServerIdentity,
     },
-    /// Nobody does any more: nothing more comes for it.
+    /// Closes a subscription; no more events are emitted for it.
     Close(SubscriptionKey),
     /// The outcome of an [`Output::Request`].
     Done(RequestKey, Result<Raw, Error>),
-    /// What of a filter the server keeps.
+    /// The server acknowledged this part of the filter.
     Acknowledged(RequestKey, SubscriptionFilter),
-    /// Something changed; the server told this `subscriptions/listen`, or nobody in particular.
+    /// A change notification, with the `subscriptions/listen` that it belongs to or, before 2026-07-28, `None`.
     Told(Option<RequestKey>, Change),
-    /// The server's session was begun anew: it knows of no subscription.
+    /// A new server session was started; it knows of no subscriptions.
     Renewed,
-    /// What the server says unasked does not arrive any more, and why.
+    /// The server's notifications can no longer be received, with the reason.
     Deaf(&'a str),
-    /// The time of the deadline has come.
+    /// The time of [`Subscriptions::deadline`] has come.
     Tick,
-    /// The connection is gone, and why; `None` when this side closed it.
+    /// The connection was closed, with the reason; `None` if this side closed it.
     Closed(Option<&'a str>),
 }
 
-/// What the machine asks of the shell.
+/// An output of the state machine.
 #[derive(Debug)]
 pub enum Output {
-    /// Send this; `params` is a JSON object.
+    /// A request to send; `params` is a JSON object.
     Request {
         key: RequestKey,
         method: Method,
         params: String,
         timeout: Option<Duration>,
     },
-    /// Nobody waits for this request any more.
+    /// A request to cancel; its outcome is ignored.
     Cancel(RequestKey),
-    /// From now on changes are heard.
+    /// The subscription is established; changes are reported from now on.
     Opened(SubscriptionKey),
     Changed(SubscriptionKey, Change),
-    /// There will be no more, and why, unless the server ended it well.
+    /// The subscription ended, with the error unless the server ended it regularly.
     Ended(SubscriptionKey, Option<Error>),
 }
 
-/// The state machine.
+/// The state machine of all subscriptions of a client.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     open: BTreeMap<SubscriptionKey, Entry>,
     uris: Uris,
     requests: HashMap<RequestKey, Purpose>,
     sent: u64,
-    /// How long the server may take to answer for a URI.
+    /// The time limit for requests about a URI.
     timeout: Option<Duration>,
     outputs: VecDeque<Output>,
-    /// The connection is gone.
+    /// True once the connection is closed.
     is_closed: bool,
-    /// Why it is gone; nothing where this side closed it.
+    /// The reason for the close; `None` if this side closed the connection.
     closed_by: Option<String>,
 }
 
@@ -106,15 +108,15 @@ struct Entry {
     interests: Interests,
     settings: SubscriptionSettings,
     state: State,
-    /// Whoever asked for it was told that it stands.
+    /// True once [`Output::Opened`] was emitted.
     is_open: bool,
-    /// Attempts in a row that came to nothing.
+    /// The number of consecutive failed attempts.
     attempts: u32,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The server has not agreed yet.
+    /// The server has not acknowledged the subscription yet.
     Asking {
         request: RequestKey,
         due: Option<Instant>,
@@ -123,16 +125,16 @@ enum State {
         request: RequestKey,
         since: Instant,
     },
-    /// Sent again then.
+    /// The request is repeated at this time.
     Broken {
         until: Instant,
     },
-    /// These URIs are not watched yet.
+    /// The URIs whose `resources/subscribe` is still unanswered.
     Subscribing(BTreeSet<String>),
     Subscribed,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug)]
 enum Purpose {
     Listen(SubscriptionKey),
@@ -140,7 +142,7 @@ enum Purpose {
 }
 
 impl Subscriptions {
-    /// Whether this machine asked for the request.
+    /// Returns whether the request was made by this state machine.
     pub fn sent(key: RequestKey) -> bool {
         key.0 & OURS != 0
     }
@@ -178,7 +180,7 @@ impl Subscriptions {
         self.outputs.pop_front()
     }
 
-    /// When [`Input::Tick`] is due.
+    /// Returns the time at which [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.open.values().filter_map(|it| it.state.due()).min()
     }
@@ -229,7 +231,7 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription that was not left.
+    /// Ends a subscription that the caller has not closed.
     fn end(&mut self, key: SubscriptionKey, why: Option<Error>) {
         self.close(key);
         self.outputs.push_back(Output::Ended(key, why));

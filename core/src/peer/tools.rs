@@ -1,4 +1,4 @@
-//! Tools that were listed, and what that tells about their results.
+//! Listed tools, and the checks of calls and results that their definitions allow.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     wire::{ParamHeader, mirror, unsayable},
 };
 
-/// The tools of a server, as it listed them last.
+/// The tools of a server, as last listed.
 #[derive(Debug, Default)]
 pub struct KnownTools {
     tools: HashMap<String, KnownTool>,
@@ -28,27 +28,27 @@ struct KnownTool {
     mirrored: Vec<ParamHeader>,
 }
 
-/// A schema that is compiled when it is needed first. One that is too much for us checks nothing; one whose meaning stands
-/// elsewhere lets nothing pass.
+/// A schema that is compiled at first use. One that exceeds the limits is not checked; one with external references
+/// fails every check.
 #[derive(Debug)]
 enum Lazy {
     Text(Option<Raw>),
     Ready(Result<Option<Arc<Schema>>, SchemaError>),
 }
 
-/// What a tool's result is to the caller.
+/// The interpretation of a tool's result.
 #[derive(Clone, Debug)]
 pub struct ToolVerdict {
-    /// The structured value, out of its wrapper; `None` where there is only content.
+    /// The structured value without its wrapper; `None` if the result has only content.
     pub data: Option<Raw>,
-    /// `Some`: the tool failed, and that is what it said.
+    /// The error text of a failed call.
     pub failure: Option<String>,
-    /// Whether only the tool's listed schema can tell what `data` is.
+    /// True if `data` can be determined only with the tool's output schema.
     pub needs_schema: bool,
 }
 
 impl KnownTools {
-    /// Takes entries of a list; `is_complete` when these are all there are.
+    /// Adds entries of a list; `is_complete` is true if they are the whole list.
     pub fn learn(&mut self, items: &[Raw], is_complete: bool) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -62,7 +62,7 @@ impl KnownTools {
             self.is_complete = true;
         }
         for item in items {
-            // An entry that can't be read is the caller's to complain about.
+            // The caller reports entries that can't be read.
             let Ok(tool) = serde_json::from_str::<Listed>(item.get()) else { continue };
             let is_wrapped = tool.output_schema.as_deref().is_some_and(is_marked);
             let mirrored = tool.input_schema.as_deref().map(RawValue::get);
@@ -77,7 +77,7 @@ impl KnownTools {
         }
     }
 
-    /// The list has changed, or may have.
+    /// Forgets all tools, because the list has changed or may have.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
@@ -86,12 +86,13 @@ impl KnownTools {
         self.is_complete || self.tools.contains_key(name)
     }
 
-    /// The headers of a call with these arguments, where HTTP carries it.
+    /// Returns the HTTP headers that repeat arguments of a call.
     pub fn mirror(&self, name: &str, arguments: &str) -> Vec<(String, String)> {
         self.tools.get(name).map(|it| mirror(&it.mirrored, arguments)).unwrap_or_default()
     }
 
-    /// Whether headers can say the arguments that they have to repeat; `params` is the call's.
+    /// Errors if an argument that must be repeated in a header can't be written there; `params` are the call's
+    /// params.
     pub fn check_mirrored(&self, name: &str, params: &str) -> Result<(), Error> {
         let mirrored = self.tools.get(name).map_or(&[][..], |it| &it.mirrored);
         if mirrored.is_empty() {
@@ -107,7 +108,7 @@ impl KnownTools {
         }
     }
 
-    /// What the result says, with what is known of the tool.
+    /// Interprets a result with the tool's listed definition, if it is known.
     pub fn judge(&self, name: &str, result: &Raw) -> Result<ToolVerdict, Error> {
         let wire: Wire<'_> = super::read("tools/call", result)?;
         if wire.is_error == Some(true) {
@@ -133,7 +134,8 @@ impl KnownTools {
         Ok(ToolVerdict { data: Some(data), failure: None, needs_schema })
     }
 
-    /// Clients SHOULD validate structured results against the output schema (Tools, "Output Schema").
+    /// Errors if the structured content does not match the output schema: clients SHOULD validate it (Tools, "Output
+    /// Schema").
     pub fn check_result(&mut self, name: &str, result: &Raw) -> Result<(), Error> {
         let Some(known) = self.tools.get_mut(name) else { return Ok(()) };
         let Some(schema) = known.output.get().transpose() else { return Ok(()) };
@@ -157,7 +159,7 @@ impl KnownTools {
         })
     }
 
-    /// Whether the server's own schema takes these arguments.
+    /// Errors if the arguments do not match the input schema that the server listed.
     pub fn check_arguments(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
         let Some(known) = self.tools.get_mut(name) else { return Ok(()) };
         let schema = known.input.get().map_err(|it| {
@@ -172,7 +174,7 @@ impl KnownTools {
     }
 }
 
-/// Drops listed tools whose annotations for headers break the rules (Streamable HTTP, "Schema Extension").
+/// Removes tools whose header annotations break the rules (Streamable HTTP, "Schema Extension").
 pub fn retain_mirrored(items: &mut Vec<Raw>) {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -218,7 +220,7 @@ impl Lazy {
     }
 }
 
-/// The members of a result that matter here.
+/// The members of a result that are needed here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Wire<'a> {
@@ -232,7 +234,7 @@ struct Wire<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// `null` is a value.
+/// Deserializes a member for which `null` is a value.
 fn even_null<'de, D: serde::Deserializer<'de>>(it: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(it).map(Some)
 }
@@ -248,7 +250,7 @@ impl Wire<'_> {
         texts.map(|it| it.text).collect::<Vec<_>>().join("\n")
     }
 
-    /// `FastMCP` marks results, too.
+    /// Returns whether `FastMCP` marked the result as wrapped.
     fn says_wrapped(&self) -> bool {
         #[derive(Deserialize)]
         struct Meta {
@@ -264,7 +266,7 @@ impl Wire<'_> {
     }
 }
 
-/// Whether a schema says that it is but a wrapper around `result`.
+/// Returns whether a schema is marked as a wrapper around `result`.
 fn is_marked(schema: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Marks {
@@ -276,7 +278,7 @@ fn is_marked(schema: &RawValue) -> bool {
     serde_json::from_str::<Marks>(schema.get()).is_ok_and(|it| it.ours || it.theirs)
 }
 
-/// The value of `result`, where that is all an object holds.
+/// Returns the value of `result` if it is the object's only member.
 fn only_result(value: &RawValue) -> Option<&RawValue> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! What every message's params and result are made of.
+//! Types shared by the params and results of all messages.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use serde::{
 
 use super::Raw;
 
-/// The params of a request that has none of its own: `ping`, `server/discover`, `roots/list` (spec: Common Types).
+/// Params of a request that defines none of its own: `ping`, `server/discover`, `roots/list` (spec: Common Types).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RequestParams {
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// The params of a notification that has none of its own: `notifications/initialized`, every `list_changed`
-/// (spec: Common Types).
+/// Params of a notification that defines none of its own: `notifications/initialized`, every `list_changed` (spec:
+/// Common Types).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct NotificationParams {
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// A result that says no more than that the request was done (spec: Common Types).
+/// A result without members of its own: it only confirms that the request was carried out (spec: Common Types).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmptyResult {
@@ -34,18 +34,18 @@ pub struct EmptyResult {
     pub meta: Option<Raw>,
 }
 
-/// Whether a result is the answer or asks for more first (spec: Multi Round-Trip Requests).
+/// The type of a result: the final answer, or a request for more input (spec: Multi Round-Trip Requests).
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ResultType {
     #[default]
     Complete,
     InputRequired,
-    /// What an extension defines, `task` for one.
+    /// A result type that an extension defines, such as `task`.
     Other(String),
 }
 
-/// Who speaks in a conversation, or is spoken to (spec: Common Types).
+/// The sender or the recipient of a message in a conversation (spec: Common Types).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -53,7 +53,7 @@ pub enum Role {
     Assistant,
 }
 
-/// The members of an object whose names the users choose, in the order they were given (spec: JSON Types).
+/// The members of an object with user-defined names, in their original order (spec: JSON Types).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Members<T>(pub Vec<(String, T)>);
 
@@ -87,7 +87,7 @@ impl From<ResultType> for String {
 }
 
 impl<T> Members<T> {
-    /// The member with this name; of several the last counts.
+    /// Returns the member with this name; the last one if there are several.
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
     }
@@ -145,7 +145,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Members<T> {
     }
 }
 
-/// For members where `null` is a value, not an absence.
+/// Deserializes members for which `null` is a value rather than an absence.
 pub(super) fn even_null<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Raw>, D::Error> {

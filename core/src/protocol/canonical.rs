@@ -1,4 +1,4 @@
-//! JSON in canonical form (RFC 8785): what means the same is the same text, so that it can be compared by digest.
+//! JSON in canonical form (RFC 8785): equal values have the same text, so that digests can be compared.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 
 use super::json;
 
-/// The canonical text of a value. Integers of 64 bits keep all their digits.
+/// Returns the canonical text of a value. 64-bit integers keep all their digits.
 pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write(&mut text, value);
@@ -46,7 +46,7 @@ fn write(text: &mut String, value: &Value) {
     }
 }
 
-/// As ECMAScript writes it: the fewest digits that give the same number again.
+/// Writes a number as ECMAScript does: the fewest digits that give the same number when read back.
 fn write_number(text: &mut String, number: &Number) {
     if !number.is_f64() {
         return text.push_str(&number.to_string());

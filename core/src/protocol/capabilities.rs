@@ -1,10 +1,10 @@
-//! What each side says that it can do. A capability that is there, even as `{}`, is declared.
+//! The capabilities that each side declares. A capability that is present, even as `{}`, is declared.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Members, Raw};
 
-/// What a client can do (spec: Capabilities).
+/// Capabilities of a client (spec: Capabilities).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ClientCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -15,14 +15,14 @@ pub struct ClientCapabilities {
     pub sampling: Option<SamplingCapability>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationCapability>,
-    /// In 2025-11-25 only; later tasks are an extension.
+    /// Defined in 2025-11-25 only; later, tasks are an extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Members<Raw>>,
 }
 
-/// What a server can do (spec: Capabilities).
+/// Capabilities of a server (spec: Capabilities).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ServerCapabilities {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,14 +37,14 @@ pub struct ServerCapabilities {
     pub resources: Option<ResourcesCapability>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ListCapability>,
-    /// In 2025-11-25 only; later tasks are an extension.
+    /// Defined in 2025-11-25 only; later, tasks are an extension.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TasksCapability>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Members<Raw>>,
 }
 
-/// That a client has roots, and before 2026-07-28 whether it tells when they change (spec: Roots).
+/// Declares that a client has roots and, before 2026-07-28, whether it notifies of changes to them (spec: Roots).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RootsCapability {
@@ -52,7 +52,7 @@ pub struct RootsCapability {
     pub list_changed: Option<bool>,
 }
 
-/// What of sampling a client can do (spec: Sampling).
+/// The features of sampling that a client supports (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SamplingCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct SamplingCapability {
     pub tools: Option<Raw>,
 }
 
-/// The modes of elicitation a client knows; neither named means `form` (spec: Elicitation).
+/// The modes of elicitation that a client supports; with neither given, `form` is supported (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ElicitationCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct ElicitationCapability {
     pub url: Option<Raw>,
 }
 
-/// That a server has tools or prompts, and whether it tells when they change (spec: Tools, Prompts).
+/// Declares that a server has tools or prompts, and whether it notifies of changes to them (spec: Tools, Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListCapability {
@@ -78,7 +78,7 @@ pub struct ListCapability {
     pub list_changed: Option<bool>,
 }
 
-/// That a server has resources, and what it tells of their changes (spec: Resources).
+/// Declares that a server has resources, and of which changes it notifies (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourcesCapability {
@@ -88,7 +88,7 @@ pub struct ResourcesCapability {
     pub list_changed: Option<bool>,
 }
 
-/// Which requests may become tasks, and what can be done with these (spec 2025-11-25: Tasks).
+/// The requests that can become tasks, and the operations on tasks (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TasksCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ pub struct TasksCapability {
     pub requests: Option<TaskRequestsCapability>,
 }
 
-/// The requests that may become tasks, by feature (spec 2025-11-25: Tasks).
+/// The requests that can become tasks, by feature (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TaskRequestsCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,14 +110,14 @@ pub struct TaskRequestsCapability {
     pub elicitation: Option<TaskElicitationCapability>,
 }
 
-/// Whether `tools/call` may become a task (spec 2025-11-25: Tasks).
+/// Declares whether `tools/call` can become a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TaskToolsCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<Raw>,
 }
 
-/// Whether `sampling/createMessage` may become a task (spec 2025-11-25: Tasks).
+/// Declares whether `sampling/createMessage` can become a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskSamplingCapability {
@@ -125,14 +125,14 @@ pub struct TaskSamplingCapability {
     pub create_message: Option<Raw>,
 }
 
-/// Whether `elicitation/create` may become a task (spec 2025-11-25: Tasks).
+/// Declares whether `elicitation/create` can become a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TaskElicitationCapability {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create: Option<Raw>,
 }
 
-/// The data of -32021: what the client would have to declare (spec: Errors).
+/// The data of error -32021: the capabilities that the client would have to declare (spec: Errors).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MissingRequiredClientCapabilityData {

@@ -1,4 +1,4 @@
-//! The error codes of JSON-RPC and of every revision.
+//! The error codes of JSON-RPC and of all revisions.
 
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
@@ -6,34 +6,34 @@ pub const METHOD_NOT_FOUND: i64 = -32601;
 pub const INVALID_PARAMS: i64 = -32602;
 pub const INTERNAL_ERROR: i64 = -32603;
 
-/// The user does not want the model to be asked (Sampling, up to 2025-11-25).
+/// The user refused to let the model be asked (Sampling, up to 2025-11-25).
 pub const USER_REJECTED: i64 = -1;
-/// No such resource (up to 2025-11-25).
+/// The resource does not exist (up to 2025-11-25).
 pub const RESOURCE_NOT_FOUND: i64 = -32002;
-/// A URL must be visited first (2025-11-25 only).
+/// A URL must be visited before the request is repeated (2025-11-25 only).
 pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// Headers and body disagree (from 2026-07-28).
 pub const HEADER_MISMATCH: i64 = -32020;
-/// The client did not declare what the request needs (from 2026-07-28).
+/// The client did not declare a capability that the request requires (from 2026-07-28).
 pub const MISSING_REQUIRED_CLIENT_CAPABILITY: i64 = -32021;
-/// The server does not speak the revision that the request claims (from 2026-07-28).
+/// The server does not speak the revision that the request names (from 2026-07-28).
 pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
 
-/// Whether the specification keeps a code to itself, and has not said (from 2026-07-28) what it means.
+/// Returns whether the specification reserves this code without giving it a meaning (from 2026-07-28).
 pub fn is_reserved(code: i64) -> bool {
     (-32099..=-32020).contains(&code) && !is_modern(code)
 }
 
-/// The session was idle for too long (dialect 0.7).
+/// The session expired after being idle (dialect 0.7).
 pub const DIALECT_SESSION_EXPIRED: i64 = 1002;
-/// No such resource (dialect 0.7).
+/// The resource does not exist (dialect 0.7).
 pub const DIALECT_RESOURCE_NOT_FOUND: i64 = 3001;
-/// A tool's arguments fail its schema (dialect 0.7).
+/// A tool's arguments do not match its schema (dialect 0.7).
 pub const DIALECT_TOOL_ARGUMENTS: i64 = 4002;
 /// A tool failed (dialect 0.7).
 pub const DIALECT_TOOL_FAILED: i64 = 4003;
 
-/// Whether a peer that answers with this code speaks a modern revision.
+/// Returns whether this code shows that the peer speaks a modern revision.
 pub fn is_modern(code: i64) -> bool {
     matches!(
         code,

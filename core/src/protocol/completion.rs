@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Members, Raw, ResultType};
 
-/// What `completion/complete` asks (spec: Completion).
+/// Params of `completion/complete` (spec: Completion).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CompleteRequestParams {
     #[serde(rename = "ref")]
@@ -16,7 +16,7 @@ pub struct CompleteRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// Whose argument is to be completed (spec: Completion).
+/// The prompt or resource template whose argument is to be completed (spec: Completion).
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum CompletionReference {
@@ -40,21 +40,21 @@ pub struct ResourceTemplateReference {
     pub uri: String,
 }
 
-/// The argument, as far as the user has typed it (spec: Completion).
+/// The argument to complete, and the part that the user has typed (spec: Completion).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CompletionArgument {
     pub name: String,
     pub value: String,
 }
 
-/// The arguments that are filled in already (spec: Completion).
+/// The values of the other arguments that are already filled in (spec: Completion).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct CompletionContext {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Members<String>>,
 }
 
-/// What `completion/complete` answers (spec: Completion).
+/// Result of `completion/complete` (spec: Completion).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteResult {
@@ -65,7 +65,7 @@ pub struct CompleteResult {
     pub meta: Option<Raw>,
 }
 
-/// The proposals, at most 100 (spec: Completion).
+/// Completion values, at most 100 (spec: Completion).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Completion {

@@ -1,4 +1,4 @@
-//! Content: what tools answer, prompts say and models read.
+//! Content blocks of tool results, prompts and sampling messages.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Number;
 
 use super::{Raw, Resource, ResourceContents, Role, base::even_null};
 
-/// One piece of content (spec: Content).
+/// A content block (spec: Content).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
@@ -16,11 +16,11 @@ pub enum ContentBlock {
     Audio(AudioContent),
     ResourceLink(Resource),
     Resource(EmbeddedResource),
-    /// In sampling only.
+    /// Allowed in sampling only.
     ToolUse(ToolUseContent),
-    /// In sampling only.
+    /// Allowed in sampling only.
     ToolResult(ToolResultContent),
-    /// A type that this library does not know, as it came.
+    /// A block of a type unknown to this library, as received.
     #[serde(untagged)]
     Unknown(Raw),
 }
@@ -35,7 +35,7 @@ pub struct TextContent {
     pub meta: Option<Raw>,
 }
 
-/// A picture, in base64 (spec: Content).
+/// An image in base64 (spec: Content).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageContent {
@@ -47,7 +47,7 @@ pub struct ImageContent {
     pub meta: Option<Raw>,
 }
 
-/// A sound, in base64 (spec: Content).
+/// Audio in base64 (spec: Content).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AudioContent {
@@ -69,7 +69,7 @@ pub struct EmbeddedResource {
     pub meta: Option<Raw>,
 }
 
-/// A model's wish to call a tool (spec: Sampling).
+/// A model's request to call a tool (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct ToolUseContent {
     pub id: String,
@@ -79,7 +79,7 @@ pub struct ToolUseContent {
     pub meta: Option<Raw>,
 }
 
-/// What the tool that a model called has answered (spec: Sampling).
+/// The result of a tool that a model called (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultContent {
@@ -94,13 +94,13 @@ pub struct ToolResultContent {
     pub meta: Option<Raw>,
 }
 
-/// For whom a piece is, how much it matters, and how fresh it is (spec: Annotations).
+/// The audience, priority and age of a content block or resource (spec: Annotations).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
-    /// From 0 (optional) to 1 (required).
+    /// A number from 0 (optional) to 1 (required).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Number>,
     /// An ISO 8601 time.
@@ -129,7 +129,7 @@ impl ContentBlock {
         Self::Resource(EmbeddedResource { resource, annotations: None, meta: None })
     }
 
-    /// The text, where it is one.
+    /// Returns the text of a text block, `None` for other blocks.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(content) => Some(&content.text),
@@ -163,7 +163,8 @@ impl<'de> Deserialize<'de> for ContentBlock {
     }
 }
 
-/// The content of a tool's result, which holds no further tool results: so nesting ends here, however deep the input is.
+/// Deserializes the content of a tool result, which can't hold further tool results; this bounds the recursion for
+/// any input.
 fn leaves<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
     let blocks = Vec::<Raw>::deserialize(deserializer)?;
     blocks.into_iter().map(|it| ContentBlock::parse(it, true).map_err(D::Error::custom)).collect()

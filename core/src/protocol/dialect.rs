@@ -1,13 +1,13 @@
-//! Two older descriptions of the protocol that a peer may have been written to. They are spoken where both sides want them.
+//! Two older descriptions of the protocol that some peers implement. They are spoken only if both sides enable them.
 
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// A description of the protocol that is no dated revision.
+/// A description of the protocol that is not a dated revision.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Dialect {
-    /// The one with semantic versions, 0.1.0 to 0.7.0.
+    /// The description with semantic versions, 0.1.0 to 0.7.0.
     V0_7,
     /// 2024-11-05 without the `notifications/` prefix.
     Bare,

@@ -1,11 +1,11 @@
-//! Questions to the user: a form to fill in, or a page to visit.
+//! Elicitation: the server asks the user to fill in a form or to visit a URL.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Raw, ResultType, TaskMetadata, code};
 use crate::error::Error;
 
-/// What `elicitation/create` asks; without a `mode` it is a form (spec: Elicitation).
+/// Params of `elicitation/create`; without a `mode` it is a form (spec: Elicitation).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "lowercase", try_from = "AnyElicitation")]
 pub enum ElicitRequestParams {
@@ -13,30 +13,30 @@ pub enum ElicitRequestParams {
     Url(ElicitRequestUrlParams),
 }
 
-/// A form to fill in (spec: Elicitation).
+/// Params of a form elicitation (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitRequestFormParams {
     pub message: String,
-    /// Can be read as a [`FormSchema`](super::FormSchema).
+    /// A JSON Schema that [`FormSchema`](super::FormSchema) can represent.
     pub requested_schema: Raw,
-    /// In 2025-11-25 only.
+    /// Defined in 2025-11-25 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// A page to visit (spec: Elicitation).
+/// Params of a URL elicitation (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitRequestUrlParams {
     pub message: String,
     pub url: String,
-    /// In 2025-11-25 only, and required there.
+    /// Defined in 2025-11-25 only, and required there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation_id: Option<String>,
-    /// In 2025-11-25 only.
+    /// Defined in 2025-11-25 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -44,18 +44,18 @@ pub struct ElicitRequestUrlParams {
 }
 
 impl ElicitRequestUrlParams {
-    /// Whether this is a URL that a browser can be sent to: absolute, with a host, and in characters of URLs.
+    /// Returns whether a browser can open this URL: it is absolute, has a host, and consists of valid URL characters.
     pub(crate) fn is_address(url: &str) -> bool {
         http::Uri::try_from(url).is_ok_and(|it| it.scheme().is_some() && it.host().is_some())
     }
 }
 
-/// What `elicitation/create` answers (spec: Elicitation).
+/// Result of `elicitation/create` (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitResult {
     pub action: ElicitAction,
-    /// An object: the form's fields. Only where the action is `accept` and it was a form.
+    /// The form's fields as a JSON object; present only for an accepted form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Raw>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct ElicitResult {
     pub meta: Option<Raw>,
 }
 
-/// What the user did (spec: Elicitation).
+/// The user's decision (spec: Elicitation).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitAction {
@@ -73,7 +73,7 @@ pub enum ElicitAction {
     Cancel,
 }
 
-/// What `notifications/elicitation/complete` says, in 2025-11-25 only (spec: Elicitation).
+/// Params of `notifications/elicitation/complete`, in 2025-11-25 only (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElicitationCompleteNotificationParams {
@@ -82,15 +82,16 @@ pub struct ElicitationCompleteNotificationParams {
     pub meta: Option<Raw>,
 }
 
-/// The data of -32042: the pages to visit before the request is tried again, in 2025-11-25 only (spec: Elicitation).
+/// The data of error -32042: the URLs to visit before the request is repeated, in 2025-11-25 only (spec:
+/// Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct UrlElicitationRequiredData {
     pub elicitations: Vec<ElicitRequestParams>,
 }
 
 impl Error {
-    /// The pages that the user must visit before the request is tried again: those of an error -32042 (2025-11-25,
-    /// Elicitation, "URL Elicitation Required Error"); of any other error none.
+    /// Returns the URLs that the user must visit before the request is repeated: those of an error -32042
+    /// (2025-11-25, Elicitation, "URL Elicitation Required Error"). Returns none for any other error.
     ///
     /// ```
     /// # use gudgeon::{error::Error, protocol::ElicitRequestParams};
@@ -113,7 +114,7 @@ impl Error {
     }
 }
 
-/// Either mode, before its members are checked.
+/// Params of either mode, before its members are checked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AnyElicitation {

@@ -1,5 +1,5 @@
-//! Writing users' values as JSON, which has no word for NaN and infinity: `serde_json` says null in their place, and here
-//! they are an error that names them. What is written is one line, even of raw JSON that was several.
+//! Serialization of users' values as JSON that reports NaN and infinity, with their place in the value, as errors.
+//! `serde_json` would write `null`. The output is a single line, even if the value holds multi-line raw JSON.
 
 use std::fmt::{self, Write as _};
 
@@ -10,7 +10,8 @@ use serde::{
 
 use super::{Raw, json};
 
-/// A value as JSON text; an error says where in `place` JSON has no word for what stands there.
+/// Serializes a value as JSON text. The error for a value that JSON can't represent names its place, starting with
+/// `place`.
 pub fn to_string<T: Serialize + ?Sized>(
     value: &T,
     place: &str,
@@ -19,13 +20,13 @@ pub fn to_string<T: Serialize + ?Sized>(
     Ok(if is_one_line(&json) { json } else { one_line(&json) })
 }
 
-/// The same as raw JSON.
+/// Serializes a value as raw JSON, with the same errors as [`to_string`].
 pub fn to_raw<T: Serialize + ?Sized>(value: &T, place: &str) -> Result<Raw, serde_json::Error> {
     let raw = check(serde_json::value::to_raw_value(value), |raw| raw.get(), value, place)?;
     Ok(if is_one_line(raw.get()) { raw } else { json::raw(one_line(raw.get())) })
 }
 
-/// Strings escape their line ends: a raw one is white space.
+/// Line ends inside strings are escaped in JSON, so a literal one is white space.
 fn is_one_line(json: &str) -> bool {
     memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_none()
 }
@@ -34,7 +35,7 @@ fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Only where null stands, which is rare, a look at the value itself tells what it stands for.
+/// Searches the value for NaN and infinity, but only if the output contains `null`, which is rare.
 fn check<T: Serialize + ?Sized, J>(
     written: Result<J, serde_json::Error>,
     text: impl Fn(&J) -> &str,
@@ -50,7 +51,7 @@ fn check<T: Serialize + ?Sized, J>(
     Ok(json)
 }
 
-/// What was found, in a sentence.
+/// The message about an unrepresentable value.
 #[derive(Debug)]
 struct Found(String);
 
@@ -68,7 +69,7 @@ impl ser::Error for Found {
     }
 }
 
-/// Writes nothing, and knows where in the value it is.
+/// A serializer that discards its output and tracks its place in the value.
 struct Finder {
     place: String,
 }
@@ -101,7 +102,7 @@ impl Finder {
     }
 }
 
-/// A list, or a map or struct, of which so many parts were seen, with the name of the next.
+/// The elements of a list, map or struct: how many were visited, and the key of the next one.
 struct Parts<'f> {
     finder: &'f mut Finder,
     seen: usize,

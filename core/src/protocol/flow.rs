@@ -1,15 +1,15 @@
-//! What is said about a request in flight: how far it is, and that nobody waits for it any more.
+//! Notifications about a request in progress: progress and cancellation.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use super::Raw;
 
-/// What `notifications/progress` says (spec: Progress).
+/// Params of `notifications/progress` (spec: Progress).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressNotificationParams {
-    /// A string or a number, as the request gave it.
+    /// A string or a number, exactly as in the request.
     pub progress_token: Raw,
     pub progress: Number,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -20,11 +20,11 @@ pub struct ProgressNotificationParams {
     pub meta: Option<Raw>,
 }
 
-/// What `notifications/cancelled` says (spec: Cancellation).
+/// Params of `notifications/cancelled` (spec: Cancellation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelledNotificationParams {
-    /// A string or an integer; only 2025-11-25 may leave it out, for a task.
+    /// A string or an integer; optional in 2025-11-25 only, where tasks are cancelled otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Raw>,
     #[serde(skip_serializing_if = "Option::is_none")]

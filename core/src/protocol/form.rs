@@ -1,4 +1,4 @@
-//! The fields of a form that a user is asked to fill in: the part of JSON Schema that elicitation knows.
+//! The schema of an elicitation form: the subset of JSON Schema that elicitation supports.
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -8,7 +8,7 @@ use serde_json::Number;
 
 use super::{Members, Raw};
 
-/// The schema of a form: an object of plain fields (spec: Elicitation).
+/// The schema of a form: an object with primitive fields (spec: Elicitation).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "object")]
 pub struct FormSchema {
@@ -19,7 +19,7 @@ pub struct FormSchema {
     pub required: Option<Vec<String>>,
 }
 
-/// The schema of one field, `PrimitiveSchemaDefinition` in the spec (spec: Elicitation).
+/// The schema of one field, called `PrimitiveSchemaDefinition` in the specification (spec: Elicitation).
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type")]
 pub enum FieldSchema {
@@ -35,12 +35,12 @@ pub enum FieldSchema {
     SingleSelect(SingleSelectSchema),
     #[serde(rename = "array")]
     MultiSelect(MultiSelectSchema),
-    /// A kind of field that this library does not know, as it came.
+    /// A field of a type unknown to this library, as received.
     #[serde(untagged)]
     Unknown(Raw),
 }
 
-/// A text field (spec: Elicitation).
+/// A string field (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StringSchema {
@@ -59,7 +59,7 @@ pub struct StringSchema {
     pub default: Option<String>,
 }
 
-/// A field for a number (spec: Elicitation).
+/// A number field (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct NumberSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct NumberSchema {
     pub default: Option<Number>,
 }
 
-/// A box to tick (spec: Elicitation).
+/// A boolean field (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct BooleanSchema {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ pub struct BooleanSchema {
     pub default: Option<bool>,
 }
 
-/// A choice of one: plain values, values with titles, or the older pair of lists (spec: Elicitation).
+/// A single choice: plain values, values with titles, or the older pair of lists (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SingleSelectSchema {
@@ -95,7 +95,7 @@ pub struct SingleSelectSchema {
     pub description: Option<String>,
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<String>>,
-    /// Titles of `enum`'s values, up to 2025-06-18.
+    /// The titles of the values in `enum`, up to 2025-06-18.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enum_names: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub struct SingleSelectSchema {
     pub default: Option<String>,
 }
 
-/// A choice of several (spec: Elicitation).
+/// A multiple choice (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MultiSelectSchema {
@@ -121,7 +121,7 @@ pub struct MultiSelectSchema {
     pub default: Option<Vec<String>>,
 }
 
-/// What a choice of several offers: plain values, or values with titles (spec: Elicitation).
+/// The options of a multiple choice: plain values, or values with titles (spec: Elicitation).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choices {
@@ -133,7 +133,7 @@ pub struct Choices {
     pub any_of: Option<Vec<Choice>>,
 }
 
-/// A value and what to show for it (spec: Elicitation).
+/// An option: its value and the title to display (spec: Elicitation).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Choice {
     #[serde(rename = "const")]

@@ -1,8 +1,8 @@
-//! The names and faces of programs, and of what they offer.
+//! Names and icons of programs, and icons of tools, resources and prompts.
 
 use serde::{Deserialize, Serialize};
 
-/// The program that speaks (spec: Common Types).
+/// The name and version of a client or server (spec: Common Types).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Implementation {
@@ -19,17 +19,17 @@ pub struct Implementation {
     pub icons: Option<Vec<Icon>>,
 }
 
-/// A picture to show beside a name (spec: Icons).
+/// An icon to display beside a name (spec: Icons).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     pub src: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// `48x48`, `any`, …
+    /// Sizes such as `48x48`, or `any`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Vec<String>>,
-    /// `light` or `dark`: the background it was drawn for.
+    /// The background that the icon was drawn for: `light` or `dark`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
 }

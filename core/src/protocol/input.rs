@@ -1,4 +1,4 @@
-//! What a server asks its client, inside an `input_required` result since 2026-07-28.
+//! A server's questions to its client inside an `input_required` result, since 2026-07-28.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use super::{
     ResultType,
 };
 
-/// The answer to a request that can't be finished before the client has said more (spec: Multi Round-Trip Requests).
+/// The result of a request that the server can't finish without more input from the client (spec: Multi Round-Trip
+/// Requests).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InputRequiredResult {
@@ -26,30 +27,30 @@ pub struct InputRequiredResult {
     pub meta: Option<Raw>,
 }
 
-/// The answers, each under its question's key; whoever asked knows which type each has (spec: Multi Round-Trip Requests).
+/// The client's answers by question key; the type of each depends on its question (spec: Multi Round-Trip Requests).
 pub type InputResponses = Members<Raw>;
 
-/// A question under the key that its answer needs; its params are a JSON object of the newest revision.
+/// A question and the key of its answer; the params are a JSON object as the newest revision defines it.
 #[derive(Clone, Debug)]
 pub struct Question {
     pub key: String,
-    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    /// One of `elicitation/create`, `sampling/createMessage` and `roots/list`.
     pub method: Method,
     pub params: Raw,
 }
 
-/// One question (spec: Multi Round-Trip Requests).
+/// A question (spec: Multi Round-Trip Requests).
 #[derive(Clone, Debug)]
 pub enum InputRequest {
     CreateMessage(CreateMessageRequestParams),
     ListRoots(RequestParams),
     Elicit(ElicitRequestParams),
-    /// A method that this library does not know, as it came.
+    /// A question with a method unknown to this library, as received.
     Unknown(Raw),
 }
 
 impl InputRequest {
-    /// The method, where it is a known one.
+    /// Returns the method, or `None` if it is unknown.
     pub fn method(&self) -> Option<Method> {
         match self {
             Self::CreateMessage(_) => Some(Method::CreateMessage),

@@ -1,4 +1,4 @@
-//! Writing JSON by concatenation, where the parts are JSON already.
+//! Construction of JSON by concatenating parts that are JSON already.
 
 use std::borrow::Cow;
 
@@ -19,36 +19,37 @@ pub fn push_string(json: &mut String, text: &str) {
     }
 }
 
-/// Appends any value that JSON can say.
+/// Appends a value as JSON.
 ///
 /// # Panics
-/// When the value's own `Serialize` fails, which none of the protocol's types does.
+/// Panics if the value's `Serialize` implementation fails; those of the protocol's types never do.
 pub fn push<T: Serialize + ?Sized>(json: &mut String, value: &T) {
     json.push_str(&serde_json::to_string(value).expect("protocol types always serialise"));
 }
 
-/// A value as raw JSON.
+/// Serializes a value as raw JSON.
 ///
 /// # Panics
-/// When the value's own `Serialize` fails, which none of the protocol's types does.
+/// Panics if the value's `Serialize` implementation fails; those of the protocol's types never do.
 pub fn to_raw<T: Serialize + ?Sized>(value: &T) -> Raw {
     serde_json::value::to_raw_value(value).expect("protocol types always serialise")
 }
 
-/// JSON text that was put together from valid parts.
+/// Wraps JSON text assembled from valid parts.
 ///
 /// # Panics
-/// When the text is no JSON: a bug of the caller's.
+/// Panics if the text is not valid JSON, which is a bug of the caller.
 pub fn raw(json: String) -> Raw {
     RawValue::from_string(json).expect("put together from valid JSON")
 }
 
-/// An object without this member, and the member; of several the last counts.
+/// Removes the member with this name from an object; returns the rest and the member. Of several with that name, the
+/// last one is returned.
 pub fn apart<'a>(
     object: &'a str,
     name: &str,
 ) -> Result<(Cow<'a, str>, Option<Raw>), serde_json::Error> {
-    // An escape might hide the name.
+    // The name might be written with escapes.
     if !object.contains(name) && !object.contains("\\u") {
         return Ok((object.into(), None));
     }
@@ -61,7 +62,7 @@ pub fn apart<'a>(
     })
 }
 
-/// An object that is written member by member.
+/// A writer for an object, member by member.
 #[derive(Debug)]
 pub struct ObjectWriter {
     json: String,
@@ -74,19 +75,19 @@ impl ObjectWriter {
         Self { json }
     }
 
-    /// Adds a member whose value is JSON text already. `name` must need no escapes.
+    /// Adds a member whose value is given as JSON text. `name` must not need escaping.
     pub fn raw(&mut self, name: &str, value: &str) -> &mut Self {
         self.name(name).json.push_str(value);
         self
     }
 
-    /// Adds a member. `name` must need no escapes.
+    /// Adds a member. `name` must not need escaping.
     pub fn member<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> &mut Self {
         push(&mut self.name(name).json, value);
         self
     }
 
-    /// Adds all members of an object given as JSON text. What is no object has none.
+    /// Adds all members of an object given as JSON text. Adds nothing if the text is not an object.
     pub fn splice(&mut self, object: &str) -> &mut Self {
         let inner = object.trim().strip_prefix('{').and_then(|it| it.strip_suffix('}'));
         if let Some(inner) = inner.map(str::trim).filter(|it| !it.is_empty()) {

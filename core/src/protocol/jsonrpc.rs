@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 frames, read in one pass. Payloads stay raw JSON until someone who knows the method reads them.
+//! JSON-RPC 2.0 frames, parsed in one pass. Payloads stay raw JSON until a layer that knows the method parses them.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -8,14 +8,15 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A piece of JSON that crosses the core untouched.
+/// A piece of JSON that passes through the core unchanged.
 pub type Raw = Box<RawValue>;
 
-/// A request's id as its raw JSON text, a string or an integer, so that it goes back exactly as it came. Clones share it.
+/// A request id, a string or an integer, kept as its raw JSON text so that it is returned exactly as received. Clones
+/// share the text.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Id(Arc<str>);
 
-/// One frame: a message, or what a batch holds.
+/// A parsed frame: a single message or a batch.
 #[derive(Debug)]
 pub enum Frame<'a> {
     One(Result<Message<'a>, Malformed>),
@@ -30,28 +31,28 @@ pub enum Message<'a> {
     Response { id: Option<Id>, outcome: Result<&'a RawValue, ErrorObject> },
 }
 
-/// Why a frame is no message, with the id where one could be read.
+/// The reason that a frame is not a message, with the id if it could be read.
 #[derive(Clone, Debug)]
 pub struct Malformed {
     pub id: Option<Id>,
-    /// Not even JSON (-32700), rather than JSON that is no JSON-RPC message (-32600).
+    /// True if the frame is not JSON (-32700), false if it is JSON but not a JSON-RPC message (-32600).
     pub unreadable: bool,
     pub message: String,
-    /// It was an answer of the peer's, to which nobody answers.
+    /// True for a malformed response, which gets no error response.
     pub is_response: bool,
 }
 
-/// The params of a message: the members of an object, each still raw.
+/// The params of a message: an object whose member values are still raw JSON.
 #[derive(Debug, Default)]
 pub enum Params<'a> {
     #[default]
     Absent,
     Object(Vec<(Cow<'a, str>, &'a RawValue)>),
-    /// Anything else: no method of MCP takes it.
+    /// Any other JSON value; no method of MCP accepts it.
     Other,
 }
 
-/// An error as it stands on the wire.
+/// A JSON-RPC error object.
 #[derive(Clone, Debug, Deserialize, serde::Serialize)]
 pub struct ErrorObject {
     pub code: i64,
@@ -61,19 +62,19 @@ pub struct ErrorObject {
 }
 
 impl Id {
-    /// An id that counts.
+    /// Creates an id from a number.
     pub fn number(number: u64) -> Self {
         Self(number.to_string().into())
     }
 
-    /// The id in this JSON text, if it is a string or an integer.
+    /// Parses a JSON text as an id; returns `None` unless it is a string or an integer.
     pub fn parse(json: &str) -> Option<Self> {
         let digits = json.strip_prefix('-').unwrap_or(json);
         let integer = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
         (integer || json.starts_with('"')).then(|| Self(json.into()))
     }
 
-    /// The raw JSON text.
+    /// Returns the id's raw JSON text.
     pub fn as_json(&self) -> &str {
         &self.0
     }
@@ -92,7 +93,7 @@ impl ErrorObject {
 }
 
 impl<'a> Params<'a> {
-    /// The raw value of one member; of several with one name the last counts.
+    /// Returns the raw value of a member; the last one if several have this name.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         match self {
             Self::Object(members) => {
@@ -102,7 +103,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Bytes of all members.
+    /// Returns the total size of all members in bytes.
     pub fn weight(&self) -> usize {
         match self {
             Self::Object(members) => {
@@ -112,7 +113,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// All members but `_meta` as one JSON object again.
+    /// Returns all members except `_meta` as a JSON object.
     pub fn without_meta(&self) -> Raw {
         let mut json = String::from("{");
         if let Self::Object(members) = self {
@@ -131,7 +132,7 @@ impl<'a> Params<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads one frame. Never fails: what is wrong is in the result.
+    /// Parses a frame. Errors are part of the result: [`Message`] or [`Malformed`] for each message.
     pub fn parse(bytes: &'a [u8]) -> Self {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
@@ -168,7 +169,8 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
     let fields: Fields<'_> = match serde_json::from_str(text) {
         Ok(fields) => fields,
         Err(error) if error.is_data() => {
-            // A data error stops early: only the whole text tells whether it is JSON at all.
+            // serde stops at the first data error, so only a second pass over the whole text shows whether it is
+            // JSON.
             return Err(match serde_json::from_str::<IgnoredAny>(text) {
                 Ok(_) => {
                     Malformed::invalid(None, "not a JSON-RPC message: expected one JSON object")
@@ -218,13 +220,13 @@ fn parse_message(text: &str) -> Result<Message<'_>, Malformed> {
     }
 }
 
-/// What stands where a method's name belongs.
+/// The value of the `method` member.
 enum Name<'a> {
     Text(Text<'a>),
     Other,
 }
 
-/// The members of a message; `None` where one is absent, so that `null` stays visible.
+/// The members of a message; `None` stands for an absent member and is distinct from `null`.
 #[derive(Default)]
 struct Fields<'a> {
     jsonrpc: bool,
@@ -323,7 +325,7 @@ impl<'de> Deserialize<'de> for Params<'de> {
     }
 }
 
-/// A string that borrows where it holds no escapes.
+/// A string that borrows from the input unless it contains escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {

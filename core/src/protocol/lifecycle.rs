@@ -1,10 +1,10 @@
-//! How two peers find out what the other one is: `initialize` up to 2025-11-25, `server/discover` since.
+//! The exchange of names and capabilities: `initialize` up to 2025-11-25, `server/discover` since 2026-07-28.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CacheScope, ClientCapabilities, Implementation, Raw, ResultType, ServerCapabilities};
 
-/// How a legacy client introduces itself (spec: Lifecycle).
+/// Params of `initialize`, by which a legacy client introduces itself (spec: Lifecycle).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeRequestParams {
@@ -15,7 +15,7 @@ pub struct InitializeRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// How a server answers `initialize` (spec: Lifecycle).
+/// Result of `initialize` (spec: Lifecycle).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
@@ -28,7 +28,7 @@ pub struct InitializeResult {
     pub meta: Option<Raw>,
 }
 
-/// How a server answers `server/discover`; its name is in `_meta` (spec: Discovery).
+/// Result of `server/discover`; the server's name and version are in `_meta` (spec: Discovery).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoverResult {
@@ -46,7 +46,7 @@ pub struct DiscoverResult {
     pub meta: Option<Raw>,
 }
 
-/// The data of -32022: what the server speaks, and what it was asked to (spec: Errors).
+/// The data of error -32022: the supported revisions and the requested one (spec: Errors).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct UnsupportedProtocolVersionData {
     pub supported: Vec<String>,

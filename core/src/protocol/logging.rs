@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Raw;
 use crate::error::Error;
 
-/// How grave a log message is, as in RFC 5424; ordered, the gravest last (spec: Logging).
+/// The severity of a log message as in RFC 5424, ordered by increasing severity (spec: Logging).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoggingLevel {
@@ -19,7 +19,7 @@ pub enum LoggingLevel {
     Emergency,
 }
 
-/// What `logging/setLevel` asks, up to 2025-11-25 (spec: Logging).
+/// Params of `logging/setLevel`, up to 2025-11-25 (spec: Logging).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SetLevelRequestParams {
     pub level: LoggingLevel,
@@ -27,7 +27,7 @@ pub struct SetLevelRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `notifications/message` says (spec: Logging).
+/// Params of `notifications/message` (spec: Logging).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct LoggingMessageNotificationParams {
     pub level: LoggingLevel,
@@ -39,7 +39,7 @@ pub struct LoggingMessageNotificationParams {
 }
 
 impl LoggingLevel {
-    /// Every level, the gravest last.
+    /// All levels by increasing severity.
     pub const ALL: [Self; 8] = [
         Self::Debug,
         Self::Info,
@@ -51,12 +51,12 @@ impl LoggingLevel {
         Self::Emergency,
     ];
 
-    /// The level with this name, if there is one.
+    /// Returns the level with this name, if it exists.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// The level that users name so. Fails where there is none.
+    /// Returns the level with this name, as users write it. Errors with the list of levels if it does not exist.
     pub fn named(name: &str) -> Result<Self, Error> {
         Self::parse(name).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(", ");

@@ -1,4 +1,4 @@
-//! `_meta`: what every request and result may carry beside its own members.
+//! `_meta`: the metadata of requests, notifications and results.
 
 use std::{borrow::Cow, fmt};
 
@@ -15,10 +15,10 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const PROGRESS_TOKEN: &str = "progressToken";
-/// Ours: what a question of a server's is called, in tests.
+/// A key of this library: the key of a server's question, used in tests.
 pub const QUESTION_KEY: &str = "gudgeon/key";
 
-/// The members of `_meta` that the protocol itself reads; the rest is the user's.
+/// The members of `_meta` that the protocol defines; any others belong to the user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meta<'a> {
     /// The whole object.
@@ -34,14 +34,14 @@ pub struct Meta<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads `_meta`; `None` when it is no object.
+    /// Parses `_meta`; returns `None` if it is not an object.
     pub fn parse(raw: &'a RawValue) -> Option<Self> {
         let mut meta: Self = serde_json::from_str(raw.get()).ok()?;
         meta.raw = Some(raw);
         Some(meta)
     }
 
-    /// Whether any of the envelope's keys is there, which only modern requests carry.
+    /// Returns whether any key of the modern envelope is present; legacy requests carry none of them.
     pub fn has_envelope(&self) -> bool {
         self.protocol_version.is_some()
             || self.client_capabilities.is_some()

@@ -1,33 +1,33 @@
-//! The table of every request and notification that any revision defines.
+//! The table of all requests and notifications of all revisions.
 
 use std::borrow::Cow;
 
 macro_rules! methods {
     ($($name:ident = $wire:literal, $kind:ident from $from:ident;)*) => {
-        /// A method that some revision defines. Any other name belongs to a vendor or an extension.
+        /// A method that some revision defines. All other names belong to vendors and extensions.
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum Method { $($name),* }
 
         impl Method {
-            /// Every method of every revision.
+            /// All methods of all revisions.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The method with this name, if any revision defines one.
+            /// Returns the method with this name, if any revision defines it.
             pub fn parse(wire: &str) -> Option<Self> {
                 match wire { $($wire => Some(Self::$name),)* _ => None }
             }
 
-            /// The name, as it stands on the wire.
+            /// Returns the method's name on the wire.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $wire),* }
             }
 
-            /// Whether it is answered.
+            /// Returns whether the method is a request or a notification.
             pub fn kind(self) -> MethodKind {
                 match self { $(Self::$name => MethodKind::$kind),* }
             }
 
-            /// Who sends it.
+            /// Returns which side sends the method.
             pub fn sender(self) -> Sender {
                 match self { $(Self::$name => Sender::$from),* }
             }
@@ -35,14 +35,14 @@ macro_rules! methods {
     };
 }
 
-/// Whether a method is answered.
+/// The kind of a method: a request gets a response, a notification does not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MethodKind {
     Request,
     Notification,
 }
 
-/// Who sends a method.
+/// The side that sends a method.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sender {
     Client,
@@ -87,7 +87,7 @@ methods! {
     ElicitationComplete = "notifications/elicitation/complete", Notification from Server;
 }
 
-/// A method of the specification, or a name that a vendor or an extension registered.
+/// A method of the specification, or the name of a method that a vendor or an extension registered.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum MethodName {
     Standard(Method),

@@ -1,10 +1,10 @@
-//! Pages of lists, and how long a result may be kept.
+//! Pages of lists, and the cache scope of results.
 
 use serde::{Deserialize, Serialize};
 
 use super::Raw;
 
-/// What every `…/list` asks (spec: Pagination).
+/// Params of every `…/list` request (spec: Pagination).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct PaginatedRequestParams {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -13,7 +13,7 @@ pub struct PaginatedRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// Whom a kept result may be shown to (spec: Caching).
+/// The audience that a cached result may be shown to (spec: Caching).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheScope {

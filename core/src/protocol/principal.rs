@@ -1,37 +1,38 @@
-//! Who asks, as far as whoever let the request in knows.
+//! The authenticated identity behind a request.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Somebody who was authenticated: a user, or a program on its own behalf (Authorization).
+/// An authenticated user, or a program that acts on its own behalf (Authorization).
 ///
-/// Two are the same where everything about them is the same, claims included: what was made for one is never shown to
-/// another.
+/// Two principals are equal if all their fields are equal, claims included. A value cached or stored for one
+/// principal is never shown to another.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Principal {
-    /// Who it is, to whoever named it.
+    /// The subject's id, as its issuer names it.
     pub subject: String,
-    /// The program that acts for it.
+    /// The id of the client program that acts for the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// What it may do.
+    /// The granted scopes.
     #[serde(default)]
     pub scopes: BTreeSet<String>,
-    /// What else was said of it, as in a token.
+    /// Further claims, such as those of a token.
     #[serde(default)]
     pub claims: Map<String, Value>,
 }
 
 impl Principal {
-    /// Somebody of whom nothing else is known.
+    /// Creates a principal with this subject and nothing else.
     pub fn new(subject: impl Into<String>) -> Self {
         Self { subject: subject.into(), ..Self::default() }
     }
 
-    /// Tells it from all others, and stays the same when its token is renewed.
+    /// Returns a string that identifies the principal (issuer, subject and client id). It does not change when a
+    /// token is renewed.
     pub fn identity(&self) -> String {
         serde_json::json!([self.claims.get("iss"), self.subject, self.client_id]).to_string()
     }

@@ -1,10 +1,10 @@
-//! Prompts: messages that a server writes for a model, on the user's demand.
+//! Prompts: message templates of a server that a user selects.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CacheScope, ContentBlock, Icon, Members, Raw, ResultType, Role};
 
-/// A prompt that a server offers (spec: Prompts).
+/// A prompt of a server (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Prompt {
     pub name: String,
@@ -20,7 +20,7 @@ pub struct Prompt {
     pub meta: Option<Raw>,
 }
 
-/// An argument that a prompt takes (spec: Prompts).
+/// An argument of a prompt (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct PromptArgument {
     pub name: String,
@@ -32,7 +32,7 @@ pub struct PromptArgument {
     pub required: Option<bool>,
 }
 
-/// What `prompts/list` answers (spec: Prompts).
+/// Result of `prompts/list` (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListPromptsResult {
@@ -49,7 +49,7 @@ pub struct ListPromptsResult {
     pub meta: Option<Raw>,
 }
 
-/// What `prompts/get` asks (spec: Prompts).
+/// Params of `prompts/get` (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPromptRequestParams {
@@ -64,7 +64,7 @@ pub struct GetPromptRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `prompts/get` answers (spec: Prompts).
+/// Result of `prompts/get` (spec: Prompts).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetPromptResult {
@@ -77,7 +77,7 @@ pub struct GetPromptResult {
     pub meta: Option<Raw>,
 }
 
-/// One message of a prompt (spec: Prompts).
+/// A message of a prompt (spec: Prompts).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct PromptMessage {
     pub role: Role,

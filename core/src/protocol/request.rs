@@ -1,8 +1,8 @@
-//! What a client asks, revision-neutral: each request with just what its method reads.
+//! Requests in a revision-neutral form: for each method the params that the server uses.
 
 use super::{Method, MethodName, Raw};
 
-/// A request, lifted from the wire.
+/// A request lifted from its wire form.
 #[derive(Clone, Debug)]
 pub enum Request {
     Initialize(InitializeRequest),
@@ -20,7 +20,8 @@ pub enum Request {
     ListPrompts {
         cursor: Option<String>,
     },
-    /// Tools, prompts, or resources with their templates, by the method that lists them: all at once.
+    /// Lists all tools, all prompts, or all resources together with their templates, without pages. `list` is the
+    /// method that lists them.
     ListWhole {
         list: Method,
     },
@@ -31,7 +32,7 @@ pub enum Request {
     },
     ReadResource {
         uri: String,
-        /// For what the URI leaves open; with these it may be a template itself: a JSON object.
+        /// Values of template variables as a JSON object; with them, `uri` may be a URI template.
         variables: Option<Raw>,
         inputs: Inputs,
     },
@@ -53,7 +54,7 @@ pub enum Request {
     Listen {
         notifications: super::SubscriptionFilter,
     },
-    /// A method of a task, or of a vendor: its params as they came, without `_meta`.
+    /// A request about a task, or a vendor's method; the params are as received, without `_meta`.
     Other {
         method: MethodName,
         params: Raw,
@@ -61,7 +62,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// What came with a request whose results may be questions (Multi Round-Trip Requests, "Supported Requests").
+    /// Returns the input responses of the methods whose results can contain questions (Multi Round-Trip Requests,
+    /// "Supported Requests").
     pub fn inputs(&self) -> Option<&Inputs> {
         match self {
             Self::CallTool { inputs, .. }
@@ -72,7 +74,7 @@ impl Request {
     }
 }
 
-/// How a legacy client introduces itself.
+/// The version, capabilities and identity of a legacy client.
 #[derive(Clone, Debug)]
 pub struct InitializeRequest {
     pub protocol_version: String,
@@ -80,33 +82,33 @@ pub struct InitializeRequest {
     pub client_info: Option<Raw>,
 }
 
-/// What a modern client sends again after it was asked: its answers and the state that goes with them.
+/// The answers of a modern client that repeats a request, and the `requestState` that belongs to them.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     pub responses: Option<Raw>,
     pub state: Option<String>,
 }
 
-/// What is to be completed.
+/// A completion request.
 #[derive(Clone, Debug)]
 pub struct CompleteRequest {
     pub target: CompletionTarget,
     pub argument: String,
     pub value: String,
-    /// Arguments given so far.
+    /// The values of the arguments that are already filled in.
     pub given: Vec<(String, String)>,
 }
 
-/// Whose argument is to be completed.
+/// The prompt or resource whose argument is to be completed.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum CompletionTarget {
     Prompt(String),
-    /// A resource's URI or URI template.
+    /// The URI or URI template of a resource.
     Resource(String),
 }
 
 impl CompletionTarget {
-    /// What users mean by one text: a URI or a template, or else a prompt's name.
+    /// Interprets a string: a URI or URI template is a resource, any other string is a prompt's name.
     pub fn named(target: String) -> Self {
         match target.contains("://") || target.contains('{') {
             true => Self::Resource(target),

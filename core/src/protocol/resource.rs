@@ -1,10 +1,10 @@
-//! Resources: what a client may read.
+//! Resources: data that a client can read.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Annotations, CacheScope, Icon, Members, Raw, ResultType};
 
-/// A resource that a server offers, or that a piece of content links to (spec: Resources).
+/// A resource of a server, or the target of a resource link (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
@@ -20,18 +20,18 @@ pub struct Resource {
     pub mime_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
-    /// Bytes.
+    /// The size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// A pattern of resources' URIs (spec: Resource Templates).
+/// A URI template that describes many resources (spec: Resource Templates).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceTemplate {
-    /// An RFC 6570 template.
+    /// A URI template of RFC 6570.
     pub uri_template: String,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct ResourceTemplate {
     pub meta: Option<Raw>,
 }
 
-/// What a resource, or a part of it, holds (spec: Resources).
+/// The contents of a resource or of a part of it (spec: Resources).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged, try_from = "AnyContents")]
 pub enum ResourceContents {
@@ -56,7 +56,7 @@ pub enum ResourceContents {
     Blob(BlobResourceContents),
 }
 
-/// Text of a resource (spec: Resources).
+/// Textual contents of a resource (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TextResourceContents {
@@ -68,7 +68,7 @@ pub struct TextResourceContents {
     pub meta: Option<Raw>,
 }
 
-/// Bytes of a resource, in base64 (spec: Resources).
+/// Binary contents of a resource, in base64 (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BlobResourceContents {
@@ -80,7 +80,7 @@ pub struct BlobResourceContents {
     pub meta: Option<Raw>,
 }
 
-/// What `resources/list` answers (spec: Resources).
+/// Result of `resources/list` (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResourcesResult {
@@ -97,7 +97,7 @@ pub struct ListResourcesResult {
     pub meta: Option<Raw>,
 }
 
-/// What `resources/templates/list` answers (spec: Resource Templates).
+/// Result of `resources/templates/list` (spec: Resource Templates).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListResourceTemplatesResult {
@@ -114,7 +114,7 @@ pub struct ListResourceTemplatesResult {
     pub meta: Option<Raw>,
 }
 
-/// What `resources/read` asks (spec: Resources).
+/// Params of `resources/read` (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResourceRequestParams {
@@ -127,7 +127,7 @@ pub struct ReadResourceRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `resources/read` answers (spec: Resources).
+/// Result of `resources/read` (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadResourceResult {
@@ -142,7 +142,7 @@ pub struct ReadResourceResult {
     pub meta: Option<Raw>,
 }
 
-/// What `resources/subscribe` asks, up to 2025-11-25 (spec: Resources).
+/// Params of `resources/subscribe`, up to 2025-11-25 (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SubscribeRequestParams {
     pub uri: String,
@@ -150,7 +150,7 @@ pub struct SubscribeRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `resources/unsubscribe` asks, up to 2025-11-25 (spec: Resources).
+/// Params of `resources/unsubscribe`, up to 2025-11-25 (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct UnsubscribeRequestParams {
     pub uri: String,
@@ -158,7 +158,7 @@ pub struct UnsubscribeRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `notifications/resources/updated` says (spec: Resources).
+/// Params of `notifications/resources/updated` (spec: Resources).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ResourceUpdatedNotificationParams {
     pub uri: String,
@@ -184,7 +184,7 @@ impl ResourceContents {
         Self::Text(TextResourceContents { uri, text, ..TextResourceContents::default() })
     }
 
-    /// `blob` is base64.
+    /// Creates binary contents; `blob` is base64.
     pub fn blob(uri: impl Into<String>, blob: impl Into<String>) -> Self {
         let (uri, blob) = (uri.into(), blob.into());
         Self::Blob(BlobResourceContents { uri, blob, ..BlobResourceContents::default() })
@@ -198,7 +198,7 @@ impl ResourceContents {
     }
 }
 
-/// Either form, before its members tell which it is.
+/// Contents of either kind, before its members are checked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AnyContents {

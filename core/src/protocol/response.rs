@@ -1,4 +1,4 @@
-//! What a server answers, revision-neutral.
+//! Responses of a server in a revision-neutral form.
 
 use std::{
     borrow::Cow,
@@ -12,29 +12,29 @@ use super::{
     ServerCapabilities, Tool, json,
 };
 
-/// The answer to a request, not yet spelled for any revision.
+/// A response that is not yet lowered to a revision's wire form.
 #[derive(Clone, Debug)]
 pub enum Response {
     Empty,
-    /// To `initialize` and to `server/discover`.
+    /// The response to `initialize` and to `server/discover`.
     Description(Arc<ServerDescription>),
     Tools(Listing<Tool>),
     Resources(Listing<Resource>),
     ResourceTemplates(Listing<ResourceTemplate>),
-    /// All of both, in one list.
+    /// All resources and all resource templates in one list.
     AllResources {
         resources: Vec<Arc<Resource>>,
         templates: Vec<Arc<ResourceTemplate>>,
     },
     Prompts(Listing<Prompt>),
     Tool(ToolOutcome),
-    /// A resource's `contents` array.
+    /// A resource's contents; `contents` is a JSON array.
     Contents {
         contents: String,
         meta: Option<Raw>,
         cache: CacheHint,
     },
-    /// A prompt's `messages` array.
+    /// A prompt's messages; `messages` is a JSON array.
     Messages {
         messages: String,
         description: Option<String>,
@@ -46,21 +46,21 @@ pub enum Response {
         has_more: bool,
         meta: Option<Raw>,
     },
-    /// The end of a subscription, which `_meta` names.
+    /// The end of a subscription; `meta` holds the subscription's id.
     Ended {
         meta: Raw,
     },
-    /// What the client must answer before it sends the request again, with the state that it then brings back.
+    /// Questions that the client must answer before it repeats the request; `state` is returned with the answers.
     InputRequired {
         requests: Vec<Question>,
         state: Option<String>,
     },
-    /// A whole result object, for methods that only its sender and its handler know.
+    /// A complete result object of a vendor's method.
     Raw(Raw),
 }
 
 impl Response {
-    /// Its own `_meta`, as its handler gave it.
+    /// Returns the `_meta` that the handler gave to the response.
     pub fn meta(&self) -> Option<Cow<'_, RawValue>> {
         let meta = match self {
             Self::Description(it) => it.meta.as_ref(),
@@ -81,7 +81,7 @@ impl Response {
 }
 
 impl<T> Listing<T> {
-    /// Everything there is, as one page that nobody need keep.
+    /// Creates a page with all items that clients should not cache.
     pub fn whole(items: impl IntoIterator<Item = Arc<T>>) -> Self {
         Self {
             items: items.into_iter().collect(),
@@ -99,57 +99,58 @@ impl Spellings {
     }
 }
 
-/// Who the server is and what it can do.
+/// The server's name, version, capabilities and instructions.
 #[derive(Clone, Debug)]
 pub struct ServerDescription {
     pub info: Implementation,
     pub capabilities: ServerCapabilities,
     pub instructions: Option<String>,
-    /// Newest first.
+    /// The supported revisions, newest first.
     pub revisions: Vec<Revision>,
     pub cache: CacheHint,
     pub meta: Option<Raw>,
 }
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Clone, Debug)]
 pub struct Listing<T> {
     pub items: Arc<[Arc<T>]>,
-    /// The items as text, where that was made before.
+    /// The items as JSON text, if they were serialized before.
     pub spellings: Arc<Spellings>,
     pub next_cursor: Option<String>,
     pub cache: CacheHint,
     pub meta: Option<Raw>,
 }
 
-/// One list's items as JSON text, by revision: made when first asked for, then shared.
+/// The items of a list as JSON text, one per revision; serialized at first use, then shared.
 #[derive(Debug, Default)]
 pub struct Spellings([OnceLock<Box<str>>; Revision::ALL.len()]);
 
-/// How long, and by whom, a result may be kept.
+/// The duration and the audience for which a result may be cached.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CacheHint {
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub ttl_ms: u64,
-    /// It holds something of one user's.
+    /// True if the result holds data of one user only.
     pub private: bool,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default)]
 pub struct ToolOutcome {
-    /// The `content` array as JSON.
+    /// The `content` array as JSON text.
     pub content: String,
     pub structured: Option<Structured>,
     pub is_error: bool,
     pub meta: Option<Raw>,
 }
 
-/// A tool's structured value, and what its output schema promises.
+/// The structured result of a tool, and the kind of its output schema.
 #[derive(Clone, Debug)]
 pub struct Structured {
-    /// The value as JSON.
+    /// The value as JSON text.
     pub json: String,
-    /// `Some(true)`: the schema describes an object; `Some(false)`: something else; `None`: there is no schema.
+    /// `Some(true)` if the output schema describes an object, `Some(false)` if it describes anything else, `None`
+    /// without a schema.
     pub schema_is_object: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! The published revisions of the specification, oldest first.
+//! The published revisions of the specification.
 
 use crate::error::Error;
 
@@ -12,7 +12,8 @@ pub enum Revision {
     V2026_07_28,
 }
 
-/// Whether a peer opens with a handshake or carries its identity on every request.
+/// The era of a revision: legacy opens a session by a handshake, modern carries the client's identity on every
+/// request.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Era {
     Legacy,
@@ -20,7 +21,7 @@ pub enum Era {
 }
 
 impl Revision {
-    /// Every revision, oldest first.
+    /// All revisions, oldest first.
     pub const ALL: [Self; 5] = [
         Self::V2024_11_05,
         Self::V2025_03_26,
@@ -28,17 +29,17 @@ impl Revision {
         Self::V2025_11_25,
         Self::V2026_07_28,
     ];
-    /// The newest revision of all.
+    /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
-    /// The newest revision that opens with `initialize`.
+    /// The newest legacy revision, which opens a session by `initialize`.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
 
-    /// The revision with this date, if one was published.
+    /// Returns the revision with this date, if it was published.
     pub fn parse(date: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == date)
     }
 
-    /// Those with these dates, as users name them. Fails where one was never published, or none is named.
+    /// Returns the revisions with these dates. Errors if a date is not a published revision or if `dates` is empty.
     pub fn named<D: AsRef<str>>(dates: &[D]) -> Result<Vec<Self>, Error> {
         let known = || Self::ALL.map(Self::as_str).join(", ");
         if dates.is_empty() {
@@ -55,7 +56,7 @@ impl Revision {
         dates.iter().map(|it| find(it.as_ref())).collect()
     }
 
-    /// The date, as it stands on the wire.
+    /// Returns the date as written on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",

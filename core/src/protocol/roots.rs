@@ -1,10 +1,10 @@
-//! Roots: the folders a client lets a server work in.
+//! Roots: directories that a client lets a server work in.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Raw, ResultType};
 
-/// What `roots/list` answers (spec: Roots).
+/// Result of `roots/list` (spec: Roots).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRootsResult {
@@ -15,7 +15,7 @@ pub struct ListRootsResult {
     pub meta: Option<Raw>,
 }
 
-/// A folder or file (spec: Roots).
+/// A directory or file (spec: Roots).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Root {
     /// A `file://` URI.

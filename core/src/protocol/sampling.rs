@@ -1,11 +1,11 @@
-//! Sampling: a server asks the client's model.
+//! Sampling: a server sends a request to the client's model.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::Number;
 
 use super::{ContentBlock, Raw, ResultType, Role, TaskMetadata, Tool};
 
-/// What `sampling/createMessage` asks (spec: Sampling).
+/// Params of `sampling/createMessage` (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageRequestParams {
@@ -21,21 +21,21 @@ pub struct CreateMessageRequestParams {
     pub max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
-    /// For the model's provider.
+    /// Metadata for the model's provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Raw>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// In 2025-11-25 only.
+    /// Defined in 2025-11-25 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// One message of a conversation with a model (spec: Sampling).
+/// A message of a conversation with a model (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SamplingMessage {
     pub role: Role,
@@ -44,7 +44,7 @@ pub struct SamplingMessage {
     pub meta: Option<Raw>,
 }
 
-/// The content of a message: one block, or since 2025-11-25 a list (spec: Sampling).
+/// The content of a message: a single block or, since 2025-11-25, a list of blocks (spec: Sampling).
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum SamplingContent {
@@ -52,13 +52,13 @@ pub enum SamplingContent {
     Many(Vec<ContentBlock>),
 }
 
-/// Which model to take (spec: Sampling).
+/// Preferences for the choice of a model (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelPreferences {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Vec<ModelHint>>,
-    /// From 0 (unimportant) to 1; so are the next two.
+    /// A number from 0 (unimportant) to 1, like the next two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_priority: Option<Number>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,14 +67,14 @@ pub struct ModelPreferences {
     pub intelligence_priority: Option<Number>,
 }
 
-/// A model's name, or a part of it (spec: Sampling).
+/// The name of a model or a part of it (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ModelHint {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// Whose context to send along (spec: Sampling).
+/// The servers whose context is included in the prompt (spec: Sampling).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncludeContext {
@@ -83,7 +83,7 @@ pub enum IncludeContext {
     AllServers,
 }
 
-/// Whether the model must call a tool (spec: Sampling).
+/// The model's use of tools (spec: Sampling).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct ToolChoice {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,14 +99,14 @@ pub enum ToolChoiceMode {
     None,
 }
 
-/// What `sampling/createMessage` answers (spec: Sampling).
+/// Result of `sampling/createMessage` (spec: Sampling).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateMessageResult {
     pub role: Role,
     pub content: SamplingContent,
     pub model: String,
-    /// `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or the provider's own word.
+    /// One of `endTurn`, `stopSequence`, `maxTokens` and `toolUse`, or a value of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,10 +1,10 @@
-//! Subscriptions: one long request that brings what changes (since 2026-07-28).
+//! Subscriptions: a long-running request that delivers change notifications (since 2026-07-28).
 
 use serde::{Deserialize, Serialize};
 
 use super::{EmptyResult, Raw};
 
-/// What a client wants to hear of; nothing else is sent (spec: Subscriptions).
+/// The notifications that a client subscribes to; the server sends no others (spec: Subscriptions).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionFilter {
@@ -14,34 +14,34 @@ pub struct SubscriptionFilter {
     pub prompts_list_changed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
-    /// URIs.
+    /// The URIs of resources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_subscriptions: Option<Vec<String>>,
 }
 
 impl SubscriptionFilter {
-    /// The list of tools, too.
+    /// Adds changes of the list of tools.
     #[must_use]
     pub fn tools(mut self) -> Self {
         self.tools_list_changed = Some(true);
         self
     }
 
-    /// The list of prompts, too.
+    /// Adds changes of the list of prompts.
     #[must_use]
     pub fn prompts(mut self) -> Self {
         self.prompts_list_changed = Some(true);
         self
     }
 
-    /// The list of resources, too.
+    /// Adds changes of the list of resources.
     #[must_use]
     pub fn resources(mut self) -> Self {
         self.resources_list_changed = Some(true);
         self
     }
 
-    /// What the resource with this URI holds, too.
+    /// Adds updates of the resource with this URI.
     #[must_use]
     pub fn uri(mut self, uri: impl Into<String>) -> Self {
         self.resource_subscriptions.get_or_insert_default().push(uri.into());
@@ -49,7 +49,7 @@ impl SubscriptionFilter {
     }
 }
 
-/// What `subscriptions/listen` asks (spec: Subscriptions).
+/// Params of `subscriptions/listen` (spec: Subscriptions).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SubscriptionsListenRequestParams {
     pub notifications: SubscriptionFilter,
@@ -57,7 +57,7 @@ pub struct SubscriptionsListenRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `notifications/subscriptions/acknowledged` says: the part of the filter that the server honours
+/// Params of `notifications/subscriptions/acknowledged`: the part of the filter that the server honours
 /// (spec: Subscriptions).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SubscriptionsAcknowledgedNotificationParams {
@@ -66,5 +66,5 @@ pub struct SubscriptionsAcknowledgedNotificationParams {
     pub meta: Option<Raw>,
 }
 
-/// What `subscriptions/listen` answers when the server ends it; `_meta` names the subscription (spec: Subscriptions).
+/// Result of `subscriptions/listen` when the server ends it; `_meta` names the subscription (spec: Subscriptions).
 pub type SubscriptionsListenResult = EmptyResult;

@@ -1,23 +1,23 @@
-//! Tasks as 2025-11-25 had them in its core. The later extension of that name has its own vocabulary.
+//! Tasks as defined in the core of 2025-11-25. The later tasks extension has a vocabulary of its own.
 
 use serde::{Deserialize, Serialize};
 
 use super::Raw;
 
-/// The key in `_meta` that says which task a message belongs to; its value is a [`RelatedTaskMetadata`].
+/// The key in `_meta` that names the task of a message; its value is a [`RelatedTaskMetadata`].
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-/// The key in a [`CreateTaskResult`]'s `_meta` for what the model may be told meanwhile.
+/// The key in a [`CreateTaskResult`]'s `_meta` with a text for the model until the task completes.
 pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";
 
-/// A request's wish to become a task (spec 2025-11-25: Tasks).
+/// A request's `task` member, which asks for the request to be run as a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TaskMetadata {
-    /// Milliseconds that the task and its result are to be kept.
+    /// The time to keep the task and its result, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 
-/// Whether a tool may, or must, be called as a task (spec 2025-11-25: Tasks).
+/// A tool's support for being called as a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolExecution {
@@ -34,7 +34,7 @@ pub enum TaskSupport {
     Required,
 }
 
-/// How far a task is (spec 2025-11-25: Tasks).
+/// The state of a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -45,7 +45,7 @@ pub enum TaskStatus {
     Cancelled,
 }
 
-/// A request that outlives its answer (spec 2025-11-25: Tasks).
+/// A task: a request whose result is fetched later (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
@@ -53,20 +53,20 @@ pub struct Task {
     pub status: TaskStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// ISO 8601 times, both.
+    /// A time in ISO 8601, like the next one.
     pub created_at: String,
     pub last_updated_at: String,
-    /// Milliseconds from its creation; `null` is for ever.
+    /// The lifetime in milliseconds from the creation; `null` means unlimited.
     pub ttl: Option<u64>,
-    /// Milliseconds.
+    /// The recommended interval between polls, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<u64>,
-    /// Where the task is itself a result or a notification.
+    /// Present only if the task is itself a result or a notification.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// What a request that became a task answers (spec 2025-11-25: Tasks).
+/// Result of a request that became a task (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CreateTaskResult {
     pub task: Task,
@@ -74,7 +74,7 @@ pub struct CreateTaskResult {
     pub meta: Option<Raw>,
 }
 
-/// What `tasks/get`, `tasks/result` and `tasks/cancel` ask (spec 2025-11-25: Tasks).
+/// Params of `tasks/get`, `tasks/result` and `tasks/cancel` (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRequestParams {
@@ -83,7 +83,7 @@ pub struct TaskRequestParams {
     pub meta: Option<Raw>,
 }
 
-/// What `tasks/list` answers (spec 2025-11-25: Tasks).
+/// Result of `tasks/list` (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResult {
@@ -94,18 +94,18 @@ pub struct ListTasksResult {
     pub meta: Option<Raw>,
 }
 
-/// Which task a message belongs to (spec 2025-11-25: Tasks).
+/// The task that a message belongs to (spec 2025-11-25: Tasks).
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelatedTaskMetadata {
     pub task_id: String,
 }
 
-/// What `tasks/get` answers (spec 2025-11-25: Tasks).
+/// Result of `tasks/get` (spec 2025-11-25: Tasks).
 pub type GetTaskResult = Task;
-/// What `tasks/cancel` answers (spec 2025-11-25: Tasks).
+/// Result of `tasks/cancel` (spec 2025-11-25: Tasks).
 pub type CancelTaskResult = Task;
-/// What `notifications/tasks/status` says (spec 2025-11-25: Tasks).
+/// Params of `notifications/tasks/status` (spec 2025-11-25: Tasks).
 pub type TaskStatusNotificationParams = Task;
-/// What `tasks/result` answers: whatever the request itself would have (spec 2025-11-25: Tasks).
+/// Result of `tasks/result`: the result of the original request (spec 2025-11-25: Tasks).
 pub type GetTaskPayloadResult = Raw;

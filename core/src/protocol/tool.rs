@@ -1,4 +1,4 @@
-//! Tools: what a model may call.
+//! Tools: functions that a model can call.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::{
     base::even_null,
 };
 
-/// A tool that a server offers (spec: Tools).
+/// A tool of a server (spec: Tools).
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
@@ -18,21 +18,21 @@ pub struct Tool {
     pub description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// A JSON Schema, of an object.
+    /// A JSON Schema of an object.
     pub input_schema: Raw,
     /// A JSON Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Raw>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
-    /// In 2025-11-25 only.
+    /// Defined in 2025-11-25 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<ToolExecution>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// Hints at how a tool behaves, not to be trusted blindly (spec: Tools).
+/// Hints about a tool's behaviour; they come from the server and must not be trusted blindly (spec: Tools).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
@@ -48,7 +48,7 @@ pub struct ToolAnnotations {
     pub open_world_hint: Option<bool>,
 }
 
-/// What `tools/list` answers (spec: Tools).
+/// Result of `tools/list` (spec: Tools).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListToolsResult {
@@ -65,7 +65,7 @@ pub struct ListToolsResult {
     pub meta: Option<Raw>,
 }
 
-/// What `tools/call` asks (spec: Tools).
+/// Params of `tools/call` (spec: Tools).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolRequestParams {
@@ -76,14 +76,14 @@ pub struct CallToolRequestParams {
     pub input_responses: Option<Members<Raw>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
-    /// In 2025-11-25 only.
+    /// Defined in 2025-11-25 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskMetadata>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Raw>,
 }
 
-/// What `tools/call` answers (spec: Tools).
+/// Result of `tools/call` (spec: Tools).
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallToolResult {
@@ -114,7 +114,7 @@ impl Tool {
         }
     }
 
-    /// The name to show to people.
+    /// Returns the name to display: the title, or else the annotations' title, or else the name.
     pub fn display_name(&self) -> &str {
         let annotated = self.annotations.as_ref().and_then(|it| it.title.as_deref());
         self.title.as_deref().or(annotated).unwrap_or(&self.name)

@@ -1,4 +1,4 @@
-//! Changes that were told and not taken yet.
+//! A queue of changes that were received and not yet taken.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -8,18 +8,19 @@ use std::{
 use super::Interests;
 use crate::{error::Error, session::client::Change};
 
-/// So many parts of subscribed resources are kept apart; more of them count as the resources themselves.
+/// The maximum number of distinct parts of subscribed resources; beyond it, a change of a part is reported as a
+/// change of the resource.
 const MAX_PARTS: usize = 1_000;
 
-/// A change that comes again before it was taken is one change: so what waits is bounded by what was asked for.
+/// A queue in which equal changes are merged, so that its size is bounded by the subscription's filter.
 #[derive(Debug)]
 pub struct Changes {
     interests: Interests,
     waiting: VecDeque<Change>,
     known: HashSet<Change>,
-    /// There will be no more.
+    /// True once no more changes follow.
     is_over: bool,
-    /// Why it is over, until that was said.
+    /// The error that ended the queue, until it was returned.
     why: Option<Error>,
 }
 
@@ -52,19 +53,20 @@ impl Changes {
         }
     }
 
-    /// There will be no more; `Some` is why, if it should go on.
+    /// Ends the queue; `why` is the error if the end was unexpected.
     pub fn end(&mut self, why: Option<Error>) {
         if !std::mem::replace(&mut self.is_over, true) {
             self.why = why;
         }
     }
 
-    /// Whether there is something to take, be it the end.
+    /// Returns whether [`take`](Self::take) has a change or the end to return.
     pub fn is_ready(&self) -> bool {
         !self.waiting.is_empty() || self.is_over
     }
 
-    /// The oldest change; pending where there is none yet. Why it ended is said once, then there is nothing more.
+    /// Takes the oldest change, or returns `Pending` if there is none. The error that ended the queue is returned
+    /// once, then `None`.
     pub fn take(&mut self) -> Poll<Option<Result<Change, Error>>> {
         if let Some(change) = self.waiting.pop_front() {
             self.known.remove(&change);

@@ -1,4 +1,4 @@
-//! What a subscription wants to hear of.
+//! The lists and URIs that a subscription covers.
 
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -8,10 +8,10 @@ use crate::{
     session::client::{Change, ListKind},
 };
 
-/// So many URIs are named in an error.
+/// The maximum number of URIs named in an error.
 const SHOWN: usize = 3;
 
-/// A filter without repetitions.
+/// A subscription filter without duplicates.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Interests {
     lists: BTreeSet<ListKind>,
@@ -19,7 +19,7 @@ pub struct Interests {
 }
 
 impl Interests {
-    /// Fails where the filter is empty.
+    /// Converts a filter. Errors with kind `Misuse` if the filter is empty.
     pub fn of(filter: &SubscriptionFilter) -> Result<Self, Error> {
         let lists = [
             (filter.tools_list_changed, ListKind::Tools),
@@ -48,7 +48,7 @@ impl Interests {
         }
     }
 
-    /// What a server that keeps this much leaves out, in words.
+    /// Describes the part of the filter that the server did not acknowledge.
     pub(super) fn left_out(&self, kept: &SubscriptionFilter) -> Option<String> {
         let kept = Self::of(kept).unwrap_or_default();
         let mut out = Vec::new();
@@ -75,18 +75,18 @@ impl Interests {
         self.uris.iter()
     }
 
-    /// Everything that may have changed while nobody listened.
+    /// Returns everything that may have changed while the subscription was broken.
     pub(super) fn all(&self) -> impl Iterator<Item = Change> {
         let lists = self.lists.iter().map(|it| Change::List(*it));
         lists.chain(self.uris.iter().cloned().map(Change::Updated))
     }
 
-    /// How many changes that makes.
+    /// Returns the number of lists and URIs.
     pub(super) fn len(&self) -> usize {
         self.lists.len() + self.uris.len()
     }
 
-    /// Whether the change is of something that was asked for by name, or of a part of it.
+    /// Returns whether the filter names the changed list or resource, or a resource that contains the changed one.
     pub(super) fn cover(&self, change: &Change) -> bool {
         match change {
             Change::List(list) => self.lists.contains(list),
@@ -94,8 +94,8 @@ impl Interests {
         }
     }
 
-    /// Whether the change may belong to a subscription of its own with these interests: what counts as part of a
-    /// resource is the server's to say there.
+    /// Returns whether the change may belong to this subscription's own request. There the server decides which
+    /// resources are part of a subscribed one, so any URI is allowed if the filter names at least one.
     pub(super) fn allow(&self, change: &Change) -> bool {
         match change {
             Change::List(list) => self.lists.contains(list),
@@ -103,8 +103,8 @@ impl Interests {
         }
     }
 
-    /// What was asked for and holds this URI ("This might be a sub-resource of the one that the client actually
-    /// subscribed to").
+    /// Returns the subscribed URI that contains this URI ("This might be a sub-resource of the one that the client
+    /// actually subscribed to").
     pub(super) fn covering(&self, uri: &str) -> Option<&str> {
         if let Some(own) = self.uris.get(uri) {
             return Some(own);

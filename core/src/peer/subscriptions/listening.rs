@@ -1,4 +1,4 @@
-//! Since 2026-07-28: one long request for each subscription, sent again when it breaks.
+//! Subscriptions since 2026-07-28: one long-running request each, repeated when it breaks.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use crate::{
     session::client::RequestKey,
 };
 
-/// How long to wait before a broken subscription is taken up again: twice as long after each attempt.
+/// The delay before a broken subscription is re-established; it doubles with each attempt.
 const MIN_WAIT: Duration = Duration::from_millis(500);
 const MAX_WAIT: Duration = Duration::from_secs(30);
-/// Attempts in a row that came to nothing: about three minutes.
+/// The maximum number of consecutive failed attempts, which take about three minutes.
 const MAX_ATTEMPTS: u32 = 10;
-/// One that lived for so long was worth it.
+/// A subscription that lived this long resets the number of failed attempts.
 const WORTHWHILE: Duration = Duration::from_secs(5);
 
 impl Subscriptions {
@@ -88,7 +88,7 @@ impl Subscriptions {
         }
     }
 
-    /// Tries again after a while, where that makes sense.
+    /// Schedules another attempt, or ends the subscription if the error is permanent or the attempts are used up.
     pub(super) fn failed(&mut self, now: Instant, key: SubscriptionKey, mut error: Error) {
         let Some(entry) = self.open.get_mut(&key) else { return };
         let may_pass =

@@ -1,4 +1,5 @@
-//! Resources that the server was asked to watch, each once, however many want to hear of it (before 2026-07-28).
+//! Resources that the server watches for the client; each is subscribed once for all subscriptions that contain it
+//! (before 2026-07-28).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,8 @@ struct Watched {
     stand: Stand,
 }
 
-/// What the server was told of a URI. The next word waits for the answer to the last: two could overtake each other.
+/// The server's state for a URI. The next request is sent after the response to the last one, because two could
+/// overtake each other.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Stand {
     #[default]
@@ -25,7 +27,7 @@ enum Stand {
     Unsubscribing,
 }
 
-/// What to tell the server next.
+/// The next request for a URI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Step {
     Subscribe,
@@ -33,7 +35,7 @@ pub(super) enum Step {
 }
 
 impl Uris {
-    /// One more wants to hear of it. Whether the server watches it already.
+    /// Adds a subscription of a URI. Returns whether the server watches the URI already.
     pub(super) fn want(&mut self, uri: &str, key: SubscriptionKey) -> bool {
         let watched = self.known.entry(uri.to_owned()).or_default();
         watched.by.insert(key);
@@ -61,7 +63,8 @@ impl Uris {
         Some(step)
     }
 
-    /// The server answered. Who hears of that: those who waited, or still do. Where it refused, nobody wants it more.
+    /// Processes the server's response. Returns the subscriptions to inform; after a rejection they no longer want
+    /// the URI.
     pub(super) fn answered(
         &mut self,
         uri: &str,
@@ -85,7 +88,7 @@ impl Uris {
         }
     }
 
-    /// The server has forgotten everything. What it must be told again.
+    /// Marks all URIs as not subscribed, because the server's session is new. Returns the URIs to subscribe again.
     pub(super) fn forgotten(&mut self) -> Vec<String> {
         let held = self.known.iter_mut().filter(|(_, it)| it.stand == Stand::Subscribed);
         let held = held.map(|(uri, watched)| {

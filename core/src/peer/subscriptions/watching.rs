@@ -1,4 +1,4 @@
-//! Before 2026-07-28: a URI is asked for once, however many want to hear of it.
+//! Subscriptions before 2026-07-28: one request per URI, shared by all subscriptions that contain it.
 
 use super::{Output, Purpose, State, SubscriptionKey, Subscriptions, uris::Step};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Subscriptions {
-    /// Tells the server what it has to know of a URI next.
+    /// Sends the next request for a URI, if one is needed.
     pub(super) fn step(&mut self, uri: &str) {
         let Some(step) = self.uris.next(uri) else { return };
         let method = match step {
@@ -29,7 +29,7 @@ impl Subscriptions {
                     let Some(entry) = self.open.get_mut(&key) else { continue };
                     match &mut entry.state {
                         State::Subscribing(left) => drop(left.remove(uri)),
-                        // It was watched before: by a session that is gone.
+                        // The URI was subscribed in an earlier session, so changes may have been missed.
                         _ => self
                             .outputs
                             .push_back(Output::Changed(key, Change::Updated(uri.to_owned()))),
@@ -50,7 +50,7 @@ impl Subscriptions {
         self.step(uri);
     }
 
-    /// It stands when the last of its URIs is watched.
+    /// Marks a subscription as established once the server watches all its URIs.
     pub(super) fn subscribed(&mut self, key: SubscriptionKey) {
         if let Some(entry) = self.open.get_mut(&key)
             && matches!(&entry.state, State::Subscribing(left) if left.is_empty())
@@ -83,7 +83,7 @@ impl Subscriptions {
     }
 }
 
-/// The same error for one more; what it came from stays with the first.
+/// Copies an error for another subscription, without its source.
 fn copy(error: &Error) -> Error {
     Error {
         hint: error.hint.clone(),
