@@ -3,6 +3,22 @@
 Nothing is imported before it is used: `import gudgeon` costs next to nothing.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # editors look here for the docstrings of what the stub declares
+    from ._chain import Request as Request
+    from ._facts import Facts as _Facts  # noqa: F401
+    from ._markers import Depends as Depends, Header as Header
+    from ._names import Listening as Listening
+    from ._registry import Registry as Registry
+    from .context import (
+        Context as Context,
+        SyncContext as SyncContext,
+        current_context as current_context,
+        current_sync_context as current_sync_context,
+    )
+    from .server import Server as Server
+del TYPE_CHECKING
+
 _HOMES = {
     "server": ("Server",),
     "context": ("Context", "SyncContext", "current_context", "current_sync_context"),

@@ -1,5 +1,3 @@
-"""The Model Context Protocol: servers and clients, every revision, on one Rust core."""
-
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from os import PathLike
@@ -8,7 +6,9 @@ from typing import Any, Generic, Literal, TypeAlias, overload
 from typing_extensions import ParamSpec, TypedDict, TypeForm, TypeVar, TypeVarTuple, Unpack
 
 from . import ask as ask, errors as errors, testing as testing
-from ._clients import (
+from .ask import Question
+from .auth import Auth
+from .client import (
     CallOptions as CallOptions,
     Client as Client,
     ClientGroup as ClientGroup,
@@ -22,8 +22,6 @@ from ._clients import (
     Target as Target,
     Transport as Transport,
 )
-from .ask import Question
-from .auth import Auth
 from .errors import (
     Cancelled as Cancelled,
     Declined as Declined,
@@ -172,8 +170,6 @@ class PromptOptions(TypedDict, total=False):
     enabled: bool
 
 class Server(Generic[_L]):
-    """An MCP server: handlers under names, served to any number of clients of every revision."""
-
     @overload
     def __init__(
         self: Server[Any],
@@ -195,63 +191,46 @@ class Server(Generic[_L]):
     name: str
 
     @overload
-    def tool(self, fn: _F, /, *, name: str = ..., **options: Unpack[ToolOptions]) -> _F:
-        """Offers a function as a tool: `@app.tool`, `@app.tool("name", …)` or `app.tool(fn, name=…)`."""
+    def tool(self, fn: _F, /, *, name: str = ..., **options: Unpack[ToolOptions]) -> _F: ...
     @overload
     def tool(self, name: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[_F], _F]: ...
     @overload
     def tool(self, *, name: str, **options: Unpack[ToolOptions]) -> Callable[[_F], _F]: ...
-    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]:
-        """Offers what a function returns under a URI, or under every URI that a template (RFC 6570) gives."""
+    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[_F], _F]: ...
     @overload
-    def prompt(self, fn: _F, /, *, name: str = ..., **options: Unpack[PromptOptions]) -> _F:
-        """Offers a function as a prompt, as `tool` does."""
+    def prompt(self, fn: _F, /, *, name: str = ..., **options: Unpack[PromptOptions]) -> _F: ...
     @overload
     def prompt(self, name: str | None = None, /, **options: Unpack[PromptOptions]) -> Callable[[_F], _F]: ...
     @overload
     def prompt(self, *, name: str, **options: Unpack[PromptOptions]) -> Callable[[_F], _F]: ...
-    def complete(self, target: str, argument: str, /) -> Callable[[_F], _F]:
-        """Completes an argument of a prompt, or a variable of a resource template."""
-    def method(self, name: str, /) -> Callable[[_F], _F]:
-        """Serves a request of a vendor's own, such as "acme/thing": its params are the function's parameters."""
-    def notification(self, name: str, /) -> Callable[[_F], _F]:
-        """Listens to a notification of a vendor's own; parameters and errors are those of `method`."""
-    def on_roots_changed(self, fn: _F, /) -> _F:
-        """Is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots."""
+    def complete(self, target: str, argument: str, /) -> Callable[[_F], _F]: ...
+    def method(self, name: str, /) -> Callable[[_F], _F]: ...
+    def notification(self, name: str, /) -> Callable[[_F], _F]: ...
+    def on_roots_changed(self, fn: _F, /) -> _F: ...
     @overload
-    def middleware(self, fn: _M, /, *, on: str | Sequence[str] = "*") -> _M:
-        """Runs an async function `(request, next)` around handlers; `await next(request)` goes on to the handler."""
+    def middleware(self, fn: _M, /, *, on: str | Sequence[str] = "*") -> _M: ...
     @overload
     def middleware(self, *, on: str | Sequence[str]) -> Callable[[_M], _M]: ...
-    def override(self, dependency: Callable[..., _T], fake: Callable[..., _T], /) -> AbstractContextManager[None]:
-        """Inside the `with` block, `fake` is called in place of `dependency`, as `Depends` shows."""
-    def mount(self, prefix: str, other: Server[Any], /) -> None:
-        """Offers all that another server has, now and later: tools and prompts as `prefix_name`, URIs as they are."""
+    def override(self, dependency: Callable[..., _T], fake: Callable[..., _T], /) -> AbstractContextManager[None]: ...
+    def mount(self, prefix: str, other: Server[Any], /) -> None: ...
 
     tools: Registry[Tool]
     resources: Registry[Resource]
     resource_templates: Registry[ResourceTemplate]
     prompts: Registry[Prompt]
 
-    def notify_updated(self, uri: str, /) -> None:
-        """Tells who subscribed to this resource that it changed. Spec: Server Features › Resources › Subscriptions."""
-    def notify_url_done(self, elicitation_id: str, /) -> None:
-        """Tells the client that what `elicit_url` sent somebody to is finished."""
-    def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Unpack[HttpOptions]) -> None:
-        """Serves over stdio until the client is gone or a signal comes; then calls in flight get 3 seconds."""
-    async def serve(self, at: str | Transport = "stdio", /, **http: Unpack[HttpOptions]) -> None:
-        """`run` inside an event loop that runs already; cancelling it stops the server."""
-    def listen(self, at: str, /, **http: Unpack[HttpOptions]) -> AbstractAsyncContextManager[Listening]:
-        """Serves at an address inside an `async with` block; port 0 chooses a free one, which `Listening.url` names."""
-    async def aclose(self) -> None:
-        """Leaves the lifespan of a mounted server; twice is fine."""
+    def notify_updated(self, uri: str, /) -> None: ...
+    def notify_url_done(self, elicitation_id: str, /) -> None: ...
+    def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Unpack[HttpOptions]) -> None: ...
+    async def serve(self, at: str | Transport = "stdio", /, **http: Unpack[HttpOptions]) -> None: ...
+    def listen(self, at: str, /, **http: Unpack[HttpOptions]) -> AbstractAsyncContextManager[Listening]: ...
+    async def aclose(self) -> None: ...
     def asgi(
         self,
         *,
         principal: Callable[[Any], Principal | Awaitable[Principal | None] | None] | None = None,
         **http: Unpack[HttpOptions],
-    ) -> Callable[..., Coroutine[Any, Any, None]]:
-        """This server as an ASGI app, for any host of such apps; `principal` tells, by the scope, who makes a request."""
+    ) -> Callable[..., Coroutine[Any, Any, None]]: ...
 
 class ServerOptions(TypedDict, total=False):
     """Options of `Server`: `page_size` in entries (100), `list_ttl` in seconds, `max_message` in bytes (16 MiB),
@@ -285,24 +264,16 @@ class ServerOptions(TypedDict, total=False):
     threads: int
 
 class Registry(Generic[_T]):
-    """The tools, resources, templates or prompts of a server. Clients are told of every change."""
-
     def __iter__(self) -> Iterator[_T]: ...
     def __len__(self) -> int: ...
     def __contains__(self, name: str) -> bool: ...
     def __getitem__(self, name: str) -> _T: ...
-    def remove(self, name: str, /) -> None:
-        """Takes one away."""
-    def update(self, name: str, /, **changes: Any) -> None:
-        """Changes what clients see of one: title, description, …; None takes a member away."""
-    def enable(self, *names: str, tags: Sequence[str] = ()) -> None:
-        """Shows these again, and all that carry one of the tags."""
-    def disable(self, *names: str, tags: Sequence[str] = ()) -> None:
-        """Hides these, and all that carry one of the tags, until they are enabled."""
+    def remove(self, name: str, /) -> None: ...
+    def update(self, name: str, /, **changes: Any) -> None: ...
+    def enable(self, *names: str, tags: Sequence[str] = ()) -> None: ...
+    def disable(self, *names: str, tags: Sequence[str] = ()) -> None: ...
 
 class Listening:
-    """A server that listens at `url`."""
-
     url: str
     async def close(self) -> None: ...
 
@@ -321,27 +292,19 @@ class _Facts(Generic[_L]):
     session: MutableMapping[str, Any]
     state: dict[str, Any]
     cancelled: bool
-    def answer(self, question: Question[_T], /) -> _T | None:
-        """The answer to a question that was returned before; None until it was answered."""
+    def answer(self, question: Question[_T], /) -> _T | None: ...
 
 class Context(_Facts[_L]):
-    """What an `async def` handler knows of its call, tells while it runs, and asks the client."""
-
-    def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> Awaitable[None]:
-        """Tells how far this got, at once; awaiting it waits for room in the stream."""
-    def log(self, level: LogLevel, data: Any, /, *, logger: str | None = None) -> Awaitable[None]:
-        """Tells the client's log, at once; awaiting it waits for room in the stream."""
-    def debug(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "debug"; keyword arguments make the data `{"message": data, **extra}`."""
-    def info(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "info", with `extra` as in `debug`."""
-    def warning(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "warning", with `extra` as in `debug`."""
-    def error(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "error", with `extra` as in `debug`."""
+    def progress(
+        self, progress: float, /, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]: ...
+    def log(self, level: LogLevel, data: Any, /, *, logger: str | None = None) -> Awaitable[None]: ...
+    def debug(self, data: Any, /, **extra: Any) -> Awaitable[None]: ...
+    def info(self, data: Any, /, **extra: Any) -> Awaitable[None]: ...
+    def warning(self, data: Any, /, **extra: Any) -> Awaitable[None]: ...
+    def error(self, data: Any, /, **extra: Any) -> Awaitable[None]: ...
     @overload
-    async def elicit(self, message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...) -> _T:
-        """Asks the user by a form and waits for the answer."""
+    async def elicit(self, message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...) -> _T: ...
     @overload
     async def elicit(self, message: str, type: TypeForm[_T], /, *, key: str | None = None, default: _T = ...) -> _T: ...
     @overload
@@ -349,8 +312,7 @@ class Context(_Facts[_L]):
     @overload
     async def try_elicit(
         self, message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...
-    ) -> Accepted[_T] | Declined | Cancelled:
-        """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
+    ) -> Accepted[_T] | Declined | Cancelled: ...
     @overload
     async def try_elicit(
         self, message: str, type: TypeForm[_T], /, *, key: str | None = None, default: _T = ...
@@ -359,17 +321,13 @@ class Context(_Facts[_L]):
     async def try_elicit(
         self, message: str, schema: Any, /, *, key: str | None = None
     ) -> Accepted[Any] | Declined | Cancelled: ...
-    async def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> str:
-        """Sends the user to a URL; gives the elicitation's id. Raises what `elicit` does."""
+    async def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> str: ...
     async def sample(
         self, messages: str | Sequence[str | Message], /, *, key: str | None = None, **options: Unpack[SampleOptions]
-    ) -> SampleResult:
-        """Asks the client's model; gives a `SampleResult`."""
-    async def roots(self, *, key: str | None = None) -> list[Root]:
-        """Asks for the places that the client lets a server work in: a list of `Root`. Spec: Client › Roots."""
+    ) -> SampleResult: ...
+    async def roots(self, *, key: str | None = None) -> list[Root]: ...
     @overload
-    async def ask(self, q1: Question[_T], /) -> tuple[_T]:
-        """Asks several questions of `gudgeon.ask` at once; gives their answers. Raises what `elicit` does."""
+    async def ask(self, q1: Question[_T], /) -> tuple[_T]: ...
     @overload
     async def ask(self, q1: Question[_A], q2: Question[_B], /) -> tuple[_A, _B]: ...
     @overload
@@ -383,14 +341,11 @@ class Context(_Facts[_L]):
     @overload
     async def step(
         self, key: str, fn: Callable[_P, Coroutine[Any, Any, _T]], /, *args: _P.args, **kwargs: _P.kwargs
-    ) -> _T:
-        """Does something once, and remembers under this key that it is done: at least once, not exactly once."""
+    ) -> _T: ...
     @overload
     async def step(self, key: str, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T: ...
-    async def read_resource(self, uri: str, /) -> ResourceResult:
-        """Reads a resource of this server; gives a `ResourceResult`. Raises ResourceNotFound."""
-    async def close_stream(self, *, retry: float | None = None) -> None:
-        """Legacy HTTP: lets the client poll after `retry` seconds. Elsewhere it raises NotSupported."""
+    async def read_resource(self, uri: str, /) -> ResourceResult: ...
+    async def close_stream(self, *, retry: float | None = None) -> None: ...
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -398,23 +353,14 @@ _C = TypeVar("_C")
 _E = TypeVar("_E")
 
 class SyncContext(_Facts[_L]):
-    """What a `def` handler knows, tells and asks; every method blocks until it is done."""
-
-    def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> None:
-        """Tells how far this got, at once; parameters as in `Context.progress`."""
-    def log(self, level: LogLevel, data: Any, /, *, logger: str | None = None) -> None:
-        """Tells the client's log, at once; parameters and errors as in `Context.log`."""
-    def debug(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
-    def info(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
-    def warning(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
-    def error(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
+    def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> None: ...
+    def log(self, level: LogLevel, data: Any, /, *, logger: str | None = None) -> None: ...
+    def debug(self, data: Any, /, **extra: Any) -> None: ...
+    def info(self, data: Any, /, **extra: Any) -> None: ...
+    def warning(self, data: Any, /, **extra: Any) -> None: ...
+    def error(self, data: Any, /, **extra: Any) -> None: ...
     @overload
-    def elicit(self, message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...) -> _T:
-        """Asks the user by a form and waits for the answer; parameters and errors as in `Context.elicit`."""
+    def elicit(self, message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...) -> _T: ...
     @overload
     def elicit(self, message: str, type: TypeForm[_T], /, *, key: str | None = None, default: _T = ...) -> _T: ...
     @overload
@@ -422,8 +368,7 @@ class SyncContext(_Facts[_L]):
     @overload
     def try_elicit(
         self, message: str, type: type[_T], /, *, key: str | None = None, default: _T = ...
-    ) -> Accepted[_T] | Declined | Cancelled:
-        """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
+    ) -> Accepted[_T] | Declined | Cancelled: ...
     @overload
     def try_elicit(
         self, message: str, type: TypeForm[_T], /, *, key: str | None = None, default: _T = ...
@@ -432,17 +377,13 @@ class SyncContext(_Facts[_L]):
     def try_elicit(
         self, message: str, schema: Any, /, *, key: str | None = None
     ) -> Accepted[Any] | Declined | Cancelled: ...
-    def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> str:
-        """Sends the user to a URL; gives the elicitation's id. Raises what `Context.elicit` does."""
+    def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> str: ...
     def sample(
         self, messages: str | Sequence[str | Message], /, *, key: str | None = None, **options: Unpack[SampleOptions]
-    ) -> SampleResult:
-        """Asks the client's model; parameters and errors as in `Context.sample`."""
-    def roots(self, *, key: str | None = None) -> list[Root]:
-        """Asks for the places that the client lets a server work in."""
+    ) -> SampleResult: ...
+    def roots(self, *, key: str | None = None) -> list[Root]: ...
     @overload
-    def ask(self, q1: Question[_T], /) -> tuple[_T]:
-        """Asks several questions at once."""
+    def ask(self, q1: Question[_T], /) -> tuple[_T]: ...
     @overload
     def ask(self, q1: Question[_A], q2: Question[_B], /) -> tuple[_A, _B]: ...
     @overload
@@ -453,22 +394,14 @@ class SyncContext(_Facts[_L]):
     ) -> tuple[_A, _B, _C, _E]: ...
     @overload
     def ask(self, *questions: Question[Any]) -> tuple[Any, ...]: ...
-    def step(self, key: str, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Does something once and remembers under this key that it is done: `Context.step` with a plain function."""
-    def read_resource(self, uri: str, /) -> ResourceResult:
-        """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
-    def close_stream(self, *, retry: float | None = None) -> None:
-        """Legacy HTTP: lets the client poll; the answer waits in the event store."""
+    def step(self, key: str, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> _T: ...
+    def read_resource(self, uri: str, /) -> ResourceResult: ...
+    def close_stream(self, *, retry: float | None = None) -> None: ...
 
-def current_context() -> Context:
-    """The context of the `async def` handler that runs here. Outside of one: LookupError."""
-
-def current_sync_context() -> SyncContext:
-    """The context of the `def` handler that runs here. Outside of one: LookupError."""
+def current_context() -> Context: ...
+def current_sync_context() -> SyncContext: ...
 
 class Request:
-    """A request on its way to its handler, as middleware gets it."""
-
     method: str
     params: Mapping[str, Any]
     ctx: Context
@@ -476,11 +409,7 @@ class Request:
 Next: TypeAlias = Callable[[Request], Awaitable[Any]]
 
 class Header:
-    """Beside a type in `Annotated`: HTTP clients repeat the argument in the header `Mcp-Param-<name>`."""
-
     def __init__(self, name: str, /) -> None: ...
 
 class Depends:
-    """`Annotated[Db, Depends(get_db)]`: the server calls `get_db` and hands over what it gives; clients don't see it."""
-
     def __init__(self, provider: Callable[..., Any], /, *, cached: bool = True) -> None: ...

@@ -1,5 +1,3 @@
-"""Content: what tools, prompts and samples are made of."""
-
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
@@ -7,8 +5,6 @@ from typing import Any, Literal
 from ._value import Value
 
 class Icon(Value):
-    """A picture that a host may show beside a name."""
-
     src: str
     mime_type: str | None
     sizes: Sequence[str]
@@ -23,8 +19,6 @@ class Icon(Value):
     ) -> None: ...
 
 class Annotations(Value):
-    """For whom content is, and how much it matters."""
-
     audience: Sequence[Literal["user", "assistant"]]
     priority: float | None
     last_modified: str | None
@@ -37,14 +31,10 @@ class Annotations(Value):
     ) -> None: ...
 
 class Content(Value):
-    """One block of content; `from_dict` finds the kind by `type`."""
-
     type: str
     annotations: Annotations | None
 
 class Text(Content):
-    """Plain text."""
-
     text: str
     meta: Mapping[str, Any]
     def __init__(
@@ -52,8 +42,6 @@ class Text(Content):
     ) -> None: ...
 
 class Image(Content):
-    """A picture: bytes, or the path of a file that is read at once."""
-
     data: bytes
     mime_type: str
     meta: Mapping[str, Any]
@@ -69,8 +57,6 @@ class Image(Content):
     ) -> None: ...
 
 class Audio(Content):
-    """Sound: bytes, or the path of a file that is read at once."""
-
     data: bytes
     mime_type: str
     meta: Mapping[str, Any]
@@ -86,8 +72,6 @@ class Audio(Content):
     ) -> None: ...
 
 class EmbeddedResource(Content):
-    """A resource's contents, given along."""
-
     uri: str
     text: str | None
     blob: bytes | None
@@ -104,17 +88,12 @@ class EmbeddedResource(Content):
         annotations: Annotations | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> None: ...
-    def contents(self) -> dict[str, Any]:
-        """The resource inside, as JSON says it."""
+    def contents(self) -> dict[str, Any]: ...
 
 class File(EmbeddedResource):
-    """A file on disk as an embedded resource."""
-
     def __init__(self, path: PathLike[str] | str, /, *, mime_type: str | None = None) -> None: ...
 
 class ResourceLink(Content):
-    """A resource that can be read, by its URI."""
-
     uri: str
     name: str
     title: str | None
@@ -137,8 +116,6 @@ class ResourceLink(Content):
     ) -> None: ...
 
 class ToolUse(Content):
-    """In sampling: the model wants this tool called."""
-
     id: str
     name: str
     input: Mapping[str, Any]
@@ -146,8 +123,6 @@ class ToolUse(Content):
     def __init__(self, id: str, name: str, input: Mapping[str, Any]) -> None: ...
 
 class ToolOutcome(Content):
-    """In sampling: what that tool answered."""
-
     tool_use_id: str
     content: Sequence[Content]
     structured_content: Any
@@ -158,10 +133,7 @@ class ToolOutcome(Content):
     ) -> None: ...
 
 class Other(Content):
-    """A type unknown here, passed through unchanged."""
-
     raw: Mapping[str, Any]
     def __init__(self, raw: Mapping[str, Any], /) -> None: ...
 
-def content_from_dict(data: Mapping[str, Any], /) -> Content:
-    """The content that this JSON object says; a type unknown here comes back as `Other`."""
+def content_from_dict(data: Mapping[str, Any], /) -> Content: ...

@@ -1,5 +1,3 @@
-"""Who the two sides are and what a server offers."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic
 
@@ -11,8 +9,6 @@ from ._value import Value
 _T = TypeVar("_T")
 
 class ToolAnnotations(Value):
-    """What a tool does to the world, as hints."""
-
     title: str | None
     read_only: bool | None
     destructive: bool | None
@@ -29,8 +25,6 @@ class ToolAnnotations(Value):
     ) -> None: ...
 
 class Implementation(Value):
-    """A program's name and version."""
-
     name: str
     version: str
     title: str | None
@@ -49,8 +43,6 @@ class Implementation(Value):
     ) -> None: ...
 
 class ClientInfo(Implementation):
-    """Who calls, and what it can answer."""
-
     capabilities: Mapping[str, Any]
     def __init__(
         self,
@@ -65,8 +57,6 @@ class ClientInfo(Implementation):
     ) -> None: ...
 
 class Principal(Value):
-    """Who asks, as the host of a mounted server has found out."""
-
     subject: str
     client_id: str | None
     scopes: frozenset[str]
@@ -88,8 +78,6 @@ class _Offer(Value):
     meta: Mapping[str, Any]
 
 class Tool(_Offer):
-    """A tool as a client sees it."""
-
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     annotations: ToolAnnotations | None
@@ -107,8 +95,6 @@ class Tool(_Offer):
     ) -> None: ...
 
 class Resource(_Offer):
-    """A resource as a client sees it."""
-
     uri: str
     mime_type: str | None
     size: int | None
@@ -128,8 +114,6 @@ class Resource(_Offer):
     ) -> None: ...
 
 class ResourceTemplate(_Offer):
-    """A family of resources, by RFC 6570 template."""
-
     uri_template: str
     mime_type: str | None
     annotations: Annotations | None
@@ -147,8 +131,6 @@ class ResourceTemplate(_Offer):
     ) -> None: ...
 
 class PromptArgument(Value):
-    """What a prompt wants to know; always text."""
-
     name: str
     title: str | None
     description: str | None
@@ -158,8 +140,6 @@ class PromptArgument(Value):
     ) -> None: ...
 
 class Prompt(_Offer):
-    """A prompt as a client sees it."""
-
     arguments: Sequence[PromptArgument]
     def __init__(
         self,
@@ -173,15 +153,11 @@ class Prompt(_Offer):
     ) -> None: ...
 
 class Page(Value, Generic[_T]):
-    """One page of a list."""
-
     items: Sequence[_T]
     next_cursor: str | None
     def __init__(self, items: Sequence[_T], *, next_cursor: str | None = None) -> None: ...
 
 class Root(Value):
-    """A place the client lets a server work in."""
-
     uri: str
     name: str | None
     meta: Mapping[str, Any]

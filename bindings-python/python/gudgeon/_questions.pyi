@@ -1,5 +1,3 @@
-"""What a server asks of its client, and what it tells it along the way."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal
 
@@ -26,8 +24,6 @@ class SampleOptions(TypedDict, total=False):
     tool_choice: Literal["auto", "required", "none"]
 
 class SampleRequest(Value):
-    """A server wants the client's model asked."""
-
     messages: Sequence[Message]
     max_tokens: int
     system: str | None
@@ -58,8 +54,6 @@ class SampleRequest(Value):
     ) -> None: ...
 
 class ElicitRequest(Value):
-    """A server wants the user asked: by a form, or by sending them to a URL."""
-
     mode: Literal["form", "url"]
     id: str | None
     message: str
@@ -78,36 +72,26 @@ class ElicitRequest(Value):
     ) -> None: ...
 
 class Accepted(Value, Generic[_T]):
-    """The user answered."""
-
     value: _T
     def __init__(self, value: _T) -> None: ...
 
 class LogMessage(Value):
-    """A line of a server's log."""
-
     level: str
     logger: str | None
     data: Any
     def __init__(self, *, level: str, data: Any, logger: str | None = None) -> None: ...
 
 class Progress(Value):
-    """How far a call has come."""
-
     progress: float
     total: float | None
     message: str | None
     def __init__(self, *, progress: float, total: float | None = None, message: str | None = None) -> None: ...
 
 class ListChanged(Value):
-    """A server offers something else than before."""
-
     kind: Literal["tools", "resources", "prompts"]
     def __init__(self, *, kind: Literal["tools", "resources", "prompts"]) -> None: ...
 
 class Change(Value):
-    """A list changed, or a subscribed resource was updated."""
-
     kind: Literal["tools", "resources", "prompts", "updated"]
     uri: str | None
     def __init__(
@@ -115,13 +99,9 @@ class Change(Value):
     ) -> None: ...
 
 class RootsRequest(Value):
-    """A server wants to know the client's roots."""
-
     def __init__(self) -> None: ...
 
 class InputRequired(Value):
-    """A modern server wants answers first: give them by key to the next `call_tool_round`, with this state."""
-
     questions: Mapping[str, ElicitRequest | SampleRequest | RootsRequest]
     state: str | None
     def __init__(

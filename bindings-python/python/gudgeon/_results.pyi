@@ -1,5 +1,3 @@
-"""What tools, resources, prompts and completions answer."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal
 
@@ -12,8 +10,6 @@ _D = TypeVar("_D", default=Any)
 _T = TypeVar("_T")
 
 class ToolResult(Value, Generic[_D]):
-    """What a tool answered; a handler may return one to say everything itself."""
-
     def __init__(
         self,
         content: Any = (),
@@ -27,16 +23,12 @@ class ToolResult(Value, Generic[_D]):
     is_error: bool
     meta: Mapping[str, Any]
     @property
-    def data(self) -> _D:
-        """Structured content in the type asked for, else as the output schema says, else the text."""
+    def data(self) -> _D: ...
     @property
-    def text(self) -> str:
-        """All text content, joined by newlines."""
+    def text(self) -> str: ...
     def _with_data(self, data: _T) -> ToolResult[_T]: ...
 
 class ResourceContents(Value):
-    """One piece of what a resource holds: text or blob."""
-
     uri: str
     mime_type: str | None
     text: str | None
@@ -53,29 +45,22 @@ class ResourceContents(Value):
     ) -> None: ...
 
 class ResourceResult(Value):
-    """What reading a resource answered."""
-
     def __init__(
         self, contents: Any, *, mime_type: str | None = None, meta: Mapping[str, Any] | None = None
     ) -> None: ...
     contents: Sequence[ResourceContents]
     meta: Mapping[str, Any]
     @property
-    def text(self) -> str:
-        """All text contents, joined by newlines."""
+    def text(self) -> str: ...
     @property
-    def blob(self) -> bytes:
-        """All binary contents, one after the other."""
+    def blob(self) -> bytes: ...
 
 class Message(Value):
-    """What the user or the assistant said; several blocks of content in sampling only."""
-
     role: Literal["user", "assistant"]
     content: Content | Sequence[Content]
     meta: Mapping[str, Any]
     @property
-    def text(self) -> str:
-        """All text content, joined by newlines."""
+    def text(self) -> str: ...
     def __init__(
         self,
         role: Literal["user", "assistant"],
@@ -84,15 +69,10 @@ class Message(Value):
         meta: Mapping[str, Any] | None = None,
     ) -> None: ...
 
-def user(content: str | Content | Sequence[str | Content], /) -> Message:
-    """A message of the user."""
-
-def assistant(content: str | Content | Sequence[str | Content], /) -> Message:
-    """A message of the assistant."""
+def user(content: str | Content | Sequence[str | Content], /) -> Message: ...
+def assistant(content: str | Content | Sequence[str | Content], /) -> Message: ...
 
 class PromptResult(Value):
-    """What a prompt expands to."""
-
     def __init__(
         self,
         messages: Sequence[Message | str],
@@ -105,16 +85,12 @@ class PromptResult(Value):
     meta: Mapping[str, Any]
 
 class Completion(Value):
-    """Suggestions for an argument's value."""
-
     def __init__(self, values: Sequence[str], *, total: int | None = None, has_more: bool = False) -> None: ...
     values: Sequence[str]
     total: int | None
     has_more: bool
 
 class SampleResult(Value):
-    """What the client's model said."""
-
     def __init__(
         self,
         content: Any,
@@ -124,16 +100,12 @@ class SampleResult(Value):
         role: Literal["user", "assistant"] = "assistant",
     ) -> None: ...
     @property
-    def text(self) -> str:
-        """All text content, joined by newlines."""
+    def text(self) -> str: ...
     role: Literal["user", "assistant"]
     content: Sequence[Content]
     model: str
     stop_reason: str | None
     meta: Mapping[str, Any]
 
-def resource_contents(value: Any, mime_type: str | None = None) -> ResourceContents:
-    """One str, bytes, ResourceContents, EmbeddedResource or JSON value as ResourceContents."""
-
-def messages_of(messages: str | Content | Message | Sequence[str | Content | Message]) -> tuple[Message, ...]:
-    """Messages, strings and content (said by the user) as a tuple of Message."""
+def resource_contents(value: Any, mime_type: str | None = None) -> ResourceContents: ...
+def messages_of(messages: str | Content | Message | Sequence[str | Content | Message]) -> tuple[Message, ...]: ...

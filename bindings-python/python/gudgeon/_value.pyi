@@ -1,13 +1,9 @@
-"""The base of every value type."""
-
 from collections.abc import Mapping
 from typing import Any
 
 from typing_extensions import Self
 
 class Value:
-    """Frozen; equal by value; `to_dict` and `from_dict` speak the newest revision's JSON."""
-
     _fields: Mapping[str, Any]
     def to_dict(self) -> dict[str, Any]: ...
     @classmethod

@@ -1,5 +1,3 @@
-"""Who may call, and as whom."""
-
 from typing import Any, TypeAlias
 
 Auth: TypeAlias = Any

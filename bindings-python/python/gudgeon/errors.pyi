@@ -1,13 +1,9 @@
-"""What can go wrong, as exceptions: each says in one line what is wrong, where, and what would mend it."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .types import ElicitRequest, ToolResult
 
 class McpError(Exception):
-    """The base of all. `str()` is one flat line, the hint included."""
-
     message: str
     code: int | None  # JSON-RPC code, where there is one
     data: Any
@@ -26,8 +22,6 @@ class McpError(Exception):
     ) -> None: ...
 
 class ConnectFailed(McpError):
-    """No connection came about."""
-
     exit_status: int | None
     stderr: str
     def __init__(
@@ -43,21 +37,12 @@ class ConnectFailed(McpError):
         phase: str | None = None,
     ) -> None: ...
 
-class ConnectionLost(McpError):
-    """The connection broke while it was in use."""
-
-class CallTimeout(McpError, TimeoutError):
-    """No answer in time."""
-
-class AuthError(McpError):
-    """Authorization failed."""
-
-class NotSupported(McpError):
-    """The other side, or the revision spoken, can't do this."""
+class ConnectionLost(McpError): ...
+class CallTimeout(McpError, TimeoutError): ...
+class AuthError(McpError): ...
+class NotSupported(McpError): ...
 
 class ProtocolError(McpError):
-    """A JSON-RPC error, received or to be sent."""
-
     def __init__(
         self,
         code: int,
@@ -70,8 +55,6 @@ class ProtocolError(McpError):
     ) -> None: ...
 
 class UrlElicitationRequired(McpError):
-    """The user must first visit these URLs (-32042, 2025-11-25)."""
-
     elicitations: Sequence[ElicitRequest]
     def __init__(
         self,
@@ -85,8 +68,6 @@ class UrlElicitationRequired(McpError):
     ) -> None: ...
 
 class ResourceNotFound(McpError):
-    """No such resource."""
-
     uri: str
     explicit: bool
     def __init__(
@@ -102,20 +83,15 @@ class ResourceNotFound(McpError):
     ) -> None: ...
 
 class ToolError(McpError):
-    """A tool failed in a way that the model can mend: it reads this text as written."""
-
     text: str
     meta: Mapping[str, Any]
     @property
-    def result(self) -> ToolResult:
-        """The whole result, `is_error` set."""
+    def result(self) -> ToolResult: ...
     def __init__(self, message: str, /, **meta: Any) -> None: ...  # meta: the result's _meta
     @classmethod
     def _from_result(cls, result: ToolResult[Any]) -> ToolError: ...
 
 class Declined(McpError):
-    """The user said no."""
-
     question: str
     def __init__(
         self,
@@ -127,8 +103,6 @@ class Declined(McpError):
     ) -> None: ...
 
 class Cancelled(McpError):
-    """The user dismissed the question."""
-
     question: str
     def __init__(
         self,

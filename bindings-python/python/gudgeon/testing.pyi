@@ -1,5 +1,3 @@
-"""For tests that users write: a client in memory, pinned to one revision, that answers questions and keeps a record."""
-
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from os import PathLike
@@ -10,8 +8,6 @@ from . import Client, Server, SyncClient
 ERAS: tuple[str, ...]  # every revision
 
 class Faults:
-    """Makes the wire bad, the same way each time: messages in either direction get lost or come twice."""
-
     seed: int
     drop: float
     duplicate: float
@@ -21,8 +17,6 @@ class Faults:
     ) -> None: ...
 
 class Recorder:
-    """Writes what is said as a transcript: `> ` before what the client says, `< ` before what the server says."""
-
     path: str | PathLike[str]
     def __init__(self, path: str | PathLike[str]) -> None: ...
 
@@ -35,9 +29,7 @@ def connect(
     replay: bool = False,
     faults: Faults | None = None,
     recorder: Recorder | None = None,
-) -> AbstractAsyncContextManager[Client]:
-    """A `Client` of this server, in memory: `async with connect(app, answers={"Sure?": True}) as client: …`"""
-
+) -> AbstractAsyncContextManager[Client]: ...
 def connect_sync(
     server: Server[Any],
     /,
@@ -47,5 +39,4 @@ def connect_sync(
     replay: bool = False,
     faults: Faults | None = None,
     recorder: Recorder | None = None,
-) -> AbstractContextManager[SyncClient]:
-    """A `SyncClient` of this server, in memory: `with connect_sync(app) as client: …`"""
+) -> AbstractContextManager[SyncClient]: ...

@@ -1,5 +1,3 @@
-"""The value types of the protocol, in the newest revision's vocabulary."""
-
 from ._content import (
     Annotations as Annotations,
     Audio as Audio,

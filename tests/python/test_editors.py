@@ -1,0 +1,69 @@
+"""Editors show the docstrings of the source: stubs have none of their own to hide them."""
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gudgeon
+from editors import LanguageServer
+
+STUBS = sorted(path for path in Path(gudgeon.__file__).parent.glob("*.pyi") if path.stem != "_native")
+PROGRAM = """\
+from gudgeon import Client, ClientGroup, Context, Image, Request, Server, SyncClient, SyncContext, ask, errors, testing
+
+def shown(app: Server, client: Client, sync: SyncClient, group: ClientGroup, ctx: Context, sctx: SyncContext) -> None:
+"""
+SHOWN: dict[str, Any] = {
+    "Server": gudgeon.Server,
+    "Client": gudgeon.Client,
+    "Context": gudgeon.Context,
+    "Image": gudgeon.Image,
+    "Request": gudgeon.Request,
+    "errors.ToolError": gudgeon.errors.ToolError,
+    "testing.connect": gudgeon.testing.connect,
+    "ask.elicit": gudgeon.ask.elicit,
+    "app.tool": gudgeon.Server.tool,
+    "app.resource": gudgeon.Server.resource,
+    "app.run": gudgeon.Server.run,
+    "app.tools.update": gudgeon.Registry.update,
+    "client.call_tool": gudgeon.Client.call_tool,
+    "client.subscribe": gudgeon.Client.subscribe,
+    "client.set_roots": gudgeon.Client.set_roots,
+    "sync.call_tool": gudgeon.SyncClient.call_tool,
+    "group.list_tools": gudgeon.ClientGroup.list_tools,
+    "ctx.elicit": gudgeon.Context.elicit,
+    "ctx.answer": gudgeon.Context.answer,
+    "sctx.progress": gudgeon.SyncContext.progress,
+}
+
+
+def test_editors_show_the_whole_docstring(tmp_path: Path) -> None:
+    with LanguageServer(tmp_path) as server:
+        path = server.open(PROGRAM + "".join(f"    {expression}\n" for expression in SHOWN))
+        first = PROGRAM.count("\n")
+        for line, (expression, it) in enumerate(SHOWN.items(), first):
+            hovered = server.hover(path, line, len(expression) + 3)
+            assert it.__doc__ is not None
+            last = inspect.cleandoc(it.__doc__).splitlines()[-1]
+            assert last in hovered, f"hovering over {expression} does not show {last!r} but {hovered!r}"
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
+def test_no_stub_hides_a_docstring(stub: Path) -> None:
+    module: Any = gudgeon if stub.stem == "__init__" else importlib.import_module(f"gudgeon.{stub.stem}")
+    hidden = []
+
+    def look(body: list[ast.stmt], it: Any, path: str) -> None:
+        told = body and isinstance(body[0], ast.Expr) and isinstance(getattr(body[0].value, "value", None), str)
+        if told and getattr(it, "__doc__", None) and it is not dict:
+            hidden.append(path)
+        for statement in body:
+            if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                look(statement.body, getattr(it, statement.name, None), f"{path}.{statement.name}")
+
+    look(ast.parse(stub.read_text(encoding="utf-8")).body, module, stub.stem)
+    assert not hidden, f"{stub.name} has docstrings that hide those of the source: {', '.join(hidden)}"
