@@ -62,7 +62,7 @@ pub struct Seeing<'a> {
     pub checks_headers: bool,
     pub cursors: &'a dyn Cursors,
     /// The request's params, for a handler that answers in the router's place.
-    pub as_came: Option<&'a Raw>,
+    pub raw_params: Option<&'a Raw>,
 }
 
 impl Seeing<'_> {
@@ -255,7 +255,7 @@ pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job,
         headers: None,
         checks_headers: false,
         cursors: &NoPages,
-        as_came: None,
+        raw_params: None,
     };
     read_resource(offers, uri, seeing)
 }
@@ -353,7 +353,7 @@ fn replaced(offers: &Offers, request: &Request, seeing: Seeing<'_>) -> Option<Re
     let MethodName::Standard(_) = name else { return None };
     let handler = offers.method(name.as_str())?;
     let params =
-        seeing.as_came.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
+        seeing.raw_params.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
     if let Err(fault) = check_params(offers, name.as_str(), &params) {
         return Some(Err(fault));
     }

@@ -97,7 +97,7 @@ impl Calls {
     }
 
     pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Upshot {
-        let Call { request, mut context, as_came } = call;
+        let Call { request, mut context, raw_params } = call;
         let is_answered = cache::brings_answers(&request);
         let round = match self.opened(now, &request, context.principal.as_deref()) {
             Ok(Opened { answers, round }) => {
@@ -113,7 +113,7 @@ impl Calls {
             headers: context.http.as_deref().map(|it| &it.headers),
             checks_headers: context.checks_headers,
             cursors: self.sealing.keys(),
-            as_came: as_came.as_ref(),
+            raw_params: raw_params.as_ref(),
         };
         match router::dispatch(&self.offers, request, seeing) {
             Dispatch::Answer(answer) => Upshot::Answered(answer),

@@ -227,7 +227,7 @@ impl Conversation {
                         self.conclude(scene, local, upshot);
                     }
                 }
-                Output::Unfit { call: local, ask, problem } => {
+                Output::InvalidAnswer { call: local, ask, problem } => {
                     if let Some(call) = self.global(local) {
                         let upshot = scene.calls.unfit(scene.now, call, ask, &problem);
                         self.conclude(scene, local, upshot);

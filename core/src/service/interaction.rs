@@ -254,7 +254,7 @@ impl Kept {
         let tries = earlier.saturating_add(1);
         self.context.answers.strike(question, problem);
         self.recorded.refused(question, tries);
-        asking::again(question, tries, problem)
+        asking::check_retry_limit(question, tries, problem)
     }
 }
 

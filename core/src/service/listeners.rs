@@ -127,7 +127,7 @@ impl Listeners {
         let Some(Listener { refused, .. }) = self.running.get_mut(&handler) else { return Ok(()) };
         let tries = refused.tries(question).saturating_add(1);
         refused.refused(question, tries);
-        asking::again(question, tries, problem)
+        asking::check_retry_limit(question, tries, problem)
     }
 }
 

@@ -257,7 +257,7 @@ impl Service {
                     let upshot = self.calls.answered(now, call, ask, outcome);
                     self.conclude(call, upshot);
                 }
-                session::Output::Unfit { call, ask, problem } => {
+                session::Output::InvalidAnswer { call, ask, problem } => {
                     let upshot = self.calls.unfit(now, call, ask, &problem);
                     self.conclude(call, upshot);
                 }

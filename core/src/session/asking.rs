@@ -8,9 +8,9 @@
 //!
 //! A handler that returned its questions is run again with the answers; one that waits for them goes on.
 
-mod again;
+mod retry_limit;
 mod capability;
-mod fit;
+mod validate;
 mod form;
 mod journal;
 mod sampling;
@@ -20,12 +20,12 @@ use serde_json::{Map, Value};
 
 use self::capability::check_declared;
 pub use self::{
-    again::again,
     capability::wants_tools,
-    fit::{fill, fit},
     form::check_form,
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
+    retry_limit::check_retry_limit,
     sampling::{Disorder, disorder},
+    validate::{fill, validate},
 };
 pub use crate::protocol::Question;
 use crate::{

@@ -12,7 +12,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use sha2::{Digest as _, Sha256};
 
-use super::{Question, again, canonical_text, fit};
+use super::{Question, canonical_text, check_retry_limit, validate};
 use crate::{
     error::Fault,
     protocol::{Members, Method, Raw},
@@ -226,7 +226,7 @@ impl Answers {
     pub fn get(&self, key: &str, method: Method, params: &str) -> Option<Raw> {
         let held = self.held(key, method, params)?;
         let answer = held.answer.as_ref().filter(|_| held.problem.get().is_none())?;
-        fit(method, params, answer).map_err(|it| held.problem.set(it)).ok()
+        validate(method, params, answer).map_err(|it| held.problem.set(it)).ok()
     }
 
     /// The answer that [`Answers::get`] gave is not what was wanted, because of this problem: from now on it counts as not
@@ -246,7 +246,7 @@ impl Answers {
     /// Whether this question may be asked: not if what was answered did not fit, once too often.
     pub fn may_ask(&self, question: &Question) -> Result<(), Fault> {
         let problem = self.of(question).and_then(|it| Some((it.tries(), it.problem.get()?)));
-        problem.map_or(Ok(()), |(tries, problem)| again(question, tries, problem))
+        problem.map_or(Ok(()), |(tries, problem)| check_retry_limit(question, tries, problem))
     }
 
     /// Whether this run has asked another question under this one's key.

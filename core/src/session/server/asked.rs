@@ -61,7 +61,7 @@ pub(super) enum Answered {
     /// The client's result, which fits the question; or why there is none.
     Settled { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// It does not fit, because of this.
-    Unfit { call: CallId, ask: AskId, problem: String },
+    InvalidAnswer { call: CallId, ask: AskId, problem: String },
 }
 
 impl Asked {
@@ -125,9 +125,9 @@ impl Asked {
         let Open { asking, page } = self.open.remove(&number)?;
         let Asking { call, ask, method, params, .. } = asking;
         let outcome = match outcome {
-            Ok(result) => match asking::fit(method, params.get(), &result.to_owned()) {
+            Ok(result) => match asking::validate(method, params.get(), &result.to_owned()) {
                 Ok(answer) => Ok(with_page(answer, page.as_deref())),
-                Err(problem) => return Some(Answered::Unfit { call, ask, problem }),
+                Err(problem) => return Some(Answered::InvalidAnswer { call, ask, problem }),
             },
             Err(ErrorObject { code: code::USER_REJECTED, message, .. })
                 if method == Method::CreateMessage =>
@@ -265,7 +265,7 @@ mod tests {
     ) -> (CallId, AskId, Result<Raw, Fault>) {
         match asked.answer(Some(&id(number)), outcome).unwrap() {
             Answered::Settled { call, ask, outcome } => (call, ask, outcome),
-            Answered::Unfit { problem, .. } => panic!("it does not fit: {problem}"),
+            Answered::InvalidAnswer { problem, .. } => panic!("it does not fit: {problem}"),
         }
     }
 
@@ -322,7 +322,8 @@ mod tests {
         let mut asked = Asked::new(b"a");
         ask(&mut asked, 5, 7).unwrap();
         let unfit = to_raw(&json!({"action": "accept", "content": {"value": "yes"}}));
-        let Some(Answered::Unfit { call, ask, problem }) = asked.answer(Some(&id(1)), Ok(&unfit))
+        let Some(Answered::InvalidAnswer { call, ask, problem }) =
+            asked.answer(Some(&id(1)), Ok(&unfit))
         else {
             panic!("it fits");
         };

@@ -20,7 +20,7 @@ pub struct Call {
     pub request: Request,
     pub context: CallContext,
     /// The params, for a handler that answers in the core's place.
-    pub as_came: Option<Raw>,
+    pub raw_params: Option<Raw>,
 }
 
 /// The circumstances of a request, the same for every revision.

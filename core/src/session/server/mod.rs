@@ -14,7 +14,7 @@ mod notifications;
 mod outgoing;
 mod questions;
 mod requests;
-mod seam;
+mod io;
 mod subscriptions;
 
 use std::{
@@ -32,9 +32,9 @@ use self::{
 };
 pub use self::{
     call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
+    io::{About, Input, Output, Sent, SessionConfig},
     logging::Log,
     questions::{nobody, too_late},
-    seam::{About, Input, Output, Sent, SessionConfig},
 };
 use super::pending::{CallId, Pending};
 use crate::{

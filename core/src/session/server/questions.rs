@@ -117,8 +117,8 @@ impl ServerSession {
             Some(Answered::Settled { call, ask, outcome }) => {
                 self.settle_question(call, ask, outcome);
             }
-            Some(Answered::Unfit { call, ask, problem }) => {
-                self.outputs.push_back(Output::Unfit { call, ask, problem });
+            Some(Answered::InvalidAnswer { call, ask, problem }) => {
+                self.outputs.push_back(Output::InvalidAnswer { call, ask, problem });
             }
             None => (),
         }

@@ -124,8 +124,8 @@ impl ServerSession {
         }
         let is_replaced = dialect.is_none()
             && matches!(request.method(), MethodName::Standard(it) if self.config.replaced.contains(&it));
-        let as_came = is_replaced.then(|| params.without_meta());
-        self.call((id, weight), request, as_came, admitted, slot);
+        let raw_params = is_replaced.then(|| params.without_meta());
+        self.call((id, weight), request, raw_params, admitted, slot);
     }
 
     /// What needs nobody else.
@@ -159,13 +159,13 @@ impl ServerSession {
         }
     }
 
-    /// The id comes with the bytes of the whole. `as_came`: the params, for a handler that answers this method in the
+    /// The id comes with the bytes of the whole. `raw_params`: the params, for a handler that answers this method in the
     /// core's place.
     fn call(
         &mut self,
         (id, weight): (Id, usize),
         mut request: Request,
-        as_came: Option<Raw>,
+        raw_params: Option<Raw>,
         admitted: Admitted,
         slot: Option<Slot>,
     ) {
@@ -188,13 +188,13 @@ impl ServerSession {
             },
             intent,
         };
-        let as_came = match (as_came, request.inputs()) {
+        let raw_params = match (raw_params, request.inputs()) {
             (Some(params), None) => {
                 request = Request::Other { method: request.method(), params };
                 None
             }
             // Its answers and its state are still read.
-            (as_came, _) => as_came,
+            (raw_params, _) => raw_params,
         };
         let wants_progress = inbound.may_report();
         let call = self.pending.register(id.clone(), inbound);
@@ -205,7 +205,7 @@ impl ServerSession {
             checks_headers: self.claims.is_some(),
             ..CallContext::new(call, wire, client, meta)
         };
-        self.outputs.push_back(Output::Call(Call { request, context, as_came }));
+        self.outputs.push_back(Output::Call(Call { request, context, raw_params }));
     }
 
     pub(super) fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {

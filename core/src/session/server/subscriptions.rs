@@ -77,7 +77,7 @@ impl Subscriptions {
 
     /// Leaves of what one more listens to as much as there is room for beside the others: what it is told that it
     /// listens to (Subscriptions, "Acknowledgment").
-    fn fit(&self, filter: &mut SubscriptionFilter) {
+    fn restrict(&self, filter: &mut SubscriptionFilter) {
         let Some(uris) = &mut filter.resource_subscriptions else { return };
         let others = self.listening.iter().filter_map(|(_, it)| it.resource_subscriptions.as_ref());
         let (mut count, mut bytes) = (0, 0);
@@ -129,7 +129,7 @@ impl ServerSession {
             return self.handle_done(call, Err(fault));
         }
         let Some((id, _)) = self.pending.get_mut(call) else { return };
-        self.subscriptions.fit(&mut filter);
+        self.subscriptions.restrict(&mut filter);
         let mut params = ObjectWriter::with_capacity(128);
         params.raw("_meta", &subscription_meta(id)).member("notifications", &filter);
         let params = params.finish();

@@ -83,7 +83,7 @@ pub enum Output {
     /// What became of a question.
     Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
     /// What the client answered to a question does not fit it, because of this.
-    Unfit { call: CallId, ask: AskId, problem: String },
+    InvalidAnswer { call: CallId, ask: AskId, problem: String },
     /// The peer tells something that a handler may have been registered for.
     Notified { method: MethodName, params: Raw, context: CallContext },
     /// A line for the log of whoever runs the server.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The answer, if it is one to this question; otherwise what is wrong with it.
-pub fn fit(method: Method, params: &str, answer: &Raw) -> Result<Raw, String> {
+pub fn validate(method: Method, params: &str, answer: &Raw) -> Result<Raw, String> {
     let text = answer.get();
     match method {
         Method::Elicit => match Form::read(params, answer)? {
@@ -35,7 +35,7 @@ pub fn fit(method: Method, params: &str, answer: &Raw) -> Result<Raw, String> {
 }
 
 /// A form's answer with the defaults of what was left open, if it fits the form (Elicitation, "Requested Schema"): what
-/// a client sends. Unlike with [`fit`], a schema that can't be read checks nothing: it is the server's.
+/// a client sends. Unlike with [`validate`], a schema that can't be read checks nothing: it is the server's.
 pub fn fill(params: &str, answer: &Raw) -> Result<Raw, String> {
     let Some(form) = Form::read(params, answer)? else { return Ok(answer.clone()) };
     if let Ok(schema) = form.compile() {

@@ -10,7 +10,7 @@ const MAX_TRIES: u32 = 3;
 
 /// Whether to ask this question again, that was answered so many times, each time with what does not fit it; the error
 /// where it was asked often enough. `problem` is what is wrong with the last answer.
-pub fn again(question: &Question, tries: u32, problem: &str) -> Result<(), Fault> {
+pub fn check_retry_limit(question: &Question, tries: u32, problem: &str) -> Result<(), Fault> {
     // The user may do better; a model, or a list of roots, would be no other the next time.
     let most = if question.method == Method::Elicit { MAX_TRIES } else { 1 };
     if tries < most {
