@@ -222,7 +222,7 @@ mod tests {
             input: r#"{"a":1}"#.into(),
             context: context(call, id),
             is_notification: false,
-            passage: None,
+            middleware_frame: None,
         }
     }
 

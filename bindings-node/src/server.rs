@@ -6,7 +6,7 @@ use gudgeon::{
     driver::{Backend, Work},
     error::Error,
     protocol::json,
-    router::{AnyRegistry, Changes, Finish, Middleware, Offers, Sight, find_resource},
+    router::{AnyRegistry, Changes, Middleware, Offers, ResultBuilder, Visibility, find_resource},
     service::Rehearsal,
     transport::stdio,
 };
@@ -184,8 +184,8 @@ impl NativeServer {
     /// Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does.
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
-        let job = find_resource(&self.offered.offers(), uri, &Sight::everything()).ok()?;
-        let Finish::Resource(reading) = &job.finish else { return None };
+        let job = find_resource(&self.offered.offers(), uri, &Visibility::everything()).ok()?;
+        let ResultBuilder::Resource(reading) = &job.result_builder else { return None };
         let handler = handler::id_of(&job.handler)?;
         let mime_type = json::to_raw(&reading.mime_type);
         Some(format!("[{handler},{},{}]", job.input, mime_type.get()))

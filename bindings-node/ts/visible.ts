@@ -7,7 +7,7 @@ import type { Principal } from "./types.js";
 /** Who sees an offer. */
 export type Visible = (principal: Principal | undefined) => boolean;
 
-interface Doubts {
+interface UnresolvedComponents {
   readonly offers: readonly (readonly [kind: string, key: string])[];
 }
 
@@ -27,7 +27,7 @@ export function judgePlan(owner: ServerCore, find: (kind: string, key: string) =
     kind: "prepared",
     owner,
     exposeErrors: [],
-    invoke: (input, ctx) => (input as unknown as Doubts).offers.map(([kind, key]) => sees(kind, key, ctx)),
+    invoke: (input, ctx) => (input as unknown as UnresolvedComponents).offers.map(([kind, key]) => sees(kind, key, ctx)),
   };
 }
 

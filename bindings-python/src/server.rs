@@ -10,8 +10,8 @@ use gudgeon::{
     error::Error,
     protocol::Response,
     router::{
-        AnyRegistry, Failure, Finish, Middleware, Offers, ServerFacts, Sight, find_resource,
-        uri_template::UriTemplate,
+        AnyRegistry, Failure, Middleware, Offers, ResultBuilder, ServerFacts, Visibility,
+        find_resource, uri_template::UriTemplate,
     },
     service::{EndpointConfig, Rehearsal},
     session::server::ListKind,
@@ -227,10 +227,10 @@ impl NativeServer {
     /// nobody does.
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let offers = Arc::clone(&self.lock().offers);
-        let job = find_resource(&offers, uri.to_owned(), &Sight::everything()).ok()?;
+        let job = find_resource(&offers, uri.to_owned(), &Visibility::everything()).ok()?;
         let handler = job.handler.downcast::<PyHandler>().ok()?;
         let (invoke, is_async) = handler.target();
-        Some((invoke.clone_ref(py), is_async, job.input, Read(job.finish)))
+        Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
     }
 
     /// Serves one stream of frames. The descriptors are duplicated; the caller keeps its own. `rehearsal`, for a test:
@@ -330,7 +330,7 @@ impl NativeServer {
 /// What becomes of the reply of a resource that another handler reads.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub(crate) struct Read(Finish);
+pub(crate) struct Read(ResultBuilder);
 
 #[pymethods]
 impl Read {

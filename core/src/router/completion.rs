@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Handler, Offers, PromptOffer, Sight, TemplateOffer,
+    Handler, Offers, PromptOffer, TemplateOffer, Visibility,
     handler::{Failure, Reply, bad_result, own_meta},
 };
 use crate::{
@@ -54,16 +54,16 @@ pub(super) fn find<'a>(
     offers: &'a Offers,
     target: &CompletionTarget,
     argument: &str,
-    sight: &Sight,
+    visibility: &Visibility,
 ) -> Result<Option<&'a Handler>, ()> {
     match target {
         CompletionTarget::Prompt(name) => {
-            let prompt = offers.prompts.seen(name, sight).ok_or(())?;
+            let prompt = offers.prompts.seen(name, visibility).ok_or(())?;
             Ok(prompt.completions.get(argument))
         }
-        CompletionTarget::Resource(uri) => match offers.templates.seen(uri, sight) {
+        CompletionTarget::Resource(uri) => match offers.templates.seen(uri, visibility) {
             Some(template) => Ok(template.completions.get(argument)),
-            None => offers.resources.seen(uri, sight).map(|_| None).ok_or(()),
+            None => offers.resources.seen(uri, visibility).map(|_| None).ok_or(()),
         },
     }
 }

@@ -6,8 +6,8 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
 use super::{
-    Concluded, Finish, Handler, Offers, Page, Passage, Prepared, Reading, Registry, Sight,
-    completion, middleware, offer::Offer, resource, resource::ReadHint,
+    Handler, MiddlewareFrame, Offers, Page, Prepared, Reading, Registry, Resolution, ResultBuilder,
+    Visibility, completion, middleware, offer::Offer, resource, resource::ReadHint,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -34,15 +34,15 @@ pub struct Job {
     pub handler: Handler,
     /// What it is given: a JSON object.
     pub input: String,
-    pub finish: Finish,
+    pub result_builder: ResultBuilder,
     pub timeout: Option<Duration>,
     /// Middleware is to be run around the handler.
-    pub passage: Option<Box<Passage>>,
+    pub middleware_frame: Option<Box<MiddlewareFrame>>,
 }
 
 impl Job {
-    pub(super) fn new(handler: Handler, input: String, finish: Finish) -> Self {
-        Self { handler, input, finish, timeout: None, passage: None }
+    pub(super) fn new(handler: Handler, input: String, result_builder: ResultBuilder) -> Self {
+        Self { handler, input, result_builder, timeout: None, middleware_frame: None }
     }
 
     fn within(self, timeout: Option<Duration>) -> Self {
@@ -52,9 +52,9 @@ impl Job {
 
 /// Whom an answer is for.
 #[derive(Clone, Copy)]
-pub struct Seeing<'a> {
+pub struct RequestScope<'a> {
     /// Which offers there are for it.
-    pub sight: &'a Sight,
+    pub visibility: &'a Visibility,
     pub principal: Option<&'a Principal>,
     /// The HTTP request's.
     pub headers: Option<&'a HeaderMap>,
@@ -65,7 +65,7 @@ pub struct Seeing<'a> {
     pub raw_params: Option<&'a Raw>,
 }
 
-impl Seeing<'_> {
+impl RequestScope<'_> {
     /// Whether a handler can know who asks: what it reads may then be nobody else's. Caches for all treat HTTP's own
     /// credentials alike (RFC 9111, section 3.5).
     fn is_somebodys(self) -> bool {
@@ -91,31 +91,32 @@ pub trait Cursors {
 }
 
 /// Answers a request, or finds who does.
-pub fn dispatch(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
+pub fn dispatch(offers: &Offers, request: Request, scope: RequestScope<'_>) -> Dispatch {
     let wanting = offers.middleware.as_ref().filter(|it| it.wants(&request.method()));
-    let Some(middleware) = wanting else { return answer(offers, request, seeing) };
+    let Some(middleware) = wanting else { return answer(offers, request, scope) };
     let seen = request.clone();
-    let concluded = match answer(offers, request, seeing) {
+    let resolution = match answer(offers, request, scope) {
         Dispatch::Run(mut job) => {
             // Middleware must see every read, so none is answered from what was kept.
-            if let Finish::Resource(reading) = &mut job.finish {
+            if let ResultBuilder::Resource(reading) = &mut job.result_builder {
                 reading.keep = None;
             }
             if middleware.wraps_handlers {
-                job.passage = Some(Box::new(Passage::new(middleware, &seen, &job)));
+                job.middleware_frame =
+                    Some(Box::new(MiddlewareFrame::new(middleware, &seen, &job)));
             }
             return Dispatch::Run(job);
         }
-        Dispatch::Answer(answer) => Concluded::Answer(answer),
-        Dispatch::Listen(filter) => Concluded::Listen(filter),
+        Dispatch::Answer(answer) => Resolution::Answer(answer),
+        Dispatch::Listen(filter) => Resolution::Listen(filter),
     };
     let description = Arc::new(offers.describe());
-    Dispatch::Run(middleware.prepared(&seen, description, concluded, seeing.is_somebodys()))
+    Dispatch::Run(middleware.prepared(&seen, description, resolution, scope.is_somebodys()))
 }
 
-fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
-    let sight = seeing.sight;
-    if let Some(job) = replaced(offers, &request, seeing) {
+fn answer(offers: &Offers, request: Request, scope: RequestScope<'_>) -> Dispatch {
+    let visibility = scope.visibility;
+    if let Some(job) = replaced(offers, &request, scope) {
         return run(job);
     }
     let answer = match request {
@@ -126,40 +127,40 @@ fn answer(offers: &Offers, request: Request, seeing: Seeing<'_>) -> Dispatch {
             Ok(Response::Empty)
         }
         Request::ListTools { cursor } => {
-            list(offers, &offers.tools, Method::ListTools, cursor.as_deref(), seeing)
+            list(offers, &offers.tools, Method::ListTools, cursor.as_deref(), scope)
                 .map(Response::Tools)
         }
         Request::ListPrompts { cursor } => {
-            list(offers, &offers.prompts, Method::ListPrompts, cursor.as_deref(), seeing)
+            list(offers, &offers.prompts, Method::ListPrompts, cursor.as_deref(), scope)
                 .map(Response::Prompts)
         }
         Request::ListResources { cursor } => {
-            list(offers, &offers.resources, Method::ListResources, cursor.as_deref(), seeing)
+            list(offers, &offers.resources, Method::ListResources, cursor.as_deref(), scope)
                 .map(Response::Resources)
         }
         Request::ListResourceTemplates { cursor } => {
             let method = Method::ListResourceTemplates;
-            list(offers, &offers.templates, method, cursor.as_deref(), seeing)
+            list(offers, &offers.templates, method, cursor.as_deref(), scope)
                 .map(Response::ResourceTemplates)
         }
-        Request::ListWhole { list } => Ok(whole(offers, list, sight)),
+        Request::ListWhole { list } => Ok(whole(offers, list, visibility)),
         Request::CallTool { name, arguments, .. } => {
-            return run(call_tool(offers, &name, arguments.as_ref(), seeing));
+            return run(call_tool(offers, &name, arguments.as_ref(), scope));
         }
         Request::ReadResource { uri, variables, .. } => {
-            let uri = resource::filled(offers, uri, variables.as_ref(), sight);
-            return run(uri.and_then(|uri| read_resource(offers, uri, seeing)));
+            let uri = resource::filled(offers, uri, variables.as_ref(), visibility);
+            return run(uri.and_then(|uri| read_resource(offers, uri, scope)));
         }
         Request::GetPrompt { name, arguments, .. } => {
-            return run(get_prompt(offers, &name, arguments, sight));
+            return run(get_prompt(offers, &name, arguments, visibility));
         }
-        Request::Complete(request) => return complete(offers, request, sight),
-        Request::Subscribe { uri } => match offers.has_resource(&uri, sight) {
+        Request::Complete(request) => return complete(offers, request, visibility),
+        Request::Subscribe { uri } => match offers.has_resource(&uri, visibility) {
             true => Ok(Response::Empty),
             false => Err(resource::not_found(&uri, None)),
         },
         Request::Listen { notifications } => {
-            return Dispatch::Listen(offers.honoured(notifications, sight));
+            return Dispatch::Listen(offers.honoured(notifications, visibility));
         }
         Request::Other { method, params } => return run(other(offers, &method, params)),
     };
@@ -176,7 +177,7 @@ fn list<T: Offer>(
     registry: &Registry<T>,
     method: Method,
     cursor: Option<&str>,
-    seeing: Seeing<'_>,
+    scope: RequestScope<'_>,
 ) -> Result<Listing<T::Listed>, Fault> {
     let is_declared = match method {
         Method::ListResources | Method::ListResourceTemplates => {
@@ -190,49 +191,51 @@ fn list<T: Offer>(
     let after = match cursor {
         None => None,
         Some(cursor) => {
-            let place = seeing.cursors.open(registry.kind(), cursor);
+            let place = scope.cursors.open(registry.kind(), cursor);
             let place = place.filter(|it| registry.has_place(*it));
             Some(place.ok_or_else(|| Fault::invalid_params("invalid cursor"))?)
         }
     };
     let Page { items, spellings, next } =
-        registry.page(after, offers.server.page_size, seeing.sight);
-    let next_cursor = next.map(|it| seeing.cursors.seal(registry.kind(), it));
+        registry.page(after, offers.server.page_size, scope.visibility);
+    let next_cursor = next.map(|it| scope.cursors.seal(registry.kind(), it));
     let cache = CacheHint { private: registry.is_guarded(), ..offers.list_hint() };
     Ok(Listing { items, spellings, next_cursor, cache, meta: None })
 }
 
 /// Everything of one list, for whoever does not turn pages.
-fn whole(offers: &Offers, list: Method, sight: &Sight) -> Response {
+fn whole(offers: &Offers, list: Method, visibility: &Visibility) -> Response {
     match list {
-        Method::ListTools => Response::Tools(Listing::whole(listed(&offers.tools, sight))),
-        Method::ListPrompts => Response::Prompts(Listing::whole(listed(&offers.prompts, sight))),
+        Method::ListTools => Response::Tools(Listing::whole(listed(&offers.tools, visibility))),
+        Method::ListPrompts => {
+            Response::Prompts(Listing::whole(listed(&offers.prompts, visibility)))
+        }
         _ => Response::AllResources {
-            resources: listed(&offers.resources, sight).collect(),
-            templates: listed(&offers.templates, sight).collect(),
+            resources: listed(&offers.resources, visibility).collect(),
+            templates: listed(&offers.templates, visibility).collect(),
         },
     }
 }
 
 fn listed<'a, T: Offer>(
     registry: &'a Registry<T>,
-    sight: &'a Sight,
+    visibility: &'a Visibility,
 ) -> impl Iterator<Item = Arc<T::Listed>> {
-    registry.visible(sight).map(|it| Arc::clone(it.listed()))
+    registry.visible(visibility).map(|it| Arc::clone(it.listed()))
 }
 
 fn call_tool(
     offers: &Offers,
     name: &str,
     arguments: Option<&Raw>,
-    seeing: Seeing<'_>,
+    scope: RequestScope<'_>,
 ) -> Result<Job, Fault> {
     let offer = offers
         .tools
-        .seen(name, seeing.sight)
+        .seen(name, scope.visibility)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
-    if let Some(headers) = seeing.headers.filter(|_| seeing.checks_headers) {
+    if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
         wire::check_params(headers, &offer.mirrored, given)?;
     }
     let input = match offer.input.check_arguments(given) {
@@ -243,21 +246,21 @@ fn call_tool(
             return Err(Fault::new(FaultKind::InvalidArguments, message));
         }
     };
-    let finish = Finish::Tool(Arc::clone(offer));
-    Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
+    let result_builder = ResultBuilder::Tool(Arc::clone(offer));
+    Ok(Job::new(Arc::clone(&offer.handler), input, result_builder).within(offer.options.timeout))
 }
 
 /// What reads this URI, for a handler of the server's own.
-pub fn find_resource(offers: &Offers, uri: String, sight: &Sight) -> Result<Job, Fault> {
-    let seeing = Seeing {
-        sight,
+pub fn find_resource(offers: &Offers, uri: String, visibility: &Visibility) -> Result<Job, Fault> {
+    let scope = RequestScope {
+        visibility,
         principal: None,
         headers: None,
         checks_headers: false,
         cursors: &NoPages,
         raw_params: None,
     };
-    read_resource(offers, uri, seeing)
+    read_resource(offers, uri, scope)
 }
 
 /// Of who reads no lists.
@@ -273,46 +276,47 @@ impl Cursors for NoPages {
     }
 }
 
-fn read_resource(offers: &Offers, uri: String, seeing: Seeing<'_>) -> Result<Job, Fault> {
-    let sight = seeing.sight;
-    if let Some(offer) = offers.resources.seen(&uri, sight) {
+fn read_resource(offers: &Offers, uri: String, scope: RequestScope<'_>) -> Result<Job, Fault> {
+    let visibility = scope.visibility;
+    if let Some(offer) = offers.resources.seen(&uri, visibility) {
         let mime_type = offer.resource.mime_type.clone();
-        let cache = seeing.hint(offer.cache, &**offer);
+        let cache = scope.hint(offer.cache, &**offer);
         let reading = Reading { uri, mime_type, cache, keep: offer.keep };
-        let finish = Finish::Resource(Box::new(reading));
-        let job = Job::new(Arc::clone(&offer.handler), "{}".into(), finish);
+        let result_builder = ResultBuilder::Resource(Box::new(reading));
+        let job = Job::new(Arc::clone(&offer.handler), "{}".into(), result_builder);
         return Ok(job.within(offer.options.timeout));
     }
-    let mut templates = offers.templates.visible(sight);
+    let mut templates = offers.templates.visible(visibility);
     let found = templates.find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
     let Some((offer, variables)) = found else { return Err(resource::not_found(&uri, None)) };
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
     let mime_type = offer.template.mime_type.clone();
-    let cache = seeing.hint(offer.cache, &**offer);
+    let cache = scope.hint(offer.cache, &**offer);
     let reading = Reading { uri, mime_type, cache, keep: offer.keep };
-    let finish = Finish::Resource(Box::new(reading));
+    let result_builder = ResultBuilder::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
-    Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
+    Ok(Job::new(Arc::clone(&offer.handler), input, result_builder).within(offer.options.timeout))
 }
 
 fn get_prompt(
     offers: &Offers,
     name: &str,
     arguments: Vec<(String, String)>,
-    sight: &Sight,
+    visibility: &Visibility,
 ) -> Result<Job, Fault> {
     let offer = offers
         .prompts
-        .seen(name, sight)
+        .seen(name, visibility)
         .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
     offer.check(&arguments)?;
-    let (input, finish) = (object(arguments).to_string(), Finish::Prompt(Arc::clone(offer)));
-    Ok(Job::new(Arc::clone(&offer.handler), input, finish).within(offer.options.timeout))
+    let (input, result_builder) =
+        (object(arguments).to_string(), ResultBuilder::Prompt(Arc::clone(offer)));
+    Ok(Job::new(Arc::clone(&offer.handler), input, result_builder).within(offer.options.timeout))
 }
 
 /// A target that exists and has no completion for the argument has nothing to suggest.
-fn complete(offers: &Offers, request: CompleteRequest, sight: &Sight) -> Dispatch {
-    let found = completion::find(offers, &request.target, &request.argument, sight);
+fn complete(offers: &Offers, request: CompleteRequest, visibility: &Visibility) -> Dispatch {
+    let found = completion::find(offers, &request.target, &request.argument, visibility);
     // Nothing that it would complete was declared (Completion, "Error Handling").
     if !matches!(found, Ok(Some(_))) && !completion::any(offers) {
         return Dispatch::Answer(Err(Fault::unknown_method(Method::Complete.as_str())));
@@ -333,7 +337,7 @@ fn complete(offers: &Offers, request: CompleteRequest, sight: &Sight) -> Dispatc
         Some(found) => {
             let input = json!({ "value": request.value, "arguments": object(request.given) });
             let handler = Arc::clone(found);
-            Dispatch::Run(Job::new(handler, input.to_string(), Finish::Completion))
+            Dispatch::Run(Job::new(handler, input.to_string(), ResultBuilder::Completion))
         }
     }
 }
@@ -343,23 +347,27 @@ fn other(offers: &Offers, method: &MethodName, params: Raw) -> Result<Job, Fault
     let found =
         offers.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
     check_params(offers, method.as_str(), params.get())?;
-    let finish = Finish::Method(Box::new(method.clone()));
-    Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), finish))
+    let result_builder = ResultBuilder::Method(Box::new(method.clone()));
+    Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), result_builder))
 }
 
 /// A method of the specification that a handler answers in the router's place.
-fn replaced(offers: &Offers, request: &Request, seeing: Seeing<'_>) -> Option<Result<Job, Fault>> {
+fn replaced(
+    offers: &Offers,
+    request: &Request,
+    scope: RequestScope<'_>,
+) -> Option<Result<Job, Fault>> {
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
     let handler = offers.method(name.as_str())?;
     let params =
-        seeing.raw_params.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
+        scope.raw_params.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
     if let Err(fault) = check_params(offers, name.as_str(), &params) {
         return Some(Err(fault));
     }
     let description = Arc::new(offers.describe());
-    let prepared = Prepared::replaced(name, &params, description, seeing.is_somebodys());
-    Some(Ok(Job::new(Arc::clone(handler), params, Finish::Prepared(Arc::new(prepared)))))
+    let prepared = Prepared::replaced(name, &params, description, scope.is_somebodys());
+    Some(Ok(Job::new(Arc::clone(handler), params, ResultBuilder::Prepared(Arc::new(prepared)))))
 }
 
 fn check_params(offers: &Offers, method: &str, params: &str) -> Result<(), Fault> {

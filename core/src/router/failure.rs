@@ -71,7 +71,7 @@ fn integer(given: Option<&Number>) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::Finish;
+    use crate::router::ResultBuilder;
 
     #[test]
     fn failures_keep_what_they_say() {
@@ -102,7 +102,10 @@ mod tests {
     #[test]
     fn a_no_names_its_question_where_there_is_one() {
         let told = |question: &str| {
-            Finish::Completion.fault(Failure::Declined(question.to_owned()), false, "r").0.message
+            ResultBuilder::Completion
+                .fault(Failure::Declined(question.to_owned()), false, "r")
+                .0
+                .message
         };
         assert_eq!(told("Sure?"), "The user declined: Sure?");
         assert_eq!(told(""), "The user declined");

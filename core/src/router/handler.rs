@@ -4,7 +4,7 @@ use std::{any::Any, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Concluded, Prepared, middleware, prompt, resource, tool};
+use super::{Prepared, Resolution, middleware, prompt, resource, tool};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{
@@ -80,7 +80,7 @@ pub enum Failure {
 
 /// What becomes of a handler's reply.
 #[derive(Clone, Debug)]
-pub enum Finish {
+pub enum ResultBuilder {
     Tool(Arc<super::ToolOffer>),
     /// Boxed, because what waits for a handler is moved often, and most of it is tools.
     Resource(Box<Reading>),
@@ -124,7 +124,7 @@ impl From<Fault> for Failure {
     }
 }
 
-impl Finish {
+impl ResultBuilder {
     /// Whether its handler may answer with [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
     pub fn may_ask(&self) -> bool {
         match self {
@@ -162,10 +162,10 @@ impl Finish {
     }
 
     /// What comes of the request with this reply.
-    pub fn conclude(&self, reply: Reply) -> Result<Concluded, Failure> {
+    pub fn resolve(&self, reply: Reply) -> Result<Resolution, Failure> {
         match self {
-            Self::Prepared(prepared) => prepared.conclude(reply),
-            _ => self.response(reply).map(|it| Concluded::Answer(Ok(it))),
+            Self::Prepared(prepared) => prepared.resolve(reply),
+            _ => self.response(reply).map(|it| Resolution::Answer(Ok(it))),
         }
     }
 

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Finish, Handler, Job,
+    Handler, Job, ResultBuilder,
     handler::{Failure, Reply, bad_result, own_meta},
     prompt, resource, tool,
 };
@@ -32,7 +32,7 @@ pub struct Middleware {
     /// Is given `{"method", "params", "result"}`, or `"error"` in place of the result, and answers with the result, or
     /// with [`Reply::Nothing`] to leave everything as it is.
     pub handler: Handler,
-    /// Whether registered handlers are run with a [`Passage`]; otherwise their shell wraps them itself.
+    /// Whether registered handlers are run with a [`MiddlewareFrame`]; otherwise their shell wraps them itself.
     pub wraps_handlers: bool,
     /// `None`: all.
     methods: Option<HashSet<Box<str>>>,
@@ -47,14 +47,14 @@ pub struct Prepared {
     /// What the server says of itself.
     description: Arc<ServerDescription>,
     /// `None`: only the handler has an answer.
-    answer: Option<Concluded>,
+    answer: Option<Resolution>,
     /// It is known who asks, or there is a way to know it.
     is_somebodys: bool,
 }
 
 /// What came of a request.
 #[derive(Clone, Debug)]
-pub enum Concluded {
+pub enum Resolution {
     Answer(Result<Response, Fault>),
     /// The client listens from now on.
     Listen(SubscriptionFilter),
@@ -62,13 +62,13 @@ pub enum Concluded {
 
 /// A registered handler behind middleware: the request, and how its replies are read.
 #[derive(Clone, Debug)]
-pub struct Passage {
+pub struct MiddlewareFrame {
     /// That of the middleware.
     pub handler: Handler,
     pub method: MethodName,
     /// A JSON object.
     pub params: String,
-    finish: Finish,
+    result_builder: ResultBuilder,
 }
 
 impl Middleware {
@@ -92,20 +92,20 @@ impl Middleware {
         &self,
         request: &Request,
         description: Arc<ServerDescription>,
-        answer: Concluded,
+        answer: Resolution,
         is_somebodys: bool,
     ) -> Job {
         let mut input = ObjectWriter::with_capacity(256);
         let method = request.method();
         input.member("method", method.as_str()).raw("params", &params(request));
         match &answer {
-            Concluded::Listen(filter) => {
+            Resolution::Listen(filter) => {
                 input.raw("result", &json!({ "notifications": filter }).to_string());
             }
-            Concluded::Answer(Ok(response)) => {
+            Resolution::Answer(Ok(response)) => {
                 input.raw("result", &wire::plain_result(response));
             }
-            Concluded::Answer(Err(fault)) => {
+            Resolution::Answer(Err(fault)) => {
                 let newest = Wire::of(Revision::LATEST);
                 match wire::lower_fault(newest, Some(&method), fault.clone()) {
                     Lowered::Error(error) => input.member("error", &error),
@@ -117,7 +117,11 @@ impl Middleware {
         }
         let (uri, answer) = (uri(request), Some(answer));
         let prepared = Prepared { method, uri, description, answer, is_somebodys };
-        Job::new(Arc::clone(&self.handler), input.finish(), Finish::Prepared(Arc::new(prepared)))
+        Job::new(
+            Arc::clone(&self.handler),
+            input.finish(),
+            ResultBuilder::Prepared(Arc::new(prepared)),
+        )
     }
 }
 
@@ -152,19 +156,19 @@ impl Prepared {
         matches!(method, Method::CallTool | Method::ReadResource | Method::GetPrompt)
     }
 
-    pub(super) fn conclude(&self, reply: Reply) -> Result<Concluded, Failure> {
+    pub(super) fn resolve(&self, reply: Reply) -> Result<Resolution, Failure> {
         match (&self.answer, reply) {
             (Some(answer), Reply::Nothing) => Ok(answer.clone()),
-            (Some(Concluded::Listen(_)), Reply::Json(result) | Reply::Result(result)) => {
+            (Some(Resolution::Listen(_)), Reply::Json(result) | Reply::Result(result)) => {
                 let mut result = object(&result)?;
                 let filter = result.remove("notifications").unwrap_or_default();
-                member(&filter, "notifications").map(Concluded::Listen)
+                member(&filter, "notifications").map(Resolution::Listen)
             }
             // A handler in the router's place gives the whole result.
             (None, Reply::Json(result)) => {
-                self.response(Reply::Result(result)).map(|it| Concluded::Answer(Ok(it)))
+                self.response(Reply::Result(result)).map(|it| Resolution::Answer(Ok(it)))
             }
-            (_, reply) => self.response(reply).map(|it| Concluded::Answer(Ok(it))),
+            (_, reply) => self.response(reply).map(|it| Resolution::Answer(Ok(it))),
         }
     }
 
@@ -189,7 +193,7 @@ impl Prepared {
             Reply::Json(result) | Reply::Result(result) => result,
             _ => return Err(no_object(method.as_str())),
         };
-        if let Some(Concluded::Answer(Ok(Response::AllResources { .. }))) = &self.answer {
+        if let Some(Resolution::Answer(Ok(Response::AllResources { .. }))) = &self.answer {
             let resources = self.listing(&result, "resources")?.items.iter().cloned().collect();
             let templates =
                 self.listing(&result, "resourceTemplates")?.items.iter().cloned().collect();
@@ -229,7 +233,7 @@ impl Prepared {
             (Reply::Result(result), _) => {
                 object(result).map_or_else(|_| CacheHint::default(), |it| self.hint(&it))
             }
-            (_, Some(Concluded::Answer(Ok(Response::Contents { cache, .. })))) => *cache,
+            (_, Some(Resolution::Answer(Ok(Response::Contents { cache, .. })))) => *cache,
             _ => self.hint(&Map::new()),
         }
     }
@@ -265,11 +269,11 @@ impl Prepared {
     }
 }
 
-impl Passage {
+impl MiddlewareFrame {
     pub(super) fn new(middleware: &Middleware, request: &Request, job: &Job) -> Self {
         let handler = Arc::clone(&middleware.handler);
-        let params = match &job.finish {
-            Finish::Resource(reading) => {
+        let params = match &job.result_builder {
+            ResultBuilder::Resource(reading) => {
                 let mut out = ObjectWriter::with_capacity(64);
                 out.member("uri", &reading.uri);
                 if job.input != "{}" {
@@ -277,10 +281,15 @@ impl Passage {
                 }
                 out.finish()
             }
-            Finish::Prepared(_) => job.input.clone(),
+            ResultBuilder::Prepared(_) => job.input.clone(),
             _ => params(request),
         };
-        Self { handler, method: request.method(), params, finish: job.finish.clone() }
+        Self {
+            handler,
+            method: request.method(),
+            params,
+            result_builder: job.result_builder.clone(),
+        }
     }
 
     pub(super) fn of_notification(
@@ -292,41 +301,46 @@ impl Passage {
             handler: Arc::clone(&middleware.handler),
             method: notification.clone(),
             params: params.get().to_owned(),
-            finish: Finish::Method(Box::new(notification.clone())),
+            result_builder: ResultBuilder::Method(Box::new(notification.clone())),
         }
     }
 
     /// Whether the params say what it is called, which each server says in its own way.
     pub fn is_named(&self) -> bool {
-        matches!(self.finish, Finish::Tool(_) | Finish::Prompt(_) | Finish::Completion)
+        matches!(
+            self.result_builder,
+            ResultBuilder::Tool(_) | ResultBuilder::Prompt(_) | ResultBuilder::Completion
+        )
     }
 
     /// What the handler replied, as the whole result.
     pub fn result(&self, reply: Reply) -> Result<String, Failure> {
-        self.finish.response(reply).map(|it| wire::plain_result(&it))
+        self.result_builder.response(reply).map(|it| wire::plain_result(&it))
     }
 
     /// What the handler is to be given for other params; `None` where they don't reach it.
     pub fn input(&self, params: &str) -> Result<Option<String>, Failure> {
         let mut params = object(params)?;
-        Ok(match &self.finish {
-            Finish::Tool(_) | Finish::Prompt(_) => {
+        Ok(match &self.result_builder {
+            ResultBuilder::Tool(_) | ResultBuilder::Prompt(_) => {
                 let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
                 Some(arguments.to_string())
             }
-            Finish::Method(_) => Some(Value::Object(params).to_string()),
-            Finish::Prepared(it) if it.is_handlers() => Some(Value::Object(params).to_string()),
+            ResultBuilder::Method(_) => Some(Value::Object(params).to_string()),
+            ResultBuilder::Prepared(it) if it.is_handlers() => {
+                Some(Value::Object(params).to_string())
+            }
             // Another URI would be another resource.
-            Finish::Resource(reading) if params.get("uri") == Some(&json!(reading.uri)) => {
+            ResultBuilder::Resource(reading) if params.get("uri") == Some(&json!(reading.uri)) => {
                 params.remove("variables").map(|it| it.to_string())
             }
-            Finish::Completion => {
+            ResultBuilder::Completion => {
                 let value = params.get("argument").and_then(|it| it.get("value"));
                 let given = params.get("context").and_then(|it| it.get("arguments"));
                 let given = given.cloned().unwrap_or_else(|| json!({}));
                 value.map(|it| json!({ "value": it, "arguments": given }).to_string())
             }
-            Finish::Resource(_) | Finish::Prepared(_) => None,
+            ResultBuilder::Resource(_) | ResultBuilder::Prepared(_) => None,
         })
     }
 }

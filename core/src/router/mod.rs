@@ -16,24 +16,24 @@ mod offer;
 mod prompt;
 mod registry;
 mod resource;
-mod sight;
+mod visibility;
 mod tool;
 pub mod uri_template;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 pub use self::{
-    dispatch::{Cursors, Dispatch, Job, Seeing, dispatch, find_resource},
-    handler::{Failure, Finish, Handler, Reading, Reply},
+    dispatch::{Cursors, Dispatch, Job, RequestScope, dispatch, find_resource},
+    handler::{Failure, Handler, Reading, Reply, ResultBuilder},
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
-    middleware::{Concluded, Middleware, Passage, Prepared},
+    middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
     offer::{Changes, Offer, OfferOptions},
     prompt::PromptOffer,
     registry::{Page, Registry},
     resource::{ReadHint, ResourceOffer, TemplateOffer},
-    sight::{Doubts, Sight},
     tool::ToolOffer,
+    visibility::{UnresolvedComponents, Visibility},
 };
 use crate::{
     error::Error,
@@ -225,10 +225,14 @@ impl Offers {
     }
 
     /// What is run around who listens to this notification.
-    pub fn passage_of(&self, notification: &MethodName, params: &Raw) -> Option<Box<Passage>> {
+    pub fn middleware_frame_of(
+        &self,
+        notification: &MethodName,
+        params: &Raw,
+    ) -> Option<Box<MiddlewareFrame>> {
         let middleware = self.middleware.as_ref()?;
         let is_run = middleware.wraps_handlers && middleware.wants(notification);
-        is_run.then(|| Box::new(Passage::of_notification(middleware, notification, params)))
+        is_run.then(|| Box::new(MiddlewareFrame::of_notification(middleware, notification, params)))
     }
 
     /// From now on the requests that it wants pass this middleware; `None`: none does.
@@ -262,20 +266,24 @@ impl Offers {
     }
 
     /// Whether somebody can read this URI.
-    fn has_resource(&self, uri: &str, sight: &Sight) -> bool {
-        self.resources.seen(uri, sight).is_some()
-            || self.templates.visible(sight).any(|it| it.uri.match_uri(uri).is_some())
+    fn has_resource(&self, uri: &str, visibility: &Visibility) -> bool {
+        self.resources.seen(uri, visibility).is_some()
+            || self.templates.visible(visibility).any(|it| it.uri.match_uri(uri).is_some())
     }
 
     /// Whether something is read at this URI that somebody does not see.
-    fn hides(&self, uri: &str, sight: &Sight) -> bool {
-        self.has_resource(uri, &Sight::everything()) && !self.has_resource(uri, sight)
+    fn hides(&self, uri: &str, visibility: &Visibility) -> bool {
+        self.has_resource(uri, &Visibility::everything()) && !self.has_resource(uri, visibility)
     }
 
     /// What of a filter the server can tell of: the lists that it declares, and any resource while it has some.
-    fn honoured(&self, mut asked: SubscriptionFilter, sight: &Sight) -> SubscriptionFilter {
+    fn honoured(
+        &self,
+        mut asked: SubscriptionFilter,
+        visibility: &Visibility,
+    ) -> SubscriptionFilter {
         if let Some(uris) = &mut asked.resource_subscriptions {
-            uris.retain(|it| !self.hides(it, sight));
+            uris.retain(|it| !self.hides(it, visibility));
         }
         let has_resources = !self.resources.is_empty() || !self.templates.is_empty();
         let keep = |asked: Option<bool>, offered: bool| asked.filter(|it| *it && offered);

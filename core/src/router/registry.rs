@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Changes, Offer, Sight, meta_keys};
+use super::{Changes, Offer, Visibility, meta_keys};
 use crate::{error::Error, protocol::Spellings};
 
 /// An ordered set; clones share until one of them changes.
@@ -126,13 +126,13 @@ impl<T: Offer> Registry<T> {
     }
 
     /// The offer of this name, if it is enabled and somebody sees it.
-    pub fn seen(&self, key: &str, sight: &Sight) -> Option<&Arc<T>> {
-        self.get(key).filter(|it| sight.sees(self.kind, &***it))
+    pub fn seen(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
+        self.get(key).filter(|it| visibility.sees(self.kind, &***it))
     }
 
     /// Everything enabled that somebody sees, in order.
-    pub fn visible<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = &'a Arc<T>> {
-        self.iter().filter(|it| sight.sees(self.kind, &***it))
+    pub fn visible<'a>(&'a self, visibility: &'a Visibility) -> impl Iterator<Item = &'a Arc<T>> {
+        self.iter().filter(|it| visibility.sees(self.kind, &***it))
     }
 
     /// Whether something of it is not for everybody.
@@ -247,26 +247,33 @@ impl<T: Offer> Registry<T> {
     }
 
     /// One page of what is enabled and seen, after the place where the one before ended.
-    pub fn page(&self, after: Option<u64>, size: usize, sight: &Sight) -> Page<T::Listed> {
+    pub fn page(
+        &self,
+        after: Option<u64>,
+        size: usize,
+        visibility: &Visibility,
+    ) -> Page<T::Listed> {
         let list = &self.entries.list;
         let start = after.map_or(0, |after| list.partition_point(|it| it.order <= after));
         if self.is_guarded() {
-            return self.make(start, size, sight);
+            return self.make(start, size, visibility);
         }
         let pages = self.entries.made.pages.get_or_init(|| {
             let pages = (0..=list.len()).map(|_| OnceLock::new()).collect();
             Pages { size, pages }
         });
         match pages.pages.get(start).filter(|_| pages.size == size) {
-            Some(page) => page.get_or_init(|| self.make(start, size, sight)).clone(),
-            None => self.make(start, size, sight),
+            Some(page) => page.get_or_init(|| self.make(start, size, visibility)).clone(),
+            None => self.make(start, size, visibility),
         }
     }
 
-    fn make(&self, start: usize, size: usize, sight: &Sight) -> Page<T::Listed> {
+    fn make(&self, start: usize, size: usize, visibility: &Visibility) -> Page<T::Listed> {
         let rest = self.entries.list.get(start..).unwrap_or_default();
-        let mut rest =
-            rest.iter().filter(|it| it.enabled && sight.sees(self.kind, &*it.offer)).peekable();
+        let mut rest = rest
+            .iter()
+            .filter(|it| it.enabled && visibility.sees(self.kind, &*it.offer))
+            .peekable();
         let (mut items, mut last) = (Vec::new(), None);
         while items.len() < size
             && let Some(entry) = rest.next()

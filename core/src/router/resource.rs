@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer, OfferOptions, Offers, Sight,
+    Changes, Handler, Offer, OfferOptions, Offers, Visibility,
     completion::Completions,
     handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     names,
@@ -148,7 +148,7 @@ pub(super) fn filled(
     offers: &Offers,
     uri: String,
     variables: Option<&Raw>,
-    sight: &Sight,
+    visibility: &Visibility,
 ) -> Result<String, Fault> {
     let Some(variables) = variables else { return Ok(uri) };
     let given: serde_json::Map<String, Value> = serde_json::from_str(variables.get())
@@ -156,7 +156,7 @@ pub(super) fn filled(
     let given: Vec<(String, Value)> = given.into_iter().collect();
     let is_given = |name: &str| given.iter().any(|(it, value)| it == name && !value.is_null());
     if uri.contains('{') {
-        let template = offers.templates.seen(&uri, sight);
+        let template = offers.templates.seen(&uri, visibility);
         let missing = template
             .and_then(|it| it.uri.kinds().find(|it| !it.is_optional() && !is_given(&it.name)));
         if let Some(missing) = missing {
@@ -168,12 +168,12 @@ pub(super) fn filled(
         return expand_template(&uri, &given)
             .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
     }
-    if offers.resources.seen(&uri, sight).is_some() {
+    if offers.resources.seen(&uri, visibility).is_some() {
         return Ok(uri);
     }
     let found = offers
         .templates
-        .visible(sight)
+        .visible(visibility)
         .find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
     let Some((offer, mut values)) = found else { return Ok(uri) };
     let bound = values.len();

@@ -13,7 +13,7 @@ use super::{
     Context, ToolError,
     handler::{BoxFuture, Erased, Outcome},
 };
-use crate::router::{self, Failure, Passage, Reply};
+use crate::router::{self, Failure, MiddlewareFrame, Reply};
 
 /// A request on its way to its answer.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ struct Station {
 }
 
 enum End {
-    Handler { handler: Arc<Erased>, passage: Box<Passage>, input: String },
+    Handler { handler: Arc<Erased>, middleware_frame: Box<MiddlewareFrame>, input: String },
     Core(Result<Value, (i64, String, Option<Value>)>),
 }
 
@@ -140,13 +140,13 @@ impl Stack {
 /// Runs a handler, and middleware around it where there is some.
 pub(super) fn around(
     handler: &Arc<Erased>,
-    passage: Option<Box<Passage>>,
+    middleware_frame: Option<Box<MiddlewareFrame>>,
     input: String,
     context: Context,
 ) -> BoxFuture<Outcome> {
-    let Some(passage) = passage else { return handler.call(input, context) };
-    let method = passage.method.as_str().to_owned();
-    let outer = passage.handler.downcast_ref::<Erased>().and_then(|it| it.stack.as_ref());
+    let Some(middleware_frame) = middleware_frame else { return handler.call(input, context) };
+    let method = middleware_frame.method.as_str().to_owned();
+    let outer = middleware_frame.handler.downcast_ref::<Erased>().and_then(|it| it.stack.as_ref());
     let mut stations: Vec<_> =
         outer.into_iter().flat_map(|it| it.stations(&method, None)).collect();
     for Mounted { stack, name } in &handler.mounted {
@@ -155,9 +155,9 @@ pub(super) fn around(
     if stations.is_empty() {
         return handler.call(input, context);
     }
-    let params: Value = serde_json::from_str(&passage.params).unwrap_or_default();
+    let params: Value = serde_json::from_str(&middleware_frame.params).unwrap_or_default();
     let request = Request { method, params: params.clone(), context };
-    let end = End::Handler { handler: Arc::clone(handler), passage, input };
+    let end = End::Handler { handler: Arc::clone(handler), middleware_frame, input };
     let next = Next { way: Arc::new(Way { stations, params, end }), at: 0 };
     let context = request.context.clone();
     Box::pin(async move {
@@ -205,7 +205,8 @@ async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
 impl End {
     async fn run(&self, params: &Value, request: Request) -> Result<Value, ToolError> {
         let Request { method, params: given, context } = request;
-        let is_named = matches!(self, Self::Handler { passage, .. } if passage.is_named());
+        let is_named =
+            matches!(self, Self::Handler { middleware_frame, .. } if middleware_frame.is_named());
         let is_changed = match is_named {
             true => unnamed(&given) != unnamed(params),
             false => given != *params,
@@ -222,9 +223,10 @@ impl End {
             // A refusal says what is wrong with what the client sent.
             Self::Core(Ok(result)) if is_changed && result["isError"] != true => Err(fixed()),
             Self::Core(Ok(result)) => Ok(result.clone()),
-            Self::Handler { handler, passage, input } => {
+            Self::Handler { handler, middleware_frame, input } => {
                 let input = if is_changed {
-                    let other = passage.input(&given.to_string()).map_err(ToolError::of)?;
+                    let other =
+                        middleware_frame.input(&given.to_string()).map_err(ToolError::of)?;
                     other.ok_or_else(fixed)?
                 } else {
                     input.clone()
@@ -233,7 +235,7 @@ impl End {
                 if let Reply::Questions(_) = reply {
                     return Err(ToolError::questions(reply));
                 }
-                let result = passage.result(reply).map_err(ToolError::of)?;
+                let result = middleware_frame.result(reply).map_err(ToolError::of)?;
                 Ok(serde_json::from_str(&result).unwrap_or_default())
             }
         }

@@ -162,7 +162,7 @@ impl Runner {
     }
 
     fn start(self: &Arc<Self>, run: Run) -> Work {
-        let Run { handler, input, context, is_notification, passage } = run;
+        let Run { handler, input, context, is_notification, middleware_frame } = run;
         let call = context.call;
         let handler = match handler.downcast::<Erased>() {
             Ok(handler) => handler,
@@ -175,7 +175,7 @@ impl Runner {
         let context = Context::new(context, Arc::clone(&self.connection), Arc::downgrade(self));
         lock(&self.under_way).insert(call, context.clone());
         let is_quick = handler.pace.is_quick();
-        let future = middleware::around(&handler, passage, input, context.clone());
+        let future = middleware::around(&handler, middleware_frame, input, context.clone());
         let mut running = Running { future, handler };
         if is_quick {
             let mut unheard = std::task::Context::from_waker(Waker::noop());

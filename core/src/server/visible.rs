@@ -52,7 +52,7 @@ impl Judge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer to [`crate::router::Doubts::question`].
+    /// The answer to [`crate::router::UnresolvedComponents::question`].
     pub(super) fn answer(&self, question: &str) -> Outcome {
         #[derive(Deserialize)]
         struct Question {

@@ -11,7 +11,7 @@ use super::{calls::Calls, gates::Ready, upshot::Upshot};
 use crate::{
     error::Fault,
     protocol::{Inputs, Principal, Request, Response},
-    router::Finish,
+    router::ResultBuilder,
     session::{CallId, CallMap},
 };
 
@@ -269,7 +269,7 @@ pub(super) fn brings_answers(request: &Request) -> bool {
 /// Under which name, and how long, the result of this is kept.
 fn what_is_kept(ready: &Ready) -> Option<(Key, Duration)> {
     let Ready::Start(job, context, _) = ready else { return None };
-    let Finish::Resource(reading) = &job.finish else { return None };
+    let ResultBuilder::Resource(reading) = &job.result_builder else { return None };
     let keep = reading.keep.filter(|it| !it.is_zero())?;
     let key = Key { uri: reading.uri.as_str().into(), principal: context.principal.clone() };
     Some((key, keep))

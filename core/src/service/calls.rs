@@ -25,7 +25,8 @@ use crate::{
     error::Fault,
     protocol::{Inputs, Method, Principal, Question, Raw, Request, Response},
     router::{
-        self, Concluded, Dispatch, Failure, Finish, Job, Offers, Reply, RoundLimits, Seeing, Sight,
+        self, Dispatch, Failure, Job, Offers, Reply, RequestScope, Resolution, ResultBuilder,
+        RoundLimits, Visibility,
     },
     session::{
         CallId,
@@ -96,7 +97,12 @@ impl Calls {
         (ask, question.method, question.params)
     }
 
-    pub(super) fn begin_seeing(&mut self, now: Instant, call: Call, sight: &Sight) -> Upshot {
+    pub(super) fn begin_seeing(
+        &mut self,
+        now: Instant,
+        call: Call,
+        visibility: &Visibility,
+    ) -> Upshot {
         let Call { request, mut context, raw_params } = call;
         let is_answered = cache::brings_answers(&request);
         let round = match self.opened(now, &request, context.principal.as_deref()) {
@@ -107,15 +113,15 @@ impl Calls {
             Err(fault) => return Upshot::Answered(Err(fault)),
         };
         let kept = can_be_asked(&context).then(|| request.clone());
-        let seeing = Seeing {
-            sight,
+        let scope = RequestScope {
+            visibility,
             principal: context.principal.as_deref(),
             headers: context.http.as_deref().map(|it| &it.headers),
             checks_headers: context.checks_headers,
             cursors: self.sealing.keys(),
             raw_params: raw_params.as_ref(),
         };
-        match router::dispatch(&self.offers, request, seeing) {
+        match router::dispatch(&self.offers, request, scope) {
             Dispatch::Answer(answer) => Upshot::Answered(answer),
             Dispatch::Listen(filter) => Upshot::Listening(filter),
             Dispatch::Run(job) => {
@@ -130,7 +136,7 @@ impl Calls {
                         request,
                         handler: Arc::clone(&job.handler),
                         input: job.input.clone(),
-                        passage: job.passage.clone(),
+                        middleware_frame: job.middleware_frame.clone(),
                         context: context.clone(),
                         recorded: Journal::default(),
                         brought: Answers::default(),
@@ -164,7 +170,7 @@ impl Calls {
         if let Some(parked) = self.parking.get_mut(handler) {
             parked.outcome = Some(match outcome {
                 Ok(Reply::Questions(questions)) => {
-                    let may = may_return_questions(&parked.running.finish);
+                    let may = may_return_questions(&parked.running.result_builder);
                     may.map(|()| Reply::Questions(questions))
                 }
                 outcome => outcome,
@@ -179,7 +185,11 @@ impl Calls {
         };
         let outcome = match outcome {
             Ok(Reply::Questions(questions)) => {
-                match self.running.get(call).map_or(Ok(()), |it| may_return_questions(&it.finish)) {
+                match self
+                    .running
+                    .get(call)
+                    .map_or(Ok(()), |it| may_return_questions(&it.result_builder))
+                {
                     Ok(()) => return (call, self.ask_back(now, call, &questions)),
                     Err(failure) => Err(failure),
                 }
@@ -187,15 +197,15 @@ impl Calls {
             outcome => outcome,
         };
         let Some(running) = self.take_running(call) else { return (call, Upshot::Nothing) };
-        let answer = match outcome.and_then(|reply| running.finish.conclude(reply)) {
-            Ok(Concluded::Answer(answer)) => answer,
-            Ok(Concluded::Listen(filter)) => {
+        let answer = match outcome.and_then(|reply| running.result_builder.resolve(reply)) {
+            Ok(Resolution::Answer(answer)) => answer,
+            Ok(Resolution::Listen(filter)) => {
                 self.leave(now, running.gate);
                 return (call, Upshot::Listening(filter));
             }
-            Err(failure) => Err(self.fault(&running.finish, failure)),
+            Err(failure) => Err(self.fault(&running.result_builder, failure)),
         };
-        self.check_meta(&running.finish, &answer);
+        self.check_meta(&running.result_builder, &answer);
         self.conclude(&running, &answer);
         self.share(now, call, &answer);
         self.leave(now, running.gate);
@@ -275,7 +285,7 @@ impl Calls {
             Some(_) => Failure::Unanswered(self.limits().park_ttl.as_secs_f64()),
             None => Failure::TimedOut(running.timeout.map_or(0.0, |it| it.as_secs_f64())),
         };
-        let fault = self.fault(&running.finish, failure);
+        let fault = self.fault(&running.result_builder, failure);
         self.effects.push_back(Effect::Cancel(self.links.end_of(call, &running)));
         self.conclude(&running, &Err(fault.clone()));
         self.share(now, call, &Err(fault.clone()));
@@ -349,39 +359,40 @@ impl Calls {
             Ready::Resume(parked, context) => return self.resume(now, *parked, context, gate),
             Ready::GoOn(call) => return self.take_turn(now, call, gate),
         };
-        let Job { handler, input, finish, timeout, passage } = job;
+        let Job { handler, input, result_builder, timeout, middleware_frame } = job;
         let wire = context.wire();
         let deadline = timeout.and_then(|it| now.checked_add(it));
         let weight = input.len().max(context.weight);
         let pause = None;
-        let running = Running { finish, gate, timeout, deadline, pause, weight, wire, kept };
+        let running =
+            Running { result_builder, gate, timeout, deadline, pause, weight, wire, kept };
         self.running.insert(context.call, running);
         self.effects.push_back(Effect::Run(Run {
             handler,
             input,
             context,
             is_notification: false,
-            passage,
+            middleware_frame,
         }));
     }
 
-    pub(super) fn fault(&mut self, finish: &Finish, failure: Failure) -> Fault {
+    pub(super) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
         let failure = failure.checked();
         self.references = self.references.wrapping_add(1);
         let reference = match &failure {
             Failure::Exception { .. } => format!("{}-{:x}", self.sealing.tag(), self.references),
             _ => String::new(),
         };
-        let (fault, report) = finish.fault(failure, self.offers.server.debug, &reference);
+        let (fault, report) = result_builder.fault(failure, self.offers.server.debug, &reference);
         self.effects.extend(report.map(|it| Effect::Report(it.text)));
         fault
     }
 
     /// Tells of keys in a result's `_meta` that the specification has no room for, once for each.
-    fn check_meta(&mut self, finish: &Finish, answer: &Result<Response, Fault>) {
+    fn check_meta(&mut self, result_builder: &ResultBuilder, answer: &Result<Response, Fault>) {
         let Some(meta) = answer.as_ref().ok().and_then(Response::meta) else { return };
         for problem in router::meta_problems(&meta) {
-            let text = format!("{} answered with _meta: {problem}", finish.place());
+            let text = format!("{} answered with _meta: {problem}", result_builder.place());
             if self.told.len() < MAX_TOLD && self.told.insert(text.clone()) {
                 self.effects.push_back(Effect::Report(text));
             }

@@ -296,7 +296,7 @@ mod tests {
     enum Step {
         Append(u64, usize),
         Prime(u64),
-        Finish(u64),
+        ResultBuilder(u64),
     }
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -304,7 +304,7 @@ mod tests {
         let step = prop_oneof![
             4 => (stream(), 0_usize..120).prop_map(|(stream, size)| Step::Append(stream, size)),
             1 => stream().prop_map(Step::Prime),
-            1 => stream().prop_map(Step::Finish),
+            1 => stream().prop_map(Step::ResultBuilder),
         ];
         vec(step, 0..80)
     }
@@ -322,7 +322,7 @@ mod tests {
                         sent.push((log.append(stream, &frame), stream, Some(frame)));
                     }
                     Step::Prime(stream) => sent.push((log.prime(stream), stream, None)),
-                    Step::Finish(stream) => log.finish(stream),
+                    Step::ResultBuilder(stream) => log.finish(stream),
                 }
                 prop_assert!(log.bytes <= max_bytes);
             }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{parking::Parked, running::Kept};
 use crate::{
-    router::{Finish, Job},
+    router::{Job, ResultBuilder},
     session::{CallId, server::CallContext},
 };
 
@@ -120,8 +120,8 @@ impl Ready {
     /// The tool that it has to wait for, and how many calls of it may run at once.
     pub(super) fn limit(&self) -> Option<(String, usize)> {
         match self {
-            Self::Start(job, ..) => limit(&job.finish),
-            Self::Resume(parked, _) => limit(&parked.running.finish),
+            Self::Start(job, ..) => limit(&job.result_builder),
+            Self::Resume(parked, _) => limit(&parked.running.result_builder),
             Self::GoOn(_) => None,
         }
     }
@@ -152,9 +152,11 @@ impl Ready {
 }
 
 /// The tool whose limit a run counts against, and how many calls of it may run at once.
-pub(super) fn limit(finish: &Finish) -> Option<(String, usize)> {
-    match finish {
-        Finish::Tool(offer) => offer.concurrency.map(|limit| (offer.tool.name.clone(), limit)),
+pub(super) fn limit(result_builder: &ResultBuilder) -> Option<(String, usize)> {
+    match result_builder {
+        ResultBuilder::Tool(offer) => {
+            offer.concurrency.map(|limit| (offer.tool.name.clone(), limit))
+        }
         _ => None,
     }
 }

@@ -212,7 +212,7 @@ impl Calls {
     /// Puts a question into the round to come.
     fn ask_inside(&mut self, call: CallId, ask: AskId, question: Question) -> Result<(), Fault> {
         let Some(running) = self.running.get(call) else { return Err(nobody_to_ask()) };
-        if !running.finish.may_ask() {
+        if !running.result_builder.may_ask() {
             return Err(Fault::new(FaultKind::Handler, ASKS_ELSEWHERE));
         }
         let capabilities = running.kept.as_ref();
@@ -228,7 +228,7 @@ impl Calls {
 
     /// Whether this call's handler could not wait, and must not run twice. `blocks`: it holds a thread while it waits.
     fn lacks_room(&self, call: CallId, blocks: bool) -> bool {
-        self.running.get(call).is_some_and(|it| it.finish.forbids_replay())
+        self.running.get(call).is_some_and(|it| it.result_builder.forbids_replay())
             && !self.parking.has_room(&self.limits(), blocks)
     }
 

@@ -4,35 +4,35 @@ use std::time::Instant;
 
 use super::{Effect, Run, calls::Calls, upshot::Upshot};
 use crate::{
-    router::{Doubts, Failure, Reply, Sight},
+    router::{Failure, Reply, UnresolvedComponents, Visibility},
     session::{CallId, CallMap, server::Call},
 };
 
 /// Requests that wait for the judge.
 #[derive(Debug, Default)]
 pub(super) struct Judging {
-    calls: CallMap<(Call, Doubts)>,
+    calls: CallMap<(Call, UnresolvedComponents)>,
     weight: usize,
 }
 
 impl Calls {
     /// Begins what a request asks for, as soon as it is known what there is for whoever sent it.
     pub(super) fn begin(&mut self, now: Instant, call: Call) -> Upshot {
-        let Some(doubts) = self.offers.doubts(&call.request) else {
-            return self.begin_seeing(now, call, &Sight::plain());
+        let Some(unresolved) = self.offers.unresolved(&call.request) else {
+            return self.begin_seeing(now, call, &Visibility::public());
         };
         let Some(judge) = self.offers.judge().cloned() else {
-            return self.begin_seeing(now, call, &Sight::plain());
+            return self.begin_seeing(now, call, &Visibility::public());
         };
         self.effects.push_back(Effect::Run(Run {
             handler: judge,
-            input: doubts.question(call.context.principal.as_deref()),
+            input: unresolved.question(call.context.principal.as_deref()),
             context: call.context.clone(),
             is_notification: false,
-            passage: None,
+            middleware_frame: None,
         }));
         self.judging.weight += call.context.weight;
-        self.judging.calls.insert(call.context.call, (call, doubts));
+        self.judging.calls.insert(call.context.call, (call, unresolved));
         Upshot::Nothing
     }
 
@@ -43,7 +43,7 @@ impl Calls {
         id: CallId,
         outcome: Result<Reply, Failure>,
     ) -> Result<Upshot, Result<Reply, Failure>> {
-        let Some((call, doubts)) = self.judging.take(id) else { return Err(outcome) };
+        let Some((call, unresolved)) = self.judging.take(id) else { return Err(outcome) };
         let verdict = match outcome {
             Ok(verdict) => Some(verdict),
             Err(failure) => {
@@ -52,8 +52,8 @@ impl Calls {
                 None
             }
         };
-        let sight = doubts.settled(verdict);
-        Ok(self.begin_seeing(now, call, &sight))
+        let visibility = unresolved.resolved(verdict);
+        Ok(self.begin_seeing(now, call, &visibility))
     }
 }
 
@@ -72,7 +72,7 @@ impl Judging {
         self.weight
     }
 
-    fn take(&mut self, call: CallId) -> Option<(Call, Doubts)> {
+    fn take(&mut self, call: CallId) -> Option<(Call, UnresolvedComponents)> {
         if self.calls.is_empty() {
             return None;
         }

@@ -166,7 +166,7 @@ impl Calls {
         self.listeners.running.insert(context.call, listener);
         self.effects.push_back(Effect::Run(Run {
             handler: Arc::clone(handler),
-            passage: self.offers.passage_of(method, &params),
+            middleware_frame: self.offers.middleware_frame_of(method, &params),
             input: String::from(Box::<str>::from(params)),
             context,
             is_notification: true,

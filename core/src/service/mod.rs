@@ -42,7 +42,7 @@ use self::{calls::Calls, upshot::Upshot};
 use crate::{
     error::Fault,
     protocol::{Implementation, Raw, json},
-    router::{Failure, Handler, Offers, Passage},
+    router::{Failure, Handler, MiddlewareFrame, Offers},
     session::{
         CallId,
         asking::AskId,
@@ -122,7 +122,7 @@ pub struct Run {
     /// Nobody waits for its reply: it listens to a notification.
     pub is_notification: bool,
     /// Middleware is to be run around the handler.
-    pub passage: Option<Box<Passage>>,
+    pub middleware_frame: Option<Box<MiddlewareFrame>>,
 }
 
 /// One stream's worth of serving.

@@ -132,7 +132,7 @@ impl Parking {
     pub(super) fn suits(&self, round: RoundId, job: &Job) -> bool {
         match self.rounds.get(&round).map(|it| &it.place) {
             Some(Place::Waiting { parked, .. }) => {
-                parked.running.finish.is_handlers() == job.finish.is_handlers()
+                parked.running.result_builder.is_handlers() == job.result_builder.is_handlers()
             }
             _ => true,
         }
@@ -274,7 +274,7 @@ impl Parking {
     fn oldest(&self, blocking: bool) -> Option<RoundId> {
         let may_leave = |round: &&RoundId| match self.rounds.get(round).map(|it| &it.place) {
             Some(Place::Waiting { parked, .. }) => {
-                !parked.running.finish.forbids_replay() && (!blocking || parked.blocks)
+                !parked.running.result_builder.forbids_replay() && (!blocking || parked.blocks)
             }
             _ => false,
         };

@@ -76,7 +76,7 @@ impl Calls {
     fn line_up(&mut self, now: Instant, call: CallId) {
         let Some(running) = self.running.get_mut(call) else { return };
         let Some(pause) = running.pause.as_deref_mut().filter(|it| !it.is_in_line) else { return };
-        let Some((name, limit)) = gates::limit(&running.finish) else {
+        let Some((name, limit)) = gates::limit(&running.result_builder) else {
             return self.take_turn(now, call, None);
         };
         if self.gates.enter(&name, limit, Ready::GoOn(call)).is_some() {

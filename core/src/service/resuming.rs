@@ -35,7 +35,7 @@ impl Calls {
                 let refused = Refused::new("too many requests with the same state wait already");
                 Some(Upshot::Answered(Err(self.refused(refused))))
             }
-            Claimed::Unknown if job.finish.forbids_replay() => {
+            Claimed::Unknown if job.result_builder.forbids_replay() => {
                 let refused = Refused::new("its handler is gone, and must not run again");
                 Some(Upshot::Answered(Err(self.refused(refused))))
             }
@@ -149,9 +149,9 @@ impl Calls {
             return self.ask_back(now, call, &questions);
         }
         if let Some(outcome) = parked.outcome.take() {
-            let finish = &parked.running.finish;
-            let answer = outcome.and_then(|reply| finish.response(reply));
-            let answer = answer.map_err(|failure| self.fault(finish, failure));
+            let result_builder = &parked.running.result_builder;
+            let answer = outcome.and_then(|reply| result_builder.response(reply));
+            let answer = answer.map_err(|failure| self.fault(result_builder, failure));
             self.conclude(&parked.running, &answer);
             return Upshot::Answered(answer);
         }

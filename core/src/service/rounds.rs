@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::Fault,
     protocol::{Question, Raw, Response},
-    router::{Failure, Finish},
+    router::{Failure, ResultBuilder},
     session::{
         CallId, CallMap,
         asking::{self, Answers, AskId, Journal, Round},
@@ -72,7 +72,7 @@ impl Rounds {
             input: kept.input.clone(),
             context: kept.context.clone(),
             is_notification: false,
-            passage: kept.passage.clone(),
+            middleware_frame: kept.middleware_frame.clone(),
         };
         self.open.insert(call, Asking { run, waiting });
         asks
@@ -187,8 +187,8 @@ impl Calls {
 }
 
 /// Whether a handler may answer with questions.
-pub(super) fn may_return_questions(finish: &Finish) -> Result<(), Failure> {
-    match (finish.may_ask(), finish.forbids_replay()) {
+pub(super) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
+    match (result_builder.may_ask(), result_builder.forbids_replay()) {
         (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
         (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),
         (true, false) => Ok(()),

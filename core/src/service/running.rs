@@ -9,7 +9,7 @@ use std::{
 use super::{pausing::Pause, state::RoundId};
 use crate::{
     protocol::{Question, Request},
-    router::{Finish, Handler, Passage},
+    router::{Handler, MiddlewareFrame, ResultBuilder},
     session::{
         CallId, CallMap,
         asking::{Answers, AskId, Journal},
@@ -21,7 +21,7 @@ use crate::{
 /// A handler that was handed out.
 #[derive(Debug)]
 pub(super) struct Running {
-    pub(super) finish: Finish,
+    pub(super) result_builder: ResultBuilder,
     /// The tool whose concurrency limit it counts against.
     pub(super) gate: Option<String>,
     pub(super) timeout: Option<Duration>,
@@ -44,7 +44,7 @@ pub(super) struct Kept {
     pub(super) request: Request,
     pub(super) handler: Handler,
     pub(super) input: String,
-    pub(super) passage: Option<Box<Passage>>,
+    pub(super) middleware_frame: Option<Box<MiddlewareFrame>>,
     pub(super) context: CallContext,
     /// What was answered and done beyond what came with the first request.
     pub(super) recorded: Journal,

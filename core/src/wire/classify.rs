@@ -1,6 +1,6 @@
 //! Which era an HTTP request belongs to: its body decides, the headers only where the body is silent.
 
-use super::{HeaderClaims, Unchecked, Wire, dialect_0_7, envelope, headers::check_method};
+use super::{McpHeaders, Unchecked, Wire, dialect_0_7, envelope, headers::check_method};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Dialect, Era, Frame, Message, Meta, Method, Params, Revision},
@@ -8,7 +8,7 @@ use crate::{
 
 /// Which lifecycle serves a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Belongs {
+pub enum RequestEra {
     /// It stands alone.
     Modern,
     /// To a session, or it opens one.
@@ -21,32 +21,32 @@ pub enum Belongs {
 ///
 /// A version that nobody knows counts as a modern one, so that the client is told which ones are spoken here;
 /// `Mcp-Method` proves nothing.
-pub fn classify(frame: &Frame<'_>, claims: &HeaderClaims, dialects: &[Dialect]) -> Belongs {
+pub fn classify(frame: &Frame<'_>, mcp_headers: &McpHeaders, dialects: &[Dialect]) -> RequestEra {
     let (method, params) = match frame {
         Frame::One(Ok(
             Message::Request { method, params, .. } | Message::Notification { method, params },
         )) => (Method::parse(method), Some(params)),
         _ => (None, None),
     };
-    if dialects.contains(&Dialect::V0_7) && is_dialect(frame, claims) {
-        return Belongs::Dialect;
+    if dialects.contains(&Dialect::V0_7) && is_dialect(frame, mcp_headers) {
+        return RequestEra::Dialect;
     }
     if params.is_some_and(has_envelope) || matches!(method, Some(Method::Discover | Method::Listen))
     {
-        return Belongs::Modern;
+        return RequestEra::Modern;
     }
     if method == Some(Method::Initialize) {
-        return Belongs::Legacy;
+        return RequestEra::Legacy;
     }
-    match claims.protocol_version().map(Revision::parse) {
-        None => Belongs::Legacy,
+    match mcp_headers.protocol_version().map(Revision::parse) {
+        None => RequestEra::Legacy,
         Some(Some(revision)) => match revision.era() {
-            Era::Modern => Belongs::Modern,
-            Era::Legacy => Belongs::Legacy,
+            Era::Modern => RequestEra::Modern,
+            Era::Legacy => RequestEra::Legacy,
         },
-        Some(None) => match claims.session().is_some() {
-            true => Belongs::Legacy,
-            false => Belongs::Modern,
+        Some(None) => match mcp_headers.session().is_some() {
+            true => RequestEra::Legacy,
+            false => RequestEra::Modern,
         },
     }
 }
@@ -57,8 +57,8 @@ pub fn has_sessions(revisions: &[Revision], dialects: &[Dialect]) -> bool {
 }
 
 /// The words for a peer of whom only the headers are known.
-pub fn spoken_by(claims: &HeaderClaims) -> &'static Wire {
-    Wire::of(match claims.protocol_version().map(Revision::parse) {
+pub fn spoken_by(mcp_headers: &McpHeaders) -> &'static Wire {
+    Wire::of(match mcp_headers.protocol_version().map(Revision::parse) {
         None => Revision::V2025_03_26,
         Some(revision) => revision.unwrap_or(Revision::LATEST),
     })
@@ -67,7 +67,7 @@ pub fn spoken_by(claims: &HeaderClaims) -> &'static Wire {
 /// Whether a notification in a POST of its own can be accepted (Streamable HTTP, "Sending Messages"). It needs no
 /// headers and no envelope, but what it says in them must agree, and be spoken here.
 pub fn check_notification(
-    claims: &HeaderClaims,
+    mcp_headers: &McpHeaders,
     method: &str,
     params: &Params<'_>,
     supported: &[Revision],
@@ -76,28 +76,28 @@ pub fn check_notification(
         return Err(Fault::invalid_params("params must be an object"));
     }
     let said = envelope::named(params)?;
-    let claimed = claims.protocol_version();
+    let claimed = mcp_headers.protocol_version();
     if let Some(said) = &said
         && claimed.is_some()
     {
-        compare_version(claims, said)?;
+        compare_version(mcp_headers, said)?;
     }
     if let Some(version) = said.as_deref().or(claimed) {
         envelope::spoken(version, supported)?;
     }
-    match claims.method {
-        Some(_) => check_method(claims, method),
+    match mcp_headers.method {
+        Some(_) => check_method(mcp_headers, method),
         None => Ok(()),
     }
 }
 
 /// The version that the header claims must be the body's (Streamable HTTP, "Protocol Version Header").
-pub fn check_version(claims: &HeaderClaims, envelope: &Unchecked<'_>) -> Result<(), Fault> {
-    compare_version(claims, &envelope.requested)
+pub fn check_version(mcp_headers: &McpHeaders, envelope: &Unchecked<'_>) -> Result<(), Fault> {
+    compare_version(mcp_headers, &envelope.requested)
 }
 
-fn compare_version(claims: &HeaderClaims, said: &str) -> Result<(), Fault> {
-    let message = match claims.protocol_version() {
+fn compare_version(mcp_headers: &McpHeaders, said: &str) -> Result<(), Fault> {
+    let message = match mcp_headers.protocol_version() {
         Some(claimed) if claimed == said => return Ok(()),
         Some(claimed) => {
             format!("MCP-Protocol-Version is {claimed:?}, the body's _meta says {said:?}")
@@ -108,12 +108,12 @@ fn compare_version(claims: &HeaderClaims, said: &str) -> Result<(), Fault> {
 }
 
 /// A request of the dialect with semantic versions, which over HTTP knows neither sessions nor headers.
-fn is_dialect(frame: &Frame<'_>, claims: &HeaderClaims) -> bool {
+fn is_dialect(frame: &Frame<'_>, mcp_headers: &McpHeaders) -> bool {
     let Frame::One(Ok(Message::Request { method, params, .. })) = frame else { return false };
-    if has_envelope(params) || claims.session().is_some() {
+    if has_envelope(params) || mcp_headers.session().is_some() {
         return false;
     }
-    let is_silent = claims.protocol_version().is_none();
+    let is_silent = mcp_headers.protocol_version().is_none();
     dialect_0_7::is_own(method, params) || is_silent && dialect_0_7::may_be_own(method)
 }
 

@@ -21,14 +21,14 @@ const ENCODED_SUFFIX: &str = "?=";
 
 /// What the headers of an HTTP request claim, as they came.
 #[derive(Clone, Debug, Default)]
-pub struct HeaderClaims {
+pub struct McpHeaders {
     pub protocol_version: Option<HeaderValue>,
     pub method: Option<HeaderValue>,
     pub name: Option<HeaderValue>,
     pub session: Option<HeaderValue>,
 }
 
-impl HeaderClaims {
+impl McpHeaders {
     /// A header that is there twice must say the same twice: who reads the first and who reads the last would differ.
     pub fn read(headers: &HeaderMap) -> Result<Self, Fault> {
         Ok(Self {
@@ -52,13 +52,13 @@ impl HeaderClaims {
 
 /// Whether `Mcp-Method` and `Mcp-Name` are what the body says.
 pub fn check_standard(
-    claims: &HeaderClaims,
+    mcp_headers: &McpHeaders,
     method: &str,
     params: &Params<'_>,
 ) -> Result<(), Fault> {
-    check_method(claims, method)?;
+    check_method(mcp_headers, method)?;
     let Some(source) = name_source(method) else { return Ok(()) };
-    match (&claims.name, standard(method, params)) {
+    match (&mcp_headers.name, standard(method, params)) {
         // The params are refused for what they lack.
         (None, None) => Ok(()),
         (None, Some(name)) => Err(mismatch(format!(
@@ -72,8 +72,8 @@ pub fn check_standard(
     }
 }
 
-pub(super) fn check_method(claims: &HeaderClaims, method: &str) -> Result<(), Fault> {
-    match &claims.method {
+pub(super) fn check_method(mcp_headers: &McpHeaders, method: &str) -> Result<(), Fault> {
+    match &mcp_headers.method {
         // No sentinel here: it is no header that permits one.
         Some(value) if plain(value) == method => Ok(()),
         Some(value) => Err(mismatch(format!(
@@ -173,12 +173,12 @@ mod tests {
     use super::*;
     use crate::protocol::{Frame, Message};
 
-    fn claims(lines: &[(&'static str, &'static str)]) -> Result<HeaderClaims, Fault> {
+    fn mcp_headers(lines: &[(&'static str, &'static str)]) -> Result<McpHeaders, Fault> {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, HeaderValue::from_bytes(value.as_bytes()).expect("a value"));
         }
-        HeaderClaims::read(&headers)
+        McpHeaders::read(&headers)
     }
 
     fn check(
@@ -190,7 +190,7 @@ mod tests {
         let Frame::One(Ok(Message::Request { params, .. })) = Frame::parse(body.as_bytes()) else {
             panic!("no request: {body}");
         };
-        let checked = claims(lines).and_then(|it| check_standard(&it, method, &params));
+        let checked = mcp_headers(lines).and_then(|it| check_standard(&it, method, &params));
         checked.map_err(|fault| {
             assert_eq!(fault.kind, FaultKind::HeaderMismatch);
             fault.message
@@ -294,10 +294,11 @@ mod tests {
 
     #[test]
     fn a_header_may_be_repeated_only_with_the_same_value() {
-        let twice = claims(&[("mcp-session-id", "a"), ("mcp-session-id", "a")]).expect("the same");
+        let twice =
+            mcp_headers(&[("mcp-session-id", "a"), ("mcp-session-id", "a")]).expect("the same");
         assert_eq!(twice.session(), Some("a"));
-        assert!(claims(&[("mcp-session-id", "a"), ("mcp-session-id", "b")]).is_err());
-        let odd = claims(&[("mcp-protocol-version", "2026-07-2é")]).expect("read");
+        assert!(mcp_headers(&[("mcp-session-id", "a"), ("mcp-session-id", "b")]).is_err());
+        let odd = mcp_headers(&[("mcp-protocol-version", "2026-07-2é")]).expect("read");
         assert_eq!(odd.protocol_version(), Some(""));
     }
 

@@ -22,7 +22,7 @@ mod rev_2025_11_25;
 mod rev_2026_07_28;
 
 pub use classify::{
-    Belongs, check_notification, check_version, classify, has_envelope, has_sessions, spoken_by,
+    RequestEra, check_notification, check_version, classify, has_envelope, has_sessions, spoken_by,
 };
 pub use client::{
     Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped,
@@ -36,7 +36,7 @@ pub use envelope::{
     Claim, Envelope, Unchecked, claim, missing as missing_envelope, whole as whole_envelope,
 };
 pub use fault::{Lowered, lower as lower_fault, status};
-pub use headers::{HeaderClaims, check_standard};
+pub use headers::{McpHeaders, check_standard};
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, plain_result, result_frame};
 pub use offers::describes_object;

@@ -202,7 +202,7 @@ fn requests_with_handlers_are_left_to_their_shell() {
     let mut shell = Shell::open(offers(&["tools/call", "tools/list"]), "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
     assert_eq!(shell.running(), (Who::Handler, json!({"a": 1})));
-    assert!(shell.runs[0].passage.is_none());
+    assert!(shell.runs[0].middleware_frame.is_none());
 }
 
 #[test]
@@ -213,14 +213,14 @@ fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
     let mut shell = Shell::open(offers, "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
     assert_eq!(shell.running().0, Who::Handler);
-    let passage = shell.runs[0].passage.clone().expect("a passage");
-    assert_eq!(passage.method.as_str(), "tools/call");
-    let params: Value = serde_json::from_str(&passage.params).unwrap();
+    let middleware_frame = shell.runs[0].middleware_frame.clone().expect("a middleware frame");
+    assert_eq!(middleware_frame.method.as_str(), "tools/call");
+    let params: Value = serde_json::from_str(&middleware_frame.params).unwrap();
     assert_eq!(params, json!({"name": "open", "arguments": {"a": 1}}));
     let said: Value =
-        serde_json::from_str(&passage.result(Reply::Text("ok".into())).unwrap()).unwrap();
+        serde_json::from_str(&middleware_frame.result(Reply::Text("ok".into())).unwrap()).unwrap();
     assert_eq!(said, json!({"content": [{"type": "text", "text": "ok"}]}));
-    let other = passage.input(r#"{"name":"open","arguments":{"a":2}}"#).unwrap();
+    let other = middleware_frame.input(r#"{"name":"open","arguments":{"a":2}}"#).unwrap();
     assert_eq!(other.as_deref(), Some(r#"{"a":2}"#));
 }
 

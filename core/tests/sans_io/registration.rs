@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use gudgeon::{
     protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
-    router::{Handler, Offers, PromptOffer, ServerFacts, Sight, TemplateOffer, ToolOffer},
+    router::{Handler, Offers, PromptOffer, ServerFacts, TemplateOffer, ToolOffer, Visibility},
     service::{Input, Output, Service},
 };
 use serde_json::json;
@@ -126,7 +126,7 @@ fn pages_follow_one_another_while_others_come_and_go() {
         offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
     }
     let page = |offers: &Offers, after: Option<u64>| {
-        let page = offers.tools.page(after, 2, &Sight::everything());
+        let page = offers.tools.page(after, 2, &Visibility::everything());
         (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
     };
     let (first, after) = page(&offers, None);
@@ -147,7 +147,8 @@ fn a_page_is_made_once_and_anew_after_every_change() {
     for name in ["a", "b", "c"] {
         offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
     }
-    let page = |offers: &Offers, after, size| offers.tools.page(after, size, &Sight::everything());
+    let page =
+        |offers: &Offers, after, size| offers.tools.page(after, size, &Visibility::everything());
     let first = page(&offers, None, 2);
     assert!(Arc::ptr_eq(&first.spellings, &page(&offers, None, 2).spellings));
     assert!(Arc::ptr_eq(&first.spellings, &page(&offers.clone(), None, 2).spellings));

@@ -14,7 +14,7 @@ use crate::{
     protocol::{Frame, Id, Message, Method, Principal, Revision},
     service::{guard::Refusal, reply},
     session::server::ServerSession,
-    wire::{self, Belongs, HeaderClaims, Lowered, Wire},
+    wire::{self, Lowered, McpHeaders, RequestEra, Wire},
 };
 
 const ALLOWED: &str = "GET, POST, DELETE, OPTIONS";
@@ -34,7 +34,7 @@ const NOWHERE: &str = "nothing is served at this path";
 pub(super) struct Visit {
     pub(super) exchange: ExchangeId,
     pub(super) facts: Arc<HttpFacts>,
-    pub(super) claims: HeaderClaims,
+    pub(super) mcp_headers: McpHeaders,
     pub(super) accepts: Accepts,
     pub(super) cors: Option<Box<HeaderMap>>,
     /// The id of the request in its body, once that was read.
@@ -104,21 +104,21 @@ impl Endpoint {
         let mut cors = HeaderMap::new();
         self.guard.decorate(&head, &mut cors);
         let place = self.config.place(head.uri.path());
-        let claims = HeaderClaims::read(&head.headers);
+        let mcp_headers = McpHeaders::read(&head.headers);
         let mut visit = Visit {
             exchange,
             accepts: Accepts::of(&head.headers),
             facts: Arc::new(HttpFacts {
                 principal: head.extensions.get::<Arc<Principal>>().cloned(),
-                session_id: claims.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
+                session_id: mcp_headers.as_ref().ok().and_then(|it| it.session()).map(Arc::from),
                 headers: head.headers,
             }),
-            claims: HeaderClaims::default(),
+            mcp_headers: McpHeaders::default(),
             cors: (!cors.is_empty()).then(|| Box::new(cors)),
             request: None,
         };
-        match claims {
-            Ok(claims) => visit.claims = claims,
+        match mcp_headers {
+            Ok(mcp_headers) => visit.mcp_headers = mcp_headers,
             Err(fault) => return self.refuse_headers(visit, body, fault),
         }
         if place == Place::Elsewhere {
@@ -183,18 +183,18 @@ impl Endpoint {
         if let Some(why) = self.too_much(&frame) {
             return self.send_away(visit, why);
         }
-        match wire::classify(&frame, &visit.claims, &self.session.dialects) {
-            Belongs::Dialect => {
+        match wire::classify(&frame, &visit.mcp_headers, &self.session.dialects) {
+            RequestEra::Dialect => {
                 let machine = ServerSession::for_dialect(Arc::clone(&self.session));
                 self.post_alone(now, visit, frame, machine);
             }
-            Belongs::Legacy if self.has_sessions() => self.post_legacy(now, visit, frame),
+            RequestEra::Legacy if self.has_sessions() => self.post_legacy(now, visit, frame),
             // Without sessions it is told which versions there are.
-            Belongs::Legacy if is_initialize(&frame) => {
+            RequestEra::Legacy if is_initialize(&frame) => {
                 let machine = ServerSession::new(Arc::clone(&self.session));
                 self.post_alone(now, visit, frame, machine);
             }
-            Belongs::Legacy | Belongs::Modern => self.post_modern(now, visit, frame),
+            RequestEra::Legacy | RequestEra::Modern => self.post_modern(now, visit, frame),
         }
     }
 
@@ -263,8 +263,8 @@ impl Endpoint {
             }
             _ => (),
         }
-        let claims = std::mem::take(&mut visit.claims);
-        let machine = ServerSession::for_exchange(Arc::clone(&self.session), claims);
+        let mcp_headers = std::mem::take(&mut visit.mcp_headers);
+        let machine = ServerSession::for_exchange(Arc::clone(&self.session), mcp_headers);
         self.post_alone(now, visit, frame, machine);
     }
 
@@ -312,7 +312,7 @@ impl Endpoint {
                 return self.refuse_visit(visit, StatusCode::BAD_REQUEST, message);
             }
         };
-        if let Err(message) = self.check_version(&visit.claims)
+        if let Err(message) = self.check_version(&visit.mcp_headers)
             && !is_initialize
         {
             return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
@@ -374,8 +374,8 @@ impl Endpoint {
     }
 
     /// Without the header a session goes on in what it agreed on (2025-11-25, Transports, "Protocol Version Header").
-    pub(super) fn check_version(&self, claims: &HeaderClaims) -> Result<(), String> {
-        let Some(claimed) = claims.protocol_version() else { return Ok(()) };
+    pub(super) fn check_version(&self, mcp_headers: &McpHeaders) -> Result<(), String> {
+        let Some(claimed) = mcp_headers.protocol_version() else { return Ok(()) };
         match Revision::parse(claimed) {
             Some(revision) if self.session.revisions.contains(&revision) => Ok(()),
             _ => {
@@ -410,14 +410,14 @@ impl Endpoint {
         };
         let wire = match wire::has_envelope(&params) {
             true => Wire::of(Revision::LATEST),
-            false => wire::spoken_by(&visit.claims),
+            false => wire::spoken_by(&visit.mcp_headers),
         };
         self.fail_as(visit, wire, Some(&id), fault);
     }
 
     /// Answers with a fault of no request's. The id is left out once the peer is known to be new enough for that.
     pub(super) fn fail(&mut self, visit: Visit, fault: Fault) {
-        let wire = wire::spoken_by(&visit.claims);
+        let wire = wire::spoken_by(&visit.mcp_headers);
         self.fail_as(visit, wire, None, fault);
     }
 

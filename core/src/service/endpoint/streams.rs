@@ -30,7 +30,7 @@ impl Endpoint {
             return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
         }
         let Some(number) = self.session_of(&visit) else { return self.refuse_without(visit) };
-        if let Err(message) = self.check_version(&visit.claims) {
+        if let Err(message) = self.check_version(&visit.mcp_headers) {
             return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
         }
         let Some(mut session) = self.sessions.take(number) else { return };

@@ -112,7 +112,7 @@ impl ServerSession {
                     wire.name()
                 )));
             }
-            None if self.claims.is_some() => return Err(modern::refuse_batch()),
+            None if self.mcp_headers.is_some() => return Err(modern::refuse_batch()),
             None => return Err(Fault::invalid_request("a batch before initialize")),
         }
         if members.is_empty() {

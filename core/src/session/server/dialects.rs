@@ -12,7 +12,7 @@ use crate::{
 impl ServerSession {
     /// The dialect that a request is in: it says so itself, or the session began so.
     pub(super) fn dialect_of(&self, name: &str, params: &Params<'_>) -> Option<&'static Wire> {
-        let is_spoken = self.config.dialects.contains(&Dialect::V0_7) && self.claims.is_none();
+        let is_spoken = self.config.dialects.contains(&Dialect::V0_7) && self.mcp_headers.is_none();
         if !is_spoken || wire::has_envelope(params) {
             return None;
         }

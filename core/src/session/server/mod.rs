@@ -40,7 +40,7 @@ use super::pending::{CallId, Pending};
 use crate::{
     error::{Fault, FaultKind},
     protocol::{ErrorObject, Frame, Malformed, Message, Revision, code},
-    wire::{HeaderClaims, Wire},
+    wire::{McpHeaders, Wire},
 };
 
 /// The state machine.
@@ -49,7 +49,7 @@ pub struct ServerSession {
     config: Arc<SessionConfig>,
     handshake: Handshake,
     /// What the headers of the one HTTP request said that this session is for.
-    claims: Option<HeaderClaims>,
+    mcp_headers: Option<McpHeaders>,
     /// It is as long as one HTTP request in a dialect that knows no sessions there.
     stands_alone: bool,
     /// The revision that the peer spoke last, which spells errors that belong to no request.
@@ -76,7 +76,7 @@ impl ServerSession {
         Self {
             config,
             handshake: Handshake::Awaiting,
-            claims: None,
+            mcp_headers: None,
             stands_alone: false,
             spoken: Wire::of(Revision::V2024_11_05),
             pending: Pending::new(),
@@ -94,8 +94,12 @@ impl ServerSession {
     }
 
     /// A session as long as one HTTP request of the stateless era, whose headers must agree with its body.
-    pub fn for_exchange(config: Arc<SessionConfig>, claims: HeaderClaims) -> Self {
-        Self { claims: Some(claims), spoken: Wire::of(Revision::LATEST), ..Self::new(config) }
+    pub fn for_exchange(config: Arc<SessionConfig>, mcp_headers: McpHeaders) -> Self {
+        Self {
+            mcp_headers: Some(mcp_headers),
+            spoken: Wire::of(Revision::LATEST),
+            ..Self::new(config)
+        }
     }
 
     /// A session as long as one HTTP request in a dialect that knows no sessions there.

@@ -6,18 +6,18 @@ use super::{Admitted, ClientIdentity, LogPolicy, token};
 use crate::{
     error::Fault,
     protocol::{Params, Revision},
-    wire::{self, Envelope, HeaderClaims, Wire},
+    wire::{self, Envelope, McpHeaders, Wire},
 };
 
 /// Admits what came in an HTTP request of its own: the envelope must be whole, then agree with the headers, and only
 /// then be of a revision that is spoken here.
 pub(super) fn admit_exchange(
-    claims: &HeaderClaims,
+    mcp_headers: &McpHeaders,
     params: &Params<'_>,
     supported: &[Revision],
 ) -> Result<Admitted, Fault> {
     let envelope = wire::whole_envelope(params)?;
-    wire::check_version(claims, &envelope)?;
+    wire::check_version(mcp_headers, &envelope)?;
     Ok(admit(&envelope.supported_by(supported)?))
 }
 

@@ -11,9 +11,9 @@ const MAX_REASON: usize = 200;
 
 impl ServerSession {
     pub(super) fn handle_notification(&mut self, name: &str, params: &Params<'_>) {
-        if let Some(claims) = &self.claims
+        if let Some(mcp_headers) = &self.mcp_headers
             && let Err(fault) =
-                wire::check_notification(claims, name, params, &self.config.revisions)
+                wire::check_notification(mcp_headers, name, params, &self.config.revisions)
         {
             return self.refuse(None, None, None, fault);
         }

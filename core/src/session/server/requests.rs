@@ -95,8 +95,8 @@ impl ServerSession {
                 return self.refuse(Some(&id), method.as_ref(), slot, fault);
             }
         };
-        if let Some(claims) = &self.claims
-            && let Err(fault) = wire::check_standard(claims, name, params)
+        if let Some(mcp_headers) = &self.mcp_headers
+            && let Err(fault) = wire::check_standard(mcp_headers, name, params)
         {
             return self.refuse(Some(&id), None, slot, fault);
         }
@@ -147,8 +147,8 @@ impl ServerSession {
         params: &Params<'_>,
         in_batch: bool,
     ) -> Result<Admitted, Fault> {
-        if let Some(claims) = &self.claims {
-            return modern::admit_exchange(claims, params, &self.config.revisions);
+        if let Some(mcp_headers) = &self.mcp_headers {
+            return modern::admit_exchange(mcp_headers, params, &self.config.revisions);
         }
         match wire::claim(params, &self.config.revisions)? {
             wire::Claim::Modern(_) if in_batch => Err(modern::refuse_batch()),
@@ -202,7 +202,7 @@ impl ServerSession {
             request_id: Some(id),
             weight,
             wants_progress,
-            checks_headers: self.claims.is_some(),
+            checks_headers: self.mcp_headers.is_some(),
             ..CallContext::new(call, wire, client, meta)
         };
         self.outputs.push_back(Output::Call(Call { request, context, raw_params }));

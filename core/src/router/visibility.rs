@@ -10,20 +10,20 @@ use crate::protocol::{CompletionTarget, Method, Principal, Request};
 
 /// Which of the offers with a predicate somebody sees; those without are for everybody.
 #[derive(Clone, Debug, Default)]
-pub struct Sight(Option<HashSet<(&'static str, String)>>);
+pub struct Visibility(Option<HashSet<(&'static str, String)>>);
 
 /// What the judge is asked about one request: kinds and keys of offers.
 #[derive(Clone, Debug)]
-pub struct Doubts(Vec<(&'static str, String)>);
+pub struct UnresolvedComponents(Vec<(&'static str, String)>);
 
-impl Sight {
+impl Visibility {
     /// Of the server itself: everything.
     pub fn everything() -> Self {
         Self(None)
     }
 
     /// Of somebody of whom the judge said nothing: only what is for everybody.
-    pub fn plain() -> Self {
+    pub fn public() -> Self {
         Self(Some(HashSet::new()))
     }
 
@@ -33,7 +33,7 @@ impl Sight {
     }
 }
 
-impl Doubts {
+impl UnresolvedComponents {
     /// What the judge is given: `{"principal", "offers"}`, of which the second is a list of kinds and keys.
     pub fn question(&self, principal: Option<&Principal>) -> String {
         json!({ "principal": principal, "offers": self.0 }).to_string()
@@ -41,7 +41,7 @@ impl Doubts {
 
     /// What somebody sees whom the judge answers so: a list of booleans, in the order of the question. Without an answer
     /// that is one, what was in doubt stays hidden.
-    pub fn settled(self, verdict: Option<Reply>) -> Sight {
+    pub fn resolved(self, verdict: Option<Reply>) -> Visibility {
         let verdicts = match verdict {
             Some(Reply::Json(text) | Reply::Result(text) | Reply::Parts(text)) => {
                 serde_json::from_str::<Vec<bool>>(&text).unwrap_or_default()
@@ -49,12 +49,12 @@ impl Doubts {
             _ => Vec::new(),
         };
         let shown = self.0.into_iter().zip(verdicts).filter(|(_, shown)| *shown);
-        Sight(Some(shown.map(|(offer, _)| offer).collect()))
+        Visibility(Some(shown.map(|(offer, _)| offer).collect()))
     }
 }
 
 impl Offers {
-    /// Answers who sees what. It is given [`Doubts::question`].
+    /// Answers who sees what. It is given [`UnresolvedComponents::question`].
     pub fn set_judge(&mut self, judge: Handler) {
         self.judge = Some(judge);
     }
@@ -64,7 +64,7 @@ impl Offers {
     }
 
     /// The offers that a request touches and that are not for everybody; `None`: there are none.
-    pub fn doubts(&self, request: &Request) -> Option<Doubts> {
+    pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
         let guarded = self.tools.is_guarded()
             || self.resources.is_guarded()
             || self.templates.is_guarded()
@@ -102,7 +102,7 @@ impl Offers {
             }
             _ => (),
         }
-        (!found.is_empty()).then_some(Doubts(found))
+        (!found.is_empty()).then_some(UnresolvedComponents(found))
     }
 
     /// Whatever may be read at a URI, or is a template with this text.
