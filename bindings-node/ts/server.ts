@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { brandClass } from "./brand.js";
+import { isObject } from "./content.js";
 import type { CallContext } from "./context.js";
 import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
 import { ProtocolError } from "./errors.js";
@@ -19,7 +20,7 @@ import { RegistryView } from "./registry.js";
 import { compileInput, compileSchema, type CompiledSchema } from "./schema.js";
 import { runStdio, serveTransport } from "./serving.js";
 import type {
-  AnyServer, Completion, Context, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
+  AnyServer, Completion, Context, FetchHandler, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
   PromptOptions, Question, Registry, Reply, Resource, ResourceOptions, ResourceTemplate, Schema, ServerMembers,
   ServerOptions, Tool, ToolOptions, Transport, Variables,
 } from "./types.js";
@@ -50,7 +51,7 @@ const NO_ARGUMENTS = { type: "object", properties: {} };
  * await client.close();
  * ```
  */
-export class Server<L = undefined> implements ServerMembers<L> {
+export class Server<L = unknown> implements ServerMembers<L> {
   readonly name: string;
   readonly tools: Registry<Tool>;
   readonly resources: Registry<Resource>;
@@ -436,8 +437,8 @@ export class Server<L = undefined> implements ServerMembers<L> {
    * await app.close();
    * ```
    */
-  readonly fetch = async (request: Request, extra: { principal?: Principal | undefined } = {}): Promise<Response> =>
-    answerFetch(this.#core.hosted(), request, extra.principal);
+  readonly fetch: FetchHandler = async (request: Request, extra?: unknown): Promise<Response> =>
+    answerFetch(this.#core.hosted(), request, principalIn(extra));
 
   /**
    * Answers a request of `node:http`, Express or Fastify, as `fetch` does. It is bound, and may stand at any path. A body
@@ -497,6 +498,11 @@ interface CommonOptions {
 
 function common({ title, description, icons, meta, tags, timeoutMs, visible, enabled = true }: CommonOptions): Wire {
   return { title, description, icons, _meta: meta, tags, timeoutMs, enabled, guarded: visible !== undefined };
+}
+
+/** Hosts hand over all kinds of things beside the request. */
+function principalIn(extra: unknown): Principal | undefined {
+  return isObject(extra) ? (extra["principal"] as Principal | undefined) : undefined;
 }
 
 function placeOf(kind: string, name: unknown, options: unknown, handler: unknown): string {

@@ -12,57 +12,83 @@ export interface TypedJsonSchema<T> {
   readonly [typed]: T;
 }
 
-/** A JSON Schema literal whose arguments' types are read off it. */
+/**
+ * A plain JSON Schema. The handler's types are read off a literal: one that stands in the call, or one in a constant
+ * that ends with `as const`.
+ */
 export interface JsonSchema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly properties?: Readonly<Record<string, object>>;
   readonly required?: readonly string[];
   readonly [keyword: string]: unknown;
 }
 
-/** What a tool, prompt or question may be described by. */
+/** A schema of a tool, prompt, method or question. */
 export type Schema = SchemaLike | TypedJsonSchema<unknown> | JsonSchema;
 
 type Primitive = { string: string; integer: number; number: number; boolean: boolean; null: null };
 
-type FromProperty<P> = P extends { readonly const: infer C }
+/** The type of the values that fit a JSON Schema. `D`: true where defaults are filled in. */
+type FromSchema<S, D> = S extends { readonly const: infer C }
   ? C
-  : P extends { readonly enum: readonly (infer E)[] }
+  : S extends { readonly enum: readonly (infer E)[] }
     ? E
-    : P extends { readonly type: keyof Primitive }
-      ? Primitive[P["type"]]
-      : P extends { readonly type: "array"; readonly items: infer I }
-        ? FromProperty<I>[]
-        : P extends { readonly type: "object" }
-          ? FromObject<P>
-          : unknown;
+    : S extends { readonly type: readonly (infer T)[] }
+      ? FromType<T, S, D>
+      : S extends { readonly type: infer T }
+        ? FromType<T, S, D>
+        : S extends { readonly properties: object }
+          ? FromObject<S, D>
+          : FromChoices<S, D>;
+
+type FromType<T, S, D> = T extends keyof Primitive
+  ? Primitive[T]
+  : T extends "array"
+    ? FromArray<S, D>
+    : S extends { readonly properties: object }
+      ? FromObject<S, D>
+      : T extends "object"
+        ? FromChoices<S, D, Record<string, unknown>>
+        : unknown;
+
+type FromArray<S, D> = S extends { readonly items: infer I } ? FromSchema<I, D>[] : unknown[];
+
+type FromChoices<S, D, None = unknown> = S extends { readonly anyOf: readonly (infer C)[] }
+  ? FromSchema<C, D>
+  : S extends { readonly oneOf: readonly (infer C)[] }
+    ? FromSchema<C, D>
+    : None;
 
 type RequiredKeys<S> = S extends { readonly required: readonly (infer R)[] } ? R : never;
 
-type FromObject<S> = S extends { readonly properties: infer P }
-  ? { -readonly [K in keyof P as K extends RequiredKeys<S> ? K : never]: FromProperty<P[K]> } & {
-      -readonly [K in keyof P as K extends RequiredKeys<S> ? never : K]?: FromProperty<P[K]> | undefined;
-    }
-  : Record<string, unknown>;
+type DefaultKeys<P, D> = D extends true ? { [K in keyof P]: P[K] extends { readonly default: unknown } ? K : never }[keyof P] : never;
 
-/** What the handler gets: the schema's type after defaults and transforms. */
+type FromObject<S, D> = S extends { readonly properties: infer P }
+  ? FromProperties<P, RequiredKeys<S> | DefaultKeys<P, D>, D>
+  : never;
+
+type FromProperties<P, R, D> = { -readonly [K in keyof P as K extends R ? K : never]: FromSchema<P[K], D> } & {
+  -readonly [K in keyof P as K extends R ? never : K]?: FromSchema<P[K], D> | undefined;
+};
+
+/** The type of the handler's values: after defaults and transforms. */
 export type Output<S> =
   S extends SchemaLike<infer _I, infer O>
     ? O
     : S extends TypedJsonSchema<infer T>
       ? T
       : S extends JsonSchema
-        ? FromProperty<S>
+        ? FromSchema<S, true>
         : unknown;
 
-/** What may be given: the schema's type before defaults and transforms. */
+/** The type of the caller's values: before defaults and transforms. */
 export type Input<S> =
   S extends SchemaLike<infer I, infer _O>
     ? I
     : S extends TypedJsonSchema<infer T>
       ? T
       : S extends JsonSchema
-        ? FromProperty<S>
+        ? FromSchema<S, false>
         : unknown;
 
 /** The variables of a URI template: `"shelf://books/{id}"` → `{ id: string }`. */

@@ -11,7 +11,7 @@ import type { Transport } from "./client.js";
 export type ErrorClass = new (...args: never[]) => Error;
 
 /** Options of `new Server()`. Times are milliseconds, sizes bytes. */
-export interface ServerOptions<L = undefined> {
+export interface ServerOptions<L = unknown> {
   version?: string | undefined;
   title?: string | undefined;
   /** Told to the model: what the server is good for, and how its tools play together. */
@@ -183,10 +183,17 @@ export type Given<I> = [I] extends [undefined] ? Record<string, never> : Output<
 /** With an output schema the handler returns what that schema takes, or a ToolResult; without, anything JSON can say, or content. */
 export type Reply<O> = [O] extends [undefined] ? unknown : Input<O> | ToolResult | Question<unknown>;
 
+/** The function that answers a `Request`; hosts such as Hono, Next and Bun take it as it is. */
+export interface FetchHandler {
+  (request: Request, extra?: { principal?: Principal | undefined }): Promise<Response>;
+  /** What hosts hand over beside the request (an environment, a route's parameters) is ignored, apart from `principal`. */
+  <Host>(request: Request, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
+}
+
 /** Any server, whatever its lifespan gives. */
 export interface AnyServer {
   readonly name: string;
-  readonly fetch: (request: Request, extra?: { principal?: Principal | undefined }) => Promise<Response>;
+  readonly fetch: FetchHandler;
   readonly node: (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse) => void;
 }
 

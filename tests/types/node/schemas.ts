@@ -48,6 +48,51 @@ const read = (given: Output<typeof literal>): void => {
 };
 void read;
 
+// A default is filled in before the handler runs; whoever calls may leave it out.
+const defaulted = schema({
+  type: "object",
+  properties: { n: { type: "integer", default: 1 }, inner: { type: "object", properties: { on: { type: "boolean", default: true } } } },
+});
+const readDefaults = (given: Output<typeof defaulted>): void => {
+  same<typeof given.n, number>(true);
+  same<NonNullable<typeof given.inner>["on"], boolean>(true);
+  const call: Input<typeof defaulted> = {};
+  void call;
+};
+void readDefaults;
+
+const choices = schema({
+  type: "object",
+  properties: {
+    name: { type: ["string", "null"] },
+    id: { anyOf: [{ type: "string" }, { type: "integer" }, { const: false }] },
+    one: { oneOf: [{ type: "object", properties: { a: { type: "string" } }, required: ["a"] }, { type: "null" }] },
+    maybe: { type: ["object", "null"], properties: { a: { type: "string" } }, required: ["a"] },
+    either: { type: "object", properties: { a: { type: "string" } }, anyOf: [{ required: ["a"] }, {}] },
+    list: { type: "array" },
+    lists: { type: ["array", "null"], items: { type: "number" } },
+    untyped: { properties: { a: { type: "string" } }, required: ["a"] },
+    any: {},
+  },
+  required: ["name", "id", "one", "maybe", "either", "list", "lists", "untyped", "any"],
+});
+const readChoices = (given: Output<typeof choices>): void => {
+  same<typeof given.name, string | null>(true);
+  same<typeof given.id, string | number | false>(true);
+  const { one, maybe, either, untyped } = given;
+  same<NonNullable<typeof one>["a"], string>(true);
+  same<Extract<typeof one, null>, null>(true);
+  same<NonNullable<typeof maybe>["a"], string>(true);
+  same<Extract<typeof maybe, null>, null>(true);
+  same<typeof either.a, string | undefined>(true);
+  same<typeof given.list, unknown[]>(true);
+  same<typeof given.lists, number[] | null>(true);
+  same<typeof untyped.a, string>(true);
+  same<typeof given.any, unknown>(true);
+};
+void readChoices;
+same<Output<{ readonly type: readonly ["string", "null"] }>, string | null>(true);
+
 same<Variables<"shelf://books/{id}">, { id: string } & unknown>(true);
 const variables: Variables<"a://{+path}{?lang,page}{#x*,y:3}"> = { path: "", lang: "", page: "", x: "", y: "" };
 same<keyof typeof variables, "path" | "lang" | "page" | "x" | "y">(true);

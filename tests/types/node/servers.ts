@@ -1,0 +1,64 @@
+/** Types of servers; each `@ts-expect-error` line must fail. */
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import { Server } from "gudgeon";
+import type { AnyServer, Context } from "gudgeon";
+
+import { same } from "./same.js";
+
+// The schema in the call: its literals are kept.
+new Server("calculator").tool(
+  "add",
+  { input: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] } },
+  ({ a, b }) => {
+    same<typeof a, number>(true);
+    return a + b;
+  },
+);
+
+// The schema in a constant.
+const input = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] } as const;
+new Server("calculator").tool("add", { input }, ({ a, b }) => a + b);
+
+// Without `as const` TypeScript keeps the names and forgets the types.
+const wide = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
+new Server("calculator").tool("add", { input: wide }, ({ a }) => {
+  same<typeof a, unknown>(true);
+  return 1;
+});
+
+// Every kind of server fits where one is wanted.
+const start = (server: Server): Promise<void> => server.run();
+const any = (server: AnyServer): string => server.name;
+const lasting = new Server("a", { lifespan: async () => ({ value: new Map<string, number>() }) });
+void start(lasting);
+any(lasting);
+lasting.tool("b", {}, (_, ctx) => {
+  same<typeof ctx.lifespan, Map<string, number>>(true);
+  return "";
+});
+// But only its own handlers know what the lifespan gives.
+new Server("a").tool("b", {}, (_, ctx) => {
+  // @ts-expect-error: it has none
+  ctx.lifespan.get("a");
+});
+// @ts-expect-error: a handler that wants another lifespan
+new Server("a").tool("b", {}, (_, ctx: Context<Map<string, number>>) => String(ctx.lifespan.size));
+
+// Hosts take fetch as it is, whatever they hand over beside the request.
+serve({ fetch: lasting.fetch, port: 0 });
+new Hono().all("/mcp", (context) => lasting.fetch(context.req.raw)).mount("/sub", lasting.fetch);
+const withEnvironment: (request: Request, env: { readonly KEY: string }, ctx: object) => Promise<Response> = lasting.fetch;
+void withEnvironment;
+void lasting.fetch(new Request("http://localhost/mcp"), { principal: { subject: "ada", scopes: new Set(), claims: {} } });
+void lasting.fetch(new Request("http://localhost/mcp"), { principal: undefined });
+// @ts-expect-error: no principal
+void lasting.fetch(new Request("http://localhost/mcp"), { principal: "ada" });
+
+// Next's route handlers: `export const POST = app.fetch`. Until 15.4 it compared the parameters with its own ones by
+// themselves, where only `unknown` passes; since then it compares the whole function.
+type SecondParameter<F> = F extends (...args: [never, infer Second]) => unknown ? Second : never;
+same<unknown extends SecondParameter<typeof lasting.fetch> ? true : false, true>(true);
+const route: (request: Request & { nextUrl: URL }, context: { params: Promise<Record<string, never>> }) => Response | Promise<Response> =
+  lasting.fetch;
+void route;
