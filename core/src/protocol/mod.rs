@@ -1,4 +1,4 @@
-//! What is said: plain data in the newest vocabulary, revision-neutral, without logic.
+//! The data types of messages in the newest vocabulary, revision-neutral and without logic.
 
 mod base;
 pub mod canonical;

@@ -1,4 +1,4 @@
-//! A server as a child process, spoken to over its standard streams.
+//! A server that runs as a child process, connected by its standard streams.
 
 use std::{
     collections::VecDeque,
@@ -19,14 +19,14 @@ use tokio::{
 use super::Link;
 use crate::error::{Error, ErrorKind};
 
-/// How long a server may take to exit by itself, and then after SIGTERM.
+/// The time for a server to exit by itself, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to wait for the exit status of a server that closed its streams.
+/// The time to wait for the exit status of a server that closed its streams.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const KEPT_LINES: usize = 20;
 const KEPT_LINE_BYTES: usize = 2_000;
 
-/// A program to start as a server.
+/// A program to start as a server, with its arguments, environment and working directory.
 #[derive(Clone, Debug)]
 pub struct Command {
     program: OsString,
@@ -37,6 +37,7 @@ pub struct Command {
 }
 
 impl Command {
+    /// Creates a command without arguments.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -47,33 +48,35 @@ impl Command {
         }
     }
 
+    /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
         self
     }
 
+    /// Adds several arguments.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(Into::into));
         self
     }
 
-    /// Sets a variable beside those of this process.
+    /// Sets an environment variable; the others are inherited from this process.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// The folder to start it in.
+    /// Sets the working directory; the default is that of this process.
     #[must_use]
     pub fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Keeps what it writes to its standard error out of ours; errors still show the last lines.
+    /// Stops forwarding the server's standard error to that of this process. Errors still include its last lines.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
@@ -92,7 +95,8 @@ impl Command {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        // A group of its own: a wrapper such as npx is ended together with what it started.
+        // The child leads a process group of its own, so that a wrapper such as npx is ended together with its
+        // children.
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|it| self.explain(it))?;
@@ -150,7 +154,7 @@ fn quoted(word: &OsStr) -> String {
     }
 }
 
-/// A server's process that runs.
+/// A running server process.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -158,7 +162,7 @@ pub(crate) struct Process {
     stderr: Option<JoinHandle<()>>,
 }
 
-/// How a server's process ended, and its last words.
+/// The exit status of a server process and the last lines of its standard error.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Obituary {
     pub(crate) status: Option<i32>,
@@ -166,26 +170,26 @@ pub(crate) struct Obituary {
 }
 
 impl Process {
-    /// The server closed its output: why, as far as it can be learned.
+    /// Waits briefly for the process to exit, after it closed its output.
     pub(crate) async fn last_words(&mut self) -> Obituary {
         let status = tokio::time::timeout(LAST_WORDS, self.child.wait()).await.ok();
         self.drain_stderr().await;
         Obituary { status: status.and_then(Result::ok).map(status_code), stderr: self.stderr() }
     }
 
-    /// What it wrote to its standard error of late.
+    /// Returns the last lines of its standard error.
     pub(crate) fn stderr(&self) -> String {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).text()
     }
 
-    /// Ends it: its input is closed already; then SIGTERM, then SIGKILL (stdio, "Shutdown").
+    /// Ends the process after its input was closed: waits, then sends SIGTERM, then SIGKILL (stdio, "Shutdown").
     pub(crate) async fn shut_down(mut self) {
         let group = self.child.id();
         if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
             signal(group, Signal::Terminate);
             let gone = async {
                 let _ = self.child.wait().await;
-                // What a wrapper started may need longer than the wrapper.
+                // A wrapper's children may take longer to exit than the wrapper.
                 while is_there(group) {
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
@@ -202,7 +206,7 @@ impl Process {
         if let Some(mut follower) = self.stderr.take()
             && tokio::time::timeout(LAST_WORDS, &mut follower).await.is_err()
         {
-            // A grandchild holds it open.
+            // A grandchild holds the stream open.
             follower.abort();
         }
     }
@@ -220,7 +224,7 @@ fn signal(id: Option<u32>, signal: Signal) {
         Signal::Kill => rustix::process::Signal::KILL,
     };
     if let Some(group) = group(id) {
-        // It may be gone already.
+        // The group may not exist any more.
         let _ = rustix::process::kill_process_group(group, signal);
     }
 }
@@ -230,7 +234,7 @@ fn is_there(id: Option<u32>) -> bool {
     group(id).is_some_and(|it| rustix::process::test_kill_process_group(it).is_ok())
 }
 
-/// Elsewhere there is but one way to end a process, and no group.
+/// Other systems have no process groups and a single way to end a process.
 #[cfg(not(unix))]
 fn signal(_: Option<u32>, _: Signal) {}
 
@@ -253,7 +257,7 @@ fn status_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_default()
 }
 
-/// The last lines of a stream, each cut to a bound.
+/// The last lines of a stream, each truncated to a maximum length.
 #[derive(Debug, Default)]
 struct Tail {
     lines: VecDeque<Vec<u8>>,

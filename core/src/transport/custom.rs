@@ -1,17 +1,17 @@
-//! A wire of the user's own.
+//! User-defined transports.
 
 use std::{future::Future, io};
 
-/// Carries JSON-RPC messages, one at a time, from and to one peer.
+/// A transport that carries JSON-RPC messages between this process and one peer.
 ///
-/// `receive` and `send` are called at the same time, each by one task.
+/// One task calls `receive` and another calls `send`, concurrently.
 pub trait Transport: Send + Sync + 'static {
-    /// The next message; `None` at the end.
+    /// Returns the next message, or `None` at the end of the connection. An error ends the connection.
     fn receive(&self) -> impl Future<Output = io::Result<Option<Vec<u8>>>> + Send;
 
-    /// Hands over one message, which holds no raw newline.
+    /// Sends a message. Its JSON contains no unescaped newlines.
     fn send(&self, message: Vec<u8>) -> impl Future<Output = io::Result<()>> + Send;
 
-    /// Nothing more will be sent, and nobody listens any more.
+    /// Closes the transport; no method is called afterwards.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }

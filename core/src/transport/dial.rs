@@ -1,4 +1,4 @@
-//! Opens byte streams to servers: TCP, TLS over it, Unix sockets.
+//! Outgoing byte streams: TCP, TLS over TCP, Unix sockets.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ use tokio_rustls::TlsConnector;
 use super::{Link, Url, url::Scheme};
 use crate::error::{Error, ErrorKind};
 
-/// How long a connection may take to be made, its TLS handshake included.
+/// The time limit for a connection, including its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A stream to the server that `url` names, encrypted where its scheme says so.
+/// Opens a stream to the server at `url`, with TLS if the scheme requires it.
 pub(crate) async fn dial(url: &Url) -> Result<Box<dyn Stream>, Error> {
     let opened = tokio::time::timeout(CONNECT_TIMEOUT, open(url)).await;
     opened.unwrap_or_else(|_| {
@@ -31,7 +31,7 @@ pub(crate) async fn dial(url: &Url) -> Result<Box<dyn Stream>, Error> {
     })
 }
 
-/// A stream with one message a line.
+/// Opens a stream that carries one message per line.
 pub(crate) async fn dial_lines(url: &Url) -> Result<Link, Error> {
     let (input, output) = tokio::io::split(dial(url).await?);
     Ok(Link::new(input, output))
@@ -42,7 +42,7 @@ async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
         return open_socket(url).await;
     }
     let tcp = TcpStream::connect((url.host(), url.port())).await.map_err(|it| explain(url, it))?;
-    // Without this, small messages wait for the acknowledgement of the one before.
+    // Without this option, Nagle's algorithm delays small messages until the previous one is acknowledged.
     tcp.set_nodelay(true).map_err(|it| explain(url, it))?;
     if !url.scheme().is_secure() {
         return Ok(Box::new(tcp));
@@ -51,7 +51,7 @@ async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
         .map_err(|_| Error::misuse(format!("{:?} is no host's name for TLS", url.host())))?;
     let connector = TlsConnector::from(tls().await?);
     let stream = connector.connect(name, tcp).await.map_err(|it| {
-        // What `openssl req -x509` makes unless it is told otherwise.
+        // `openssl req -x509` creates such certificates by default.
         let hint = match it.to_string().contains("CaUsedAsEndEntity") {
             true => "the certificate says that it is an authority's: a server needs one with basicConstraints=CA:FALSE",
             false => "is it a server that speaks TLS, with a certificate that this machine trusts? http:// is without",
@@ -75,7 +75,7 @@ async fn open_socket(_: &Url) -> Result<Box<dyn Stream>, Error> {
     Err(Error::misuse("this system has no Unix sockets: use tcp://"))
 }
 
-/// Trusts what the system trusts.
+/// Returns a configuration that trusts the system's certificates.
 async fn tls() -> Result<Arc<ClientConfig>, Error> {
     static CONFIG: OnceCell<Arc<ClientConfig>> = OnceCell::const_new();
     let config = CONFIG.get_or_try_init(async || {

@@ -1,4 +1,4 @@
-//! One message connection of an endpoint, whatever carries its messages.
+//! A connection of an endpoint that carries whole messages, for any transport.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,12 +13,12 @@ use crate::{
     service::{ConnectionId, Part},
 };
 
-/// With more than this unwritten, nothing more is read: a peer that only talks is not listened to.
+/// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
-/// With more than this unwritten, the peer is given up.
+/// With more unwritten bytes than this, the connection is closed.
 const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
-/// A message connection. It is hung up when this is dropped.
+/// A message connection; dropping it closes it.
 pub(crate) struct Connected {
     server: Arc<EndpointServer>,
     shell: Arc<dyn Shell>,
@@ -26,7 +26,7 @@ pub(crate) struct Connected {
     lane: Arc<Lane>,
 }
 
-/// Frames on their way to the peer.
+/// The queue of frames to send to the peer.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     queue: Mutex<Queue>,
@@ -37,9 +37,9 @@ pub(crate) struct Lane {
 #[derive(Debug, Default)]
 struct Queue {
     frames: Vec<Vec<u8>>,
-    /// Bytes of these.
+    /// The total size of the queued frames.
     queued: usize,
-    /// Queued, or taken and not written yet.
+    /// The total size of frames that are queued, or taken and not written yet.
     bytes: usize,
     is_over: bool,
 }
@@ -55,8 +55,8 @@ impl Connected {
         Arc::clone(&self.lane)
     }
 
-    /// Takes one frame. What comes of frames that came together is run together: a call that the next frame cancels
-    /// does not even start.
+    /// Handles a frame and returns the resulting work. The work of frames that arrived together is run together, so
+    /// that a call that the next frame cancels is not started.
     pub(crate) fn take(&self, frame: &Frame<'_>) -> Work {
         match frame {
             Frame::Line(line) => self.server.message(self.id, line),
@@ -68,18 +68,18 @@ impl Connected {
         self.shell.run(work);
     }
 
-    /// Takes one message, and does what comes of it.
+    /// Handles a message and runs the resulting work.
     pub(crate) fn message(&self, message: &[u8]) {
         self.run(self.take(&Frame::Line(message)));
     }
 
-    /// Waits while too much is unanswered or unwritten: the reader's back pressure.
+    /// Waits while too many bytes are unanswered or unwritten; this applies back pressure to the reader.
     pub(crate) async fn has_room(&self) {
         self.lane.has_room().await;
         self.server.has_room(self.id).await;
     }
 
-    /// The peer says nothing more: what is in flight has so long to be answered.
+    /// Marks the end of input and waits up to `grace` for pending calls to be answered.
     pub(crate) async fn finish(&self, grace: Duration) {
         self.run(self.server.end_of_input(self.id));
         let _ = timeout(grace, self.server.has_answered(self.id)).await;
@@ -94,7 +94,7 @@ impl Drop for Connected {
 }
 
 impl Lane {
-    /// Moves what waits into `frames`, which is empty; `false` at the end.
+    /// Moves the queued frames into `frames`, which must be empty; returns `false` at the end.
     pub(crate) async fn take(&self, frames: &mut Vec<Vec<u8>>) -> bool {
         loop {
             {
@@ -112,13 +112,13 @@ impl Lane {
         }
     }
 
-    /// So many bytes of frames need no memory any more.
+    /// Records that so many bytes of frames were written.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.lock().bytes -= bytes;
         self.written.notify_waiters();
     }
 
-    /// Nothing more will be queued.
+    /// Closes the queue for new frames.
     pub(crate) fn end(&self) {
         self.lock().is_over = true;
         self.to_write.notify_one();
@@ -169,7 +169,7 @@ impl Outbox for Arc<Lane> {
                 self.to_write.notify_one();
             }
             Part::End => self.end(),
-            // A message connection's answers have no head.
+            // Responses on a message connection have no head.
             Part::Head { .. } => (),
         }
     }

@@ -1,4 +1,4 @@
-//! Serves one message a line, over any pair of byte streams.
+//! Serves connections with one message per line, over any pair of byte streams.
 
 use std::{io, pin::pin, time::Duration};
 
@@ -11,24 +11,25 @@ use crate::{
 };
 
 const CHUNK: usize = 16 * 1024;
-/// A buffer that grew beyond this is given back.
+/// A buffer that grew beyond this capacity is freed.
 const KEPT_CAPACITY: usize = 64 * 1024;
-/// How long a peer has to take what is queued at the end.
+/// The time for a peer to read what is queued at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How one connection's lines are read and written.
+/// Settings for the lines of a connection.
 pub(crate) struct Lines<T> {
-    /// The longest line: bytes.
+    /// The maximum length of a line in bytes.
     pub(crate) limit: usize,
-    /// How long so many bytes may take to be written.
+    /// The time limits for writing.
     pub(crate) patience: T,
-    /// How long what is in flight at the end of the input has to be answered, and its answers to be taken.
+    /// The time after the end of input for pending calls to be answered and for the peer to read the answers.
     pub(crate) grace: Duration,
 }
 
 impl<T: Fn(usize) -> Duration> Lines<T> {
-    /// Until the input has ended and is answered, or either side ends the connection. Who closes the direction in which
-    /// it writes may still read; who is gone is known by that nothing can be written to it.
+    /// Serves until the input has ended and all calls are answered, or either side closes the connection. A client
+    /// that closes only its sending direction still gets its answers; a closed connection is recognised by a failed
+    /// write.
     pub(crate) async fn serve<R, W>(self, connected: Connected, reader: R, writer: W)
     where
         R: AsyncRead + Unpin,
@@ -69,14 +70,14 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
             connected.run(work);
             connected.has_room().await;
         }
-        // A last line without a newline still counts.
+        // A last line without a newline counts as well.
         if let Some(frame) = decoder.finish() {
             connected.run(connected.take(&frame));
         }
         Ok(())
     }
 
-    /// Writes lines, many at once, until the end.
+    /// Writes queued lines in batches until the queue is closed.
     async fn write<W: AsyncWrite + Unpin>(&self, lane: &Lane, mut writer: W) {
         let mut frames = Vec::new();
         let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! A wire in memory: two ends of one process.
+//! An in-memory connection within one process.
 
 use super::Link;
 
-/// Two ends, each of which reads what the other wrote.
+/// Returns two connected ends; each reads what the other one writes.
 pub fn pair() -> (Link, Link) {
     let (one, other) = tokio::io::duplex(64 * 1024);
     let (one_input, one_output) = tokio::io::split(one);

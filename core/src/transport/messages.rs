@@ -1,4 +1,4 @@
-//! Wires that carry whole messages: WebSocket, and wires of the user's own.
+//! Connections that carry whole messages: WebSocket and user-defined transports.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,31 +8,31 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use super::{Transport, writer::Writer};
 use crate::error::Error;
 
-/// Messages that arrived and were not looked at yet.
+/// The maximum number of messages that were received but not processed.
 const MAX_WAITING: usize = 64;
 
-/// What arrives on a wire of messages.
+/// An event on a message connection.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     Frame(Bytes),
-    /// A message longer than `limit` bytes was thrown away.
+    /// A message longer than `limit` bytes was discarded.
     TooLong {
         limit: usize,
     },
-    /// There will be no answer to the request with this id.
+    /// The request with this id will get no response.
     Failed {
         id: u64,
         error: Error,
     },
-    /// The server has a session that it did not have before: what was set in the old one is gone.
+    /// A new server session replaced the old one, whose state is lost.
     Renewed,
-    /// What the server says unasked will not arrive any more, and why.
+    /// The server's notifications can no longer be received, with the reason.
     Deaf(String),
-    /// Nothing more will arrive, and why.
+    /// The connection ended, with the reason.
     End(String),
 }
 
-/// A wire whose reading and writing are tasks of their own.
+/// A message connection with one task for reading and one for writing.
 #[derive(Debug)]
 pub(crate) struct Messages {
     arrivals: mpsc::Receiver<Arrival>,
@@ -41,7 +41,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// `read` passes on what arrives until it ends.
+    /// Starts the tasks; `read` forwards messages until it returns.
     pub(crate) fn start<F>(writer: Writer, read: impl FnOnce(mpsc::Sender<Arrival>) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -50,7 +50,7 @@ impl Messages {
         Self { arrivals, writer, reader: tokio::spawn(read(sender)) }
     }
 
-    /// A wire of the user's own.
+    /// Wraps a user-defined transport.
     pub(crate) fn custom(transport: impl Transport, limit: usize) -> Self {
         let transport = Arc::new(transport);
         let output = Arc::clone(&transport);
@@ -85,14 +85,14 @@ impl Messages {
         })
     }
 
-    /// What arrives next. Loses nothing when dropped half-way.
+    /// Returns the next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> Arrival {
         self.writer.room().await;
         let end = || Arrival::End("the other side closed the connection".into());
         self.arrivals.recv().await.unwrap_or_else(end)
     }
 
-    /// Writes what is queued, for a while, and closes.
+    /// Writes queued messages for up to `grace` and closes the connection.
     pub(crate) async fn close(self, grace: Duration) {
         self.writer.close(grace).await;
         self.reader.abort();

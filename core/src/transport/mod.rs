@@ -1,4 +1,4 @@
-//! Who moves the bytes.
+//! Transports: modules that move bytes and contain no protocol logic.
 
 pub mod child;
 pub mod custom;

@@ -1,21 +1,21 @@
-//! How long peers are waited for.
+//! Time limits of connections.
 
 use std::time::Duration;
 
-/// Who is slower than this for long is cut off: bytes a second.
+/// The minimum rate, in bytes per second, at which a peer must read.
 const MIN_RATE: u64 = 1024;
 
-/// Times that a connection keeps to.
+/// The time limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// For a request's head, from its first byte on.
+    /// The time for the head of a request, from its first byte on.
     pub(crate) header: Duration,
-    /// Without a request, or without progress.
+    /// The time without a request or without progress.
     pub(crate) idle: Duration,
 }
 
 impl Patience {
-    /// How long so many bytes may take.
+    /// Returns the time limit for writing so many bytes.
     pub(crate) fn for_bytes(self, bytes: usize) -> Duration {
         self.idle.saturating_add(Duration::from_millis(bytes as u64 * 1000 / MIN_RATE))
     }

@@ -1,12 +1,12 @@
-//! The standard streams of a server process, taken out of everybody else's reach.
+//! The standard streams of a server process, reserved for the protocol.
 
 use std::{fs::File, io};
 
-/// Takes standard input and output for the protocol alone.
+/// Reserves standard input and output for the protocol and returns them.
 ///
-/// From then on file descriptor 1 is standard error and file descriptor 0 is empty, so that prints, C libraries and
-/// child processes can neither corrupt the wire nor eat from it (stdio: the server MUST NOT write anything to its
-/// stdout that is not a valid MCP message).
+/// Afterwards file descriptor 1 is standard error and file descriptor 0 is empty, so that prints, C libraries and
+/// child processes can neither write to the connection nor read from it (stdio: the server MUST NOT write anything to
+/// its stdout that is not a valid MCP message).
 #[cfg(unix)]
 pub fn take() -> io::Result<(File, File)> {
     use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
@@ -21,7 +21,7 @@ pub fn take() -> io::Result<(File, File)> {
     Ok((input.into(), output.into()))
 }
 
-/// A runtime that opened its standard streams before, as Node does for `process.stdout`, left them non-blocking.
+/// Clears the non-blocking flag, which a runtime may have set, as Node does for `process.stdout`.
 #[cfg(unix)]
 fn make_blocking(stream: &std::os::fd::OwnedFd) -> io::Result<()> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -31,7 +31,7 @@ fn make_blocking(stream: &std::os::fd::OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes standard input and output for the protocol alone.
+/// Reserves standard input and output for the protocol and returns them; errors on this system.
 #[cfg(not(unix))]
 pub fn take() -> io::Result<(File, File)> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "stdio is served on Unix systems"))

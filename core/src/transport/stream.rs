@@ -1,4 +1,4 @@
-//! Any pair of byte streams, one message a line.
+//! Connections over any pair of byte streams, with one message per line.
 
 use std::{fmt, io};
 
@@ -9,14 +9,14 @@ use crate::framing::{DEFAULT_LINE_LIMIT, LineDecoder, encode_line};
 
 const CHUNK: usize = 64 * 1024;
 
-/// Two halves of a wire.
+/// A bidirectional connection: a reader and a writer.
 pub struct Link {
     input: Box<dyn AsyncRead + Send + Unpin>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
 }
 
 impl Link {
-    /// Reads from `input` and writes to `output`.
+    /// Creates a connection that reads from `input` and writes to `output`.
     pub fn new(
         input: impl AsyncRead + Send + Unpin + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
@@ -24,7 +24,7 @@ impl Link {
         Self { input: Box::new(input), output: Box::new(output) }
     }
 
-    /// The two halves: what to read from, and what to write to.
+    /// Returns the reader and the writer.
     pub fn into_halves(
         self,
     ) -> (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>) {
@@ -42,7 +42,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Reads chunks; the decoder cuts frames out of them.
+/// A reader that fills a buffer, from which the decoder takes frames.
 pub(crate) struct LineReader {
     input: Box<dyn AsyncRead + Send + Unpin>,
     buffer: Vec<u8>,
@@ -55,7 +55,7 @@ impl LineReader {
         Self { input, buffer: vec![0; CHUNK], decoder: LineDecoder::new(limit) }
     }
 
-    /// How many bytes of [`Self::parts`] are new; 0 at the end. Loses nothing when dropped half-way.
+    /// Reads into the buffer; returns the number of new bytes in [`Self::parts`], 0 at the end. Cancel safe.
     pub(crate) async fn read(&mut self) -> io::Result<usize> {
         self.input.read(&mut self.buffer).await
     }
@@ -65,7 +65,7 @@ impl LineReader {
     }
 }
 
-/// Writes lines, many at once.
+/// Writes queued lines in batches.
 fn write_lines(mut output: Box<dyn AsyncWrite + Send + Unpin>) -> Writer {
     Writer::start(async move |mut queue| {
         let mut waiting = Vec::new();
@@ -77,7 +77,7 @@ fn write_lines(mut output: Box<dyn AsyncWrite + Send + Unpin>) -> Writer {
                 output.write_all(&lines).await?;
                 output.flush().await
             };
-            // Who reads learns that the peer is gone; here there is nobody to tell.
+            // The reader reports a lost connection, so no error is raised here.
             let is_gone = written.await.is_err();
             lines.clear();
             lines.shrink_to(CHUNK);

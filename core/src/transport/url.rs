@@ -1,31 +1,31 @@
-//! Where a server is reached over a network, or over a socket in the file system.
+//! URLs of servers on a network or on a socket in the file system.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use crate::error::Error;
 
-/// An address: `http`, `https`, `ws`, `wss`, `tcp` or `unix`.
+/// The URL of a server, with the scheme `http`, `https`, `ws`, `wss`, `tcp` or `unix`.
 ///
-/// Shown without its query, which may hold a secret.
+/// `Display` omits the query, which may contain a secret.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Url {
     scheme: Scheme,
     host: String,
     port: u16,
-    /// With the query; for `unix` the socket's path.
+    /// The path and query; for `unix` the path of the socket.
     path: String,
 }
 
-/// How the server is spoken to.
+/// The protocol that connects to the server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scheme {
     Http,
     Https,
     Ws,
     Wss,
-    /// One message a line.
+    /// A TCP connection with one message per line.
     Tcp,
-    /// One message a line.
+    /// A Unix socket with one message per line.
     Unix,
 }
 
@@ -51,7 +51,7 @@ impl Scheme {
         }
     }
 
-    /// Whether bytes are encrypted under way.
+    /// Returns whether the connection is encrypted.
     pub(crate) fn is_secure(self) -> bool {
         matches!(self, Self::Https | Self::Wss)
     }
@@ -79,7 +79,7 @@ impl Url {
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or_default();
         if authority.contains('@') {
-            // Not shown: it holds a password.
+            // The URL is not shown because it contains a password.
             return Err(Error::misuse("a URL with a user's name in it sends no credentials")
                 .with_hint("give them as a header: headers = {\"Authorization\": \"Basic …\"}"));
         }
@@ -102,7 +102,7 @@ impl Url {
         self.scheme
     }
 
-    /// Without the brackets of an IPv6 address.
+    /// Returns the host, without the brackets of an IPv6 address.
     pub(crate) fn host(&self) -> &str {
         self.host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&self.host)
     }
@@ -111,7 +111,7 @@ impl Url {
         self.port
     }
 
-    /// The path with its query.
+    /// Returns the path and query.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -120,7 +120,7 @@ impl Url {
         PathBuf::from(&self.path)
     }
 
-    /// What the `Host` header says.
+    /// Returns the value of the `Host` header.
     pub(crate) fn authority(&self) -> String {
         match self.scheme.default_port() {
             Some(port) if port == self.port => self.host.clone(),
@@ -134,7 +134,7 @@ impl Url {
             && self.host.eq_ignore_ascii_case(&other.host)
     }
 
-    /// What a reference, such as the value of `Location`, means when it is read here.
+    /// Resolves a reference, such as the value of `Location`, against this URL.
     pub(crate) fn join(&self, reference: &str) -> Result<Self, Error> {
         let scheme_end = reference.find([':', '/', '?', '#']);
         if scheme_end.is_some_and(|it| reference[it..].starts_with(':')) {

@@ -1,4 +1,4 @@
-//! A queue of frames to write, which a task of its own empties, so that reading goes on while the peer is slow to read.
+//! A queue of outgoing frames with a writing task, so that reading continues while the peer is slow to read.
 
 use std::{
     future::Future,
@@ -14,10 +14,10 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// With more than this unwritten, nothing more is read: a peer that only talks is not listened to.
+/// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.
 const MAX_UNWRITTEN: usize = 4 * 1024 * 1024;
 
-/// What the owner of a wire holds.
+/// The sending end of the queue.
 #[derive(Debug)]
 pub(crate) struct Writer {
     frames: mpsc::UnboundedSender<Vec<u8>>,
@@ -26,7 +26,7 @@ pub(crate) struct Writer {
     task: JoinHandle<()>,
 }
 
-/// What the task that writes holds.
+/// The receiving end of the queue, held by the writing task.
 #[derive(Debug)]
 pub(crate) struct Unwritten {
     frames: mpsc::UnboundedReceiver<Vec<u8>>,
@@ -35,7 +35,7 @@ pub(crate) struct Unwritten {
 }
 
 impl Writer {
-    /// `write` empties the queue until it ends, or until the peer is gone.
+    /// Starts the writing task; `write` runs until the queue ends or the peer is gone.
     pub(crate) fn start<F>(write: impl FnOnce(Unwritten) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -51,7 +51,7 @@ impl Writer {
         Self { frames, unwritten, drained, task: tokio::spawn(write(queue)) }
     }
 
-    /// Queues one frame.
+    /// Queues a frame.
     pub(crate) fn send(&self, frame: Vec<u8>) {
         let bytes = frame.len();
         self.unwritten.fetch_add(bytes, Ordering::AcqRel);
@@ -60,14 +60,14 @@ impl Writer {
         }
     }
 
-    /// Waits until not too much is unwritten.
+    /// Waits until the queue has room.
     pub(crate) async fn room(&self) {
         while self.unwritten.load(Ordering::Acquire) > MAX_UNWRITTEN && !self.task.is_finished() {
             self.drained.notified().await;
         }
     }
 
-    /// Writes what is queued, for a while, and closes.
+    /// Writes queued frames for up to `grace` and closes the connection.
     pub(crate) async fn close(self, grace: Duration) {
         drop(self.frames);
         let mut task = self.task;
@@ -78,12 +78,12 @@ impl Writer {
 }
 
 impl Unwritten {
-    /// Moves what waits into `frames`; `false` at the end.
+    /// Moves the queued frames into `frames`; returns `false` at the end.
     pub(crate) async fn take(&mut self, frames: &mut Vec<Vec<u8>>) -> bool {
         self.frames.recv_many(frames, 256).await > 0
     }
 
-    /// So many bytes of frames need no memory any more.
+    /// Records that so many bytes of frames were written.
     pub(crate) fn wrote(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::AcqRel);
         self.drained.notify_one();

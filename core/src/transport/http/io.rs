@@ -1,4 +1,4 @@
-//! hyper's notion of a byte stream, over tokio's; and a body that is there whole.
+//! Adapters between tokio and hyper: byte streams, and bodies of known length.
 
 use std::{
     convert::Infallible,
@@ -13,10 +13,10 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// One piece of what is read is not longer.
+/// The maximum number of bytes per read.
 const PIECE: usize = 16 * 1024;
 
-/// A tokio stream as hyper wants it.
+/// A tokio stream that implements hyper's I/O traits.
 #[derive(Debug)]
 pub(crate) struct HyperIo<T>(pub(crate) T);
 
@@ -65,7 +65,7 @@ impl<T: AsyncWrite + Unpin> Write for HyperIo<T> {
     }
 }
 
-/// A body of known length, which leaves in one piece.
+/// A body of known length that is sent in one piece.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Whole(Bytes);
 

@@ -1,4 +1,4 @@
-//! HTTP/1.1: bytes in and out, and nothing of the protocol but its headers.
+//! HTTP/1.1: transports bytes; of the protocol it knows only the headers.
 
 pub(crate) mod client;
 pub(crate) mod io;

@@ -1,4 +1,4 @@
-//! Where to listen.
+//! Addresses of listening servers.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
@@ -12,8 +12,8 @@ use crate::{
 const EXAMPLES: &str =
     "write http://127.0.0.1:8000/mcp, https://…, tcp://127.0.0.1:8000 or unix:/path/to/socket";
 
-/// An address to listen at: `http://host:port/path`, `https://…`, `tcp://host:port` or `unix:/path`. Port 0 lets the
-/// system choose.
+/// An address to listen at: `http://host:port/path`, `https://…`, `tcp://host:port` or `unix:/path`. With port 0 the
+/// system chooses a free port.
 ///
 /// ```
 /// use gudgeon::transport::listen::Address;
@@ -35,17 +35,18 @@ pub(super) enum Place {
         port: u16,
         path: String,
     },
-    /// One message a line.
+    /// A TCP socket with one message per line.
     Tcp {
         host: String,
         port: u16,
     },
-    /// One message a line.
+    /// A Unix socket with one message per line.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// The options of an endpoint that is there: its path, and who may call unless the user says more.
+    /// Returns the default options of an endpoint at this address: its path and, on a loopback address, the allowed
+    /// hosts.
     pub fn endpoint_config(&self) -> EndpointConfig {
         let mut config = EndpointConfig {
             guard: GuardConfig { bind_is_loopback: self.is_loopback(), ..GuardConfig::default() },
@@ -57,7 +58,7 @@ impl Address {
         config
     }
 
-    /// Whether only programs on this machine can connect.
+    /// Returns whether only programs on this machine can connect.
     pub fn is_loopback(&self) -> bool {
         match &self.place {
             Place::Http { host, .. } | Place::Tcp { host, .. } => is_loopback(host),
@@ -65,7 +66,7 @@ impl Address {
         }
     }
 
-    /// The address with the port that the system chose.
+    /// Returns the address with the port that the system chose.
     pub(super) fn url(&self, port: u16, has_tls: bool) -> String {
         match &self.place {
             Place::Http { is_secure, host, path, .. } => {
@@ -102,7 +103,7 @@ impl FromStr for Address {
         if authority.as_str().contains('@') || authority.host().is_empty() {
             return Err(misuse(text, EXAMPLES));
         }
-        // A port that can't be one is not the same as none.
+        // An invalid port must not be treated as a missing one.
         let is_bare = authority.as_str().len() == authority.host().len();
         let port = authority.port_u16();
         if port.is_none() && !is_bare {

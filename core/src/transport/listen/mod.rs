@@ -1,4 +1,4 @@
-//! Listens at an address, and serves whoever connects.
+//! Listening servers: accept connections and serve them.
 
 mod address;
 mod options;
@@ -31,21 +31,21 @@ use crate::{
     error::Error,
 };
 
-/// How long clients have to take what is queued when the server ends.
+/// The time for clients to read what is queued when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Without a file descriptor to spare, nobody is let in for so long.
+/// The delay before accepting again when the process has no free file descriptor.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// How far the server is.
+/// The state of the shutdown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stage {
     Open,
-    /// Nothing new is taken.
+    /// No new connections or requests are accepted.
     Closing,
     Closed,
 }
 
-/// What all connections of one listening server share.
+/// State shared by all connections of a listening server.
 pub(crate) struct Peers {
     pub(crate) server: Arc<EndpointServer>,
     pub(crate) shell: Arc<dyn Shell>,
@@ -56,14 +56,14 @@ pub(crate) struct Peers {
     protocol: Protocol,
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 enum Protocol {
     Http,
     Https(TlsAcceptor),
     Lines,
 }
 
-/// A server that listens. It ends when this is dropped; [`Listening::shut_down`] ends it in good order.
+/// A listening server. Dropping it stops it at once; [`Listening::shut_down`] stops it gracefully.
 pub struct Listening {
     url: String,
     warning: Option<String>,
@@ -71,15 +71,15 @@ pub struct Listening {
     shell: Arc<dyn Shell>,
     grace: Duration,
     stage: watch::Sender<Stage>,
-    /// Gives `None` once the last connection has ended.
+    /// Yields `None` once the last connection has ended.
     open: tokio::sync::Mutex<mpsc::Receiver<()>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Listens at an address. Must be called inside a tokio runtime, which serves from then on.
+/// Listens at an address and serves connections on the current tokio runtime.
 ///
 /// # Errors
-/// When nothing can listen there, or the certificate can't be used.
+/// Errors if the address can't be bound or the certificate can't be used. Panics outside a tokio runtime.
 pub async fn listen(
     at: &Address,
     server: Arc<EndpointServer>,
@@ -127,25 +127,25 @@ pub async fn listen(
 }
 
 impl Listening {
-    /// Where it listens, with the port that the system chose.
+    /// Returns the URL of the server, with the port that the system chose.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What whoever runs the server should know of its address.
+    /// Returns a warning for the operator about the address, for example that other machines can reach it.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// Takes nothing new, ends subscriptions with their result, lets what is in flight finish within the grace, and
-    /// closes. Twice is fine.
+    /// Stops accepting, ends subscriptions with their result, waits up to `shutdown_grace` for pending calls and
+    /// closes all connections. Calling it again is allowed.
     pub async fn shut_down(&self) {
-        // Whoever calls a second time waits for the first.
+        // A second caller waits until the first one is done.
         let mut open = self.open.lock().await;
         self.stage.send_replace(Stage::Closing);
         self.shell.run(self.server.shut_down());
         let _ = timeout(self.grace, self.server.is_idle()).await;
-        // Whatever is left ends without an answer.
+        // Pending calls are dropped without a response.
         self.shell.run(self.server.close());
         let _ = timeout(LAST_WORDS, open.recv()).await;
         self.stop();
@@ -172,7 +172,7 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// Lets clients in until the server closes. `held` is everybody's sign that somebody is still there.
+/// Accepts connections until the server closes. Each connection holds a clone of `held`, which shows that it is open.
 async fn accept(
     socket: Socket,
     peers: Arc<Peers>,
@@ -194,7 +194,7 @@ async fn accept(
                     Accepted::Unix(stream) => serve(peers, stream, stages, held),
                 }
             }
-            // It was gone before it was let in.
+            // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
             Err(error) => {
                 tracing::error!(%error, "nobody can be let in for now");
@@ -209,7 +209,8 @@ fn is_of_one_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | InvalidInput)
 }
 
-/// Starts a task for one connection. Each protocol has a future of its own, because it lives as long as the connection.
+/// Starts a task for a connection. Each protocol has its own future, to keep the futures small: they live as long as
+/// the connection.
 fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: watch::Receiver<Stage>, held: mpsc::Sender<()>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -258,13 +259,13 @@ impl Protocol {
     }
 }
 
-/// Returns once everything is given up.
+/// Waits until all connections must close.
 pub(crate) async fn closed(stage: &mut watch::Receiver<Stage>) {
-    // A server that was dropped is closed as well.
+    // Dropping the server closes it as well.
     let _ = stage.wait_for(|it| *it == Stage::Closed).await;
 }
 
-/// Ticks whenever a deadline has come; never returns.
+/// Sends a tick to the server at each deadline; never returns.
 pub(crate) async fn keep_time(server: Arc<EndpointServer>, shell: Arc<dyn Shell>) {
     loop {
         let Some(deadline) = server.deadline() else {

@@ -1,25 +1,26 @@
-//! What is about connections; what is about requests is the endpoint's.
+//! Options of connections. Options of requests belong to the endpoint.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::framing::DEFAULT_LINE_LIMIT;
 
-/// The options of a listening server that are about its connections.
+/// The connection options of a listening server.
 #[derive(Clone, Debug)]
 pub struct ListenOptions {
-    /// Longer heads of requests are refused: bytes.
+    /// The maximum size of a request's head, in bytes.
     pub max_headers: usize,
-    /// A head that takes longer ends the connection.
+    /// The time limit for a request's head; a slower connection is closed.
     pub header_timeout: Duration,
-    /// A connection without a request, and one that makes no progress, ends after so long.
+    /// The time after which a connection without a request, or without progress, is closed.
     pub idle_timeout: Duration,
-    /// The files with the certificate chain and with its key, both PEM.
+    /// The paths of the PEM files with the certificate chain and with its key; `None` serves without TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// What is in flight at the end, of the server or of what a client on tcp:// or unix: says, has so long to finish.
+    /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
+    /// sending direction.
     pub shutdown_grace: Duration,
-    /// The longest message of a line: bytes.
+    /// The maximum length of a message on tcp:// and unix:, in bytes.
     pub max_message: usize,
-    /// Whether other processes may listen at the same port; the system spreads connections over them.
+    /// True if other processes may listen at the same port; the system distributes connections among them.
     pub shares_port: bool,
 }
 

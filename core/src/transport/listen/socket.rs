@@ -1,4 +1,4 @@
-//! Sockets that take connections.
+//! Listening sockets.
 
 #[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::{Address, address::Place};
 use crate::error::{Error, ErrorKind};
 
-/// Connections that wait to be taken.
+/// The maximum number of connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
 /// A bound socket.
@@ -27,14 +27,14 @@ pub(super) enum Socket {
     },
 }
 
-/// A connection that was taken.
+/// An accepted connection.
 pub(super) enum Accepted {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
 }
 
-/// Removes the socket's file at the end, unless another server has put its own there.
+/// Removes the socket's file when dropped, unless another server has replaced it.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct Removed {
@@ -99,7 +99,8 @@ impl Socket {
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Without this, small messages wait for the acknowledgement of the one before.
+                // Without this option, Nagle's algorithm delays small messages until the previous one is
+                // acknowledged.
                 stream.set_nodelay(true)?;
                 Ok(Accepted::Tcp(stream))
             }
@@ -109,7 +110,8 @@ impl Socket {
     }
 }
 
-/// Whether a server that was killed left its socket there: nobody answers any more. Any other file is somebody's own.
+/// Returns whether the file is a socket on which nobody listens, left by a server that was killed. Other files are
+/// never removed.
 #[cfg(unix)]
 async fn is_left_behind(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
@@ -117,13 +119,13 @@ async fn is_left_behind(path: &Path) -> bool {
     is_socket && UnixStream::connect(path).await.err().is_some_and(refuses)
 }
 
-/// Which file stands there.
+/// Returns the device and inode of the file.
 #[cfg(unix)]
 fn inode(path: &Path) -> Option<(u64, u64)> {
     std::fs::symlink_metadata(path).ok().map(|it| (it.dev(), it.ino()))
 }
 
-/// Listens beside other processes at the same port.
+/// Binds a port that other processes may listen at as well.
 async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
     let mut refused = io::Error::from(io::ErrorKind::NotFound);
     for address in tokio::net::lookup_host((host, port)).await? {

@@ -1,4 +1,4 @@
-//! A WebSocket to a server.
+//! A client's WebSocket connection.
 
 use std::time::Duration;
 
@@ -28,14 +28,14 @@ use crate::{
 };
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pings whose answers wait to be written.
+/// The maximum number of pings with an unwritten answer.
 const MAX_PINGS: usize = 1_000;
-/// Memory for reading and writing that each connection has at once.
+/// The initial size of each connection's read and write buffers.
 const BUFFER: usize = 16 * 1024;
 
 type Socket = WebSocketStream<Box<dyn Stream>>;
 
-/// Connects; messages longer than `limit` end the connection.
+/// Connects; a message longer than `limit` bytes ends the connection.
 pub(crate) async fn connect(
     url: &Url,
     headers: &HeaderMap,
@@ -43,7 +43,7 @@ pub(crate) async fn connect(
 ) -> Result<Messages, Error> {
     let socket = match handshake(url, headers, limit, true).await? {
         Some(socket) => socket,
-        // A server that knows of no subprotocols may not name one.
+        // A server that does not know subprotocols must not name one in its response.
         None => handshake(url, headers, limit, false).await?.ok_or_else(|| {
             Error::new(ErrorKind::Connect, "the server chooses a subprotocol it was not offered")
                 .in_phase("connect")
@@ -58,7 +58,7 @@ pub(crate) async fn connect(
                 is_open = queue.take(&mut waiting) => if !is_open {
                     break;
                 },
-                // Its answer is written with what is written next.
+                // tungstenite writes the pong together with the next message.
                 Some(()) = pings.recv() => while pings.try_recv().is_ok() {},
             }
             let bytes = waiting.iter().map(Vec::len).sum();
@@ -89,7 +89,7 @@ pub(crate) async fn connect(
                     None => "the server closed the connection".to_owned(),
                 }),
                 Some(Ok(Message::Ping(_))) => {
-                    // Whoever does not take so many answers is not heard any more until it does.
+                    // Reading pauses while the peer does not read the pongs.
                     let _ = pinged.send(()).await;
                     continue;
                 }
@@ -105,7 +105,7 @@ pub(crate) async fn connect(
     }))
 }
 
-/// `None` when the server does not confirm the subprotocol.
+/// Performs the handshake; returns `None` if the server does not confirm the subprotocol.
 async fn handshake(
     url: &Url,
     headers: &HeaderMap,

@@ -1,7 +1,7 @@
-//! WebSocket: one message a frame.
+//! WebSocket: one message per WebSocket message.
 
 pub(crate) mod client;
 pub(crate) mod server;
 
-/// The subprotocol that clients ask for and servers confirm.
+/// The subprotocol that clients request and servers confirm.
 pub(crate) const SUBPROTOCOL: &str = "mcp";

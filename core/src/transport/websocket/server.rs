@@ -1,4 +1,4 @@
-//! A WebSocket from a client, once HTTP has been left behind.
+//! A server's WebSocket connection after the HTTP upgrade.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,19 +29,19 @@ use crate::{
     },
 };
 
-/// Memory for reading that each connection has at once.
+/// The initial size of each connection's read buffer.
 const READ_BUFFER: usize = 4 * 1024;
-/// Frames are gathered up to this before they are written.
+/// The size up to which frames are gathered before they are written.
 const WRITE_BUFFER: usize = 16 * 1024;
-/// How long a client has to say goodbye.
+/// The time for a client to answer the closing handshake.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Whether a request asks for a WebSocket.
+/// Returns whether a request asks for an upgrade to WebSocket.
 pub(crate) fn is_asked_for(head: &Parts) -> bool {
     head.method == Method::GET && lists(&head.headers, header::UPGRADE, "websocket")
 }
 
-/// The head of the answer that opens one, or the answer that does not (RFC 6455, 4.2).
+/// Returns the headers of the upgrade response, or the response that rejects the upgrade (RFC 6455, 4.2).
 pub(crate) fn shake_hands(head: &Parts) -> Result<HeaderMap, Part> {
     let headers = &head.headers;
     let mut answer = HeaderMap::new();
@@ -73,7 +73,7 @@ fn lists(headers: &HeaderMap, name: header::HeaderName, word: &str) -> bool {
     words.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(word))
 }
 
-/// Until either side closes it. `read` came already.
+/// Serves the connection until either side closes it. `read` holds bytes that were read already.
 pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, read: Bytes, mut stage: Receiver<Stage>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -100,7 +100,7 @@ where
     let _ = timeout(LAST_WORDS, goodbye).await;
 }
 
-/// Why it ends, where that is to be said.
+/// Exchanges messages; returns the close code and reason to send, if any.
 async fn talk<S>(
     peers: &Arc<Peers>,
     socket: &mut WebSocketStream<S>,
@@ -116,7 +116,7 @@ where
     loop {
         let reading = async {
             connected.has_room().await;
-            // Whoever does not take the answers to its pings is not heard either: they would pile up.
+            // Reading pauses while the peer does not read the pongs, which would accumulate otherwise.
             let arriving = async {
                 socket.flush().await?;
                 socket.next().await.transpose()
@@ -144,7 +144,7 @@ where
             }
             arrived = reading => {
                 let Ok(arrived) = arrived else {
-                    // Quiet for long: is anybody there?
+                    // The connection was idle, so a ping tests whether the peer is still there.
                     let asking = timeout(peers.patience.idle, socket.send(Message::Ping(Bytes::new())));
                     if std::mem::replace(&mut is_asked, true) || !matches!(asking.await, Ok(Ok(()))) {
                         return None;

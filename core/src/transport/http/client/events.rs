@@ -1,4 +1,4 @@
-//! Streams of events: read to their end, and taken up again where they broke.
+//! Event streams: read until they end, and resumed when their connection breaks.
 
 use std::{
     future::Future,
@@ -20,52 +20,52 @@ use crate::{
     framing::{SseDecoder, SseItem},
 };
 
-/// How long to wait before a stream is taken up again, unless the server says otherwise.
+/// The delay before a stream is resumed, unless the server sets another one.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
-/// Nobody is asked again sooner, whatever the server says, nor made to wait longer by our own patience.
+/// The bounds of the delay before a stream is resumed.
 const MIN_RETRY: Duration = Duration::from_millis(20);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// Attempts in a row that bring nothing.
+/// The maximum number of consecutive attempts without an event.
 const MAX_ATTEMPTS: u32 = 5;
-/// A stream that lived for so long was worth opening, even if nothing came.
+/// A stream that lived this long counts as a success, even without an event.
 const WORTHWHILE: Duration = Duration::from_secs(5);
 
-/// One stream, across the connections that carry it.
+/// A stream that may span several connections.
 struct Events<'a> {
     shared: &'a Shared,
-    /// The request that it answers.
+    /// The id of the request that the stream answers; `None` for the server's own stream.
     request: Option<u64>,
     decoder: SseDecoder,
     retry: Duration,
-    /// Attempts in a row that brought nothing.
+    /// The number of consecutive attempts without an event.
     attempts: u32,
 }
 
-/// How one connection of a stream ended.
+/// The reason that a connection of a stream ended.
 enum Ended {
-    /// With the answer, which was passed on.
+    /// The response was received and forwarded.
     Answered,
-    /// The answer is too long to be taken.
+    /// The response exceeds the size limit.
     TooLong,
-    /// Before the answer, and why.
+    /// The connection ended before the response, with the reason.
     Early(String),
 }
 
-/// What ends a stream.
+/// An item that ends a stream.
 enum Found {
     Answer(Bytes),
     TooLong,
 }
 
-/// What became of an attempt to take up a stream.
+/// The outcome of an attempt to resume a stream.
 enum Resumed {
     Stream(Reply),
-    /// The server will not have it.
+    /// The server rejected the attempt.
     Refused(StatusCode),
     GivenUp(String),
 }
 
-/// Reads the stream that answers a request until the answer came, however often the connection breaks.
+/// Reads the stream of a request until the response arrives, and resumes it when the connection breaks.
 pub(super) async fn answer(
     shared: &Shared,
     request: u64,
@@ -98,7 +98,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Keeps the stream open on which a legacy server speaks unasked, if it has one. `opened` hears of the first attempt.
+/// Keeps a legacy server's stream for unsolicited messages open, if the server has one. `opened` is signalled after
+/// the first attempt.
 pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>) {
     let session = shared.session();
     let mut events = Events::new(&shared, None);
@@ -141,7 +142,8 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
     }
 }
 
-/// The stream of an HTTP+SSE server: its first event names where messages go. The rest is read by the future.
+/// Opens the stream of an HTTP+SSE server. Returns the URL for messages, which its first event contains, and a future
+/// that reads the rest.
 pub(super) async fn endpoint(
     shared: &Arc<Shared>,
     reply: Reply,
@@ -173,7 +175,7 @@ pub(super) async fn endpoint(
     };
     let shared = Arc::clone(shared);
     let follow = async move {
-        // Held, for dropping it would close the connection.
+        // Dropping the lease would close the connection.
         let _lease = lease;
         let mut events = Events { decoder, ..Events::new(&shared, None) };
         loop {
@@ -194,14 +196,14 @@ impl<'a> Events<'a> {
         Self { shared, request, decoder, retry: DEFAULT_RETRY, attempts: 0 }
     }
 
-    /// Passes on what one connection brings.
+    /// Forwards the events of one connection.
     async fn read(&mut self, reply: Reply) -> Ended {
         let Reply { mut body, lease, .. } = reply;
         loop {
             match next_chunk(&mut body).await {
                 Ok(Some(chunk)) => {
                     let Some(found) = self.take(&chunk).await else { continue };
-                    // Where the stream ends with the answer, the next call finds its connection free.
+                    // If the stream ends together with the response, the next request can reuse the connection.
                     let over = has_ended(&mut body).await;
                     let unread = match over {
                         true => {
@@ -231,7 +233,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Passes on the events in a chunk, but for what ends the stream.
+    /// Forwards the events of a chunk, except one that ends the stream.
     async fn take(&mut self, mut chunk: &[u8]) -> Option<Found> {
         let mut found = None;
         while let Some(item) = self.decoder.next(&mut chunk) {
@@ -262,7 +264,7 @@ impl<'a> Events<'a> {
         found
     }
 
-    /// Takes the stream up again with a GET that names the last event (2025-11-25, "Resumability and Redelivery").
+    /// Resumes the stream by a GET with the id of the last event (2025-11-25, "Resumability and Redelivery").
     async fn resume(&mut self) -> Resumed {
         self.decoder.restart();
         let mut why = "it ends again and again without an event".to_owned();
@@ -291,7 +293,7 @@ impl<'a> Events<'a> {
 }
 
 impl Shared {
-    /// Asks for a stream of events.
+    /// Requests an event stream.
     pub(super) async fn get(&self, last_event: Option<&str>) -> Result<Reply, Error> {
         let mut headers = self.session_headers();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));

@@ -1,4 +1,4 @@
-//! One message: its POST and what comes of it.
+//! The HTTP exchange of one message: a POST and its response.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::{
     wire::{self, headers},
 };
 
-/// Redirects that are followed, all to the same origin.
+/// The maximum number of redirects; only those within the same origin are followed.
 const MAX_REDIRECTS: usize = 5;
-/// A longer session id is no session id.
+/// The maximum length of a session id.
 const MAX_SESSION_ID: usize = 4096;
 
-/// What came of a message. What arrived was passed on already.
+/// The outcome of an exchange. Received messages were forwarded already.
 pub(super) enum Outcome {
     Done,
     Failed(Error),
-    /// The server refuses; with the JSON-RPC error that its reply carried.
+    /// The server rejected the message; with the JSON-RPC error of the response, if it had one.
     Refused(Option<ErrorObject>, Error),
-    /// The server does not know the session, by this id, any more.
+    /// The server no longer knows the session with this id.
     SessionGone(HeaderValue),
 }
 
-/// Sends a message and tells what comes of it.
+/// Sends a message and reports the outcome.
 pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
     let mut outcome = shared.exchange(&message).await;
     if message.is(Rpc::Initialize)
@@ -41,7 +41,7 @@ pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
         && matches!(error.http_status, Some(400 | 404 | 405))
         && !is_modern(said.as_ref())
     {
-        // Streamable HTTP, "Backward Compatibility": it may be a server of 2024-11-05.
+        // The server may implement HTTP+SSE of 2024-11-05 (Streamable HTTP, "Backward Compatibility").
         match legacy_sse::open(&shared).await {
             Ok(()) => outcome = shared.exchange(&message).await,
             Err(why) => tracing::debug!(why, "nor is it an HTTP+SSE server"),
@@ -56,7 +56,7 @@ pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
     let news = match outcome {
         Outcome::Done => return,
         Outcome::Refused(Some(said), error) if error.kind != ErrorKind::Auth => {
-            // Whatever id it names: this is the request that it answers.
+            // The id in the error response may differ; this is the request that it answers.
             let frame = wire::answer_frame(&Id::number(id), Err(&said));
             News::Answer { id, frame: frame.into() }
         }
@@ -142,12 +142,12 @@ impl Shared {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             headers
         };
-        // An answer or a notification that came twice does nothing, or what was wanted.
+        // Repeating a response or a notification has no further effect.
         let may_repeat = message.is_read_only() || !matches!(message.kind, Kind::Request { .. });
         self.send(Method::POST, headers, message.body.clone(), may_repeat).await
     }
 
-    /// One HTTP request, and the redirects that stay at this origin.
+    /// Sends an HTTP request and follows redirects within the same origin.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -181,7 +181,7 @@ impl Shared {
         Err(Error::new(ErrorKind::Protocol, message))
     }
 
-    /// Headers may hold secrets: they go nowhere but to the origin that the user named.
+    /// Resolves a redirect. Headers may contain secrets, so they are sent only to the origin that the user named.
     fn follow(&self, from: &Url, location: &str, status: http::StatusCode) -> Result<Url, Error> {
         let target = from.join(location).ok();
         let shown = target.as_ref().map_or_else(|| format!("{location:?}"), ToString::to_string);
@@ -199,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// A server that keeps sessions names this one in its answer to `initialize`.
+    /// Stores the session id, which a server with sessions sends in its response to `initialize`.
     fn begin_session(&self, headers: &HeaderMap) {
         let id = headers.get(headers::SESSION_ID).filter(|it| {
             let is_visible = it.as_bytes().iter().all(|it| matches!(it, b'!'..=b'~'));

@@ -1,13 +1,14 @@
-//! HTTP+SSE, the transport of 2024-11-05: one stream brings everything, messages are sent to where it says.
+//! HTTP+SSE, the transport of 2024-11-05: one stream delivers all messages and names the URL to send messages to.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{News, Shared, events, reply::Media};
 
-/// How long the server may take to say where messages go.
+/// The time limit for the server to name its endpoint for messages.
 const ENDPOINT_TIME: Duration = Duration::from_secs(10);
 
-/// Opens the stream; from now on messages go to its endpoint. The error says why this is no such server.
+/// Opens the stream; afterwards messages are sent to its endpoint. The error says why the server is not an HTTP+SSE
+/// server.
 pub(super) async fn open(shared: &Arc<Shared>) -> Result<(), String> {
     let opened = async {
         let reply = shared.get(None).await.map_err(|it| it.message)?;

@@ -1,4 +1,4 @@
-//! One message of the client's, and what HTTP must know of it.
+//! An outgoing message and the properties that HTTP depends on.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,15 +11,15 @@ use crate::{
     wire::headers,
 };
 
-/// A message that travels by POST.
+/// A message to send by POST.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) body: Bytes,
     pub(super) kind: Kind,
-    /// What of the body is repeated in headers.
+    /// The headers that repeat parts of the body.
     pub(super) headers: HeaderMap,
     pub(super) is_stateless: bool,
-    /// It was refused once, for the session that it belonged to was gone.
+    /// True if the message was rejected once because its session was gone.
     pub(super) is_repeated: bool,
 }
 
@@ -31,14 +31,14 @@ pub(super) enum Kind {
     },
     Notification {
         method: String,
-        /// Of the request that this notification cancels.
+        /// The id of the request that this notification cancels.
         cancels: Option<u64>,
     },
     Answer,
 }
 
 impl Message {
-    /// Reads a frame of the session's.
+    /// Reads a frame of the session.
     pub(super) fn read(frame: Vec<u8>, spoken: Spoken, mirror: &Mirror) -> Self {
         let (id, method, params) = match Frame::parse(&frame) {
             Frame::One(Ok(Rpc::Request { id, method, params })) => {
@@ -75,7 +75,7 @@ impl Message {
         Self { kind, headers, is_stateless, is_repeated: false, body: frame.into() }
     }
 
-    /// The number of the request, where it is one.
+    /// Returns the id of a request, `None` for other messages.
     pub(super) fn request(&self) -> Option<u64> {
         match self.kind {
             Kind::Request { id, .. } => Some(id),
@@ -92,7 +92,7 @@ impl Message {
         }
     }
 
-    /// Whether a request does nothing, so that a server may see it twice.
+    /// Returns whether the message is a request without side effects, which may be repeated.
     pub(super) fn is_read_only(&self) -> bool {
         let Kind::Request { method, .. } = &self.kind else { return false };
         Method::parse(method).is_some_and(|it| it != Method::CallTool)
@@ -131,7 +131,7 @@ impl Fields<'_> {
     }
 }
 
-/// Whether a frame is the answer to this request, or a batch that holds it.
+/// Returns whether a frame is the response to this request, or a batch that contains it.
 pub(super) fn answers(frame: &[u8], request: u64) -> bool {
     if frame.trim_ascii_start().starts_with(b"[") {
         let members = serde_json::from_slice::<Vec<Fields<'_>>>(frame);

@@ -1,7 +1,7 @@
-//! A client's side of HTTP in every era: each message is a POST, what arrives comes in replies and streams.
+//! The client's HTTP transport for both eras: each message is a POST; messages arrive in responses and event streams.
 //!
-//! [`HttpWire`] is what the owner of the session holds. It decides what is sent now and what waits, in one place and
-//! without waiting itself; each exchange is a task that reports by [`News`].
+//! [`HttpWire`] belongs to the owner of the session. It alone decides whether a message is sent or queued, and never
+//! blocks. Each exchange is a task that reports through [`News`].
 
 mod events;
 mod exchange;
@@ -39,51 +39,52 @@ use crate::{
     wire::headers,
 };
 
-/// A session that is gone sooner is not begun anew for the sake of its stream twice.
+/// If a new session is lost within this time, it is not replaced again on behalf of its stream.
 const WORTHWHILE: Duration = Duration::from_secs(5);
-/// How long a session's server is listened to about a request that was given up.
+/// The time to keep listening for messages about a cancelled request of a session.
 const AFTERMATH: Duration = Duration::from_secs(2);
-/// What arrived and was not looked at yet.
+/// The maximum number of events that were received but not processed.
 const MAX_WAITING: usize = 64;
 
-/// The headers that repeat arguments of a tool: its name and arguments in, names and values out.
+/// A function that returns the headers that repeat arguments of a tool, as names and values, from the tool's name and
+/// arguments.
 pub(crate) type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send + Sync>;
 
-/// What an exchange is given.
+/// Settings of an HTTP connection.
 pub(crate) struct HttpOptions {
     pub(crate) url: Url,
-    /// Of the user's, with every request.
+    /// The user's headers, sent with every request.
     pub(crate) headers: HeaderMap,
-    /// Longer messages are thrown away: bytes.
+    /// The maximum size of a received message in bytes; longer ones are discarded.
     pub(crate) limit: usize,
     pub(crate) mirror: Mirror,
     pub(crate) session: SessionId,
 }
 
-/// The session's id, for whoever wants to know it.
+/// The session's id, shared with those who display it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionId(Arc<Mutex<Option<HeaderValue>>>);
 
-/// A wire that is a sequence of HTTP exchanges.
+/// A connection that consists of HTTP exchanges.
 pub(crate) struct HttpWire {
     shared: Arc<Shared>,
     news: mpsc::Receiver<News>,
     mirror: Mirror,
-    /// Requests under way, by their ids.
+    /// The requests in progress, by id.
     exchanges: HashMap<u64, AbortHandle>,
-    /// Messages that wait until the handshake is through; `None` while nothing needs to wait.
+    /// Messages that wait until the handshake is finished; `None` if messages can be sent.
     waiting: Option<VecDeque<Message>>,
-    /// What waited for a new session, until that is set up as the old one was.
+    /// Messages that wait until a new session has the state of the old one.
     held: VecDeque<Message>,
-    /// When the server's own stream said last that there is no such session.
+    /// The time at which the server's own stream last reported that the session is gone.
     stream_gone: Option<Instant>,
-    /// Of the handshake, to begin a session anew.
+    /// The `initialize` message, which is repeated to start a new session.
     initialize: Option<Message>,
-    /// What goes out before anything else.
+    /// Events that are returned before all others.
     arrived: VecDeque<Arrival>,
 }
 
-/// What the tasks have in common.
+/// State shared by the tasks.
 struct Shared {
     url: Url,
     headers: HeaderMap,
@@ -97,21 +98,21 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The revision that was agreed on, once a handshake is through.
+    /// The negotiated revision, once the handshake is finished.
     version: Option<HeaderValue>,
-    /// Where messages go, if not to the URL.
+    /// The URL for messages, if it differs from the server's URL.
     post_to: Option<Url>,
-    /// It is an HTTP+SSE server.
+    /// True for an HTTP+SSE server.
     is_pair: bool,
-    /// What reads the stream on which the server speaks unasked.
+    /// The task that reads the server's stream for unsolicited messages.
     own_stream: Option<AbortHandle>,
 }
 
-/// What a task reports.
+/// A report of a task.
 enum News {
     Frame(Bytes),
     TooLong,
-    /// The answer to a request of ours: its exchange is over.
+    /// The response to a request, which ends its exchange.
     Answer {
         id: u64,
         frame: Bytes,
@@ -120,22 +121,22 @@ enum News {
         id: u64,
         error: Error,
     },
-    /// The request was not looked at, for the server does not know the session any more.
+    /// The request was not processed because the server no longer knows the session.
     SessionGone {
         session: HeaderValue,
         message: Message,
     },
-    /// There is no such session any more, says the server where it would speak unasked.
+    /// The server's stream for unsolicited messages reported that the session is gone.
     StreamGone(HeaderValue),
-    /// What the server says unasked does not arrive any more, and why.
+    /// The server's notifications can no longer be received, with the reason.
     StreamLost(String),
-    /// The handshake is through: messages need not wait any more.
+    /// The handshake is finished; queued messages can be sent.
     Settled,
-    /// A new session is there, in place of one that the server forgot.
+    /// A new session replaced the one that the server ended.
     Renewed,
-    /// No session could be begun anew, and why.
+    /// No new session could be started, with the reason.
     NotRenewed(String),
-    /// Nothing more will arrive, and why.
+    /// The connection ended, with the reason.
     End(String),
 }
 
@@ -169,14 +170,14 @@ impl HttpWire {
         }
     }
 
-    /// Sends a frame of the session's.
+    /// Sends a frame of the session.
     pub(crate) fn send(&mut self, frame: Vec<u8>, spoken: Spoken) {
         let message = Message::read(frame, spoken, &self.mirror);
         if let Kind::Notification { cancels: Some(id), .. } = &message.kind {
             match self.exchanges.remove(id) {
-                // That is the cancellation: the server sees the exchange end.
+                // Closing the exchange is the cancellation in the modern era.
                 Some(exchange) if message.is_stateless => exchange.abort(),
-                // The server may still take back there what it asks the user.
+                // The server may still withdraw a question to the user on this stream.
                 Some(exchange) => self.shared.keep(async move {
                     tokio::time::sleep(AFTERMATH).await;
                     exchange.abort();
@@ -204,7 +205,7 @@ impl HttpWire {
         }
     }
 
-    /// What arrives next. Loses nothing when dropped half-way.
+    /// Returns the next event. Cancel safe.
     pub(crate) async fn next(&mut self) -> Arrival {
         for message in std::mem::take(&mut self.held) {
             self.start(message);
@@ -239,7 +240,7 @@ impl HttpWire {
                 News::StreamLost(why) => return Arrival::Deaf(why),
                 News::Settled => self.start_waiting(),
                 News::Renewed => {
-                    // What is set again goes first.
+                    // Messages that restore the session's state are sent before all others.
                     self.held = self.waiting.take().unwrap_or_default();
                     return Arrival::Renewed;
                 }
@@ -254,13 +255,13 @@ impl HttpWire {
         }
     }
 
-    /// Ends every exchange, and the session, for which the server has `grace`.
+    /// Ends all exchanges and the session; the server has up to `grace` to confirm.
     pub(crate) async fn close(self, grace: Duration) {
         self.shared.tasks().abort_all();
         if self.shared.session().is_some() && !self.shared.is_pair() {
             let headers = self.shared.session_headers();
             let ended = self.shared.send(Method::DELETE, || headers.clone(), Bytes::new(), true);
-            // A server need not allow it, and may be gone.
+            // The server may not support ending a session, or may be gone.
             let ended = async { drop(ended.await.map(|it| it.status)) };
             let _ = tokio::time::timeout(grace, ended).await;
         }
@@ -275,7 +276,8 @@ impl HttpWire {
         }
     }
 
-    /// Begins the session anew for a request that was refused because of it, and which is sent again: it did nothing.
+    /// Starts a new session for a request that was rejected because its session was gone, and repeats the request,
+    /// which had no effect.
     ///
     /// 2025-11-25, "Session Management": the client MUST start a new session when it receives 404.
     fn renew(&mut self, gone: &HeaderValue, mut message: Message) {
@@ -285,12 +287,12 @@ impl HttpWire {
         self.begin_anew(gone);
         match &mut self.waiting {
             Some(waiting) => waiting.push_back(message),
-            // Meanwhile there is another.
+            // A new session was started in the meantime.
             None => self.start(message),
         }
     }
 
-    /// Begins a session in place of this one, unless that was done or is being done.
+    /// Starts a session in place of this one, unless another task has done so or is doing so.
     fn begin_anew(&mut self, gone: &HeaderValue) {
         let is_current = self.shared.session().as_ref() == Some(gone);
         if let (None, Some(initialize), true) = (&self.waiting, &self.initialize, is_current) {
@@ -306,7 +308,7 @@ impl HttpWire {
         }
     }
 
-    /// The request was not looked at, and will not be sent again.
+    /// Fails a request that was not processed and will not be repeated.
     fn fail(&mut self, message: &Message, why: String) {
         if let Some(id) = message.request() {
             self.exchanges.remove(&id);
@@ -340,11 +342,12 @@ impl SessionId {
 
 impl Shared {
     async fn tell(&self, news: News) {
-        // The wire is gone when this fails.
+        // Sending fails only if the connection was dropped.
         let _ = self.news.send(news).await;
     }
 
-    /// The same server, for an exchange whose answer is not the session's.
+    /// Returns shared state for the same server and a separate channel, for an exchange whose response is not part of
+    /// the session.
     fn beside(&self) -> (Self, mpsc::Receiver<News>) {
         let (sender, news) = mpsc::channel(MAX_WAITING);
         let state = State { post_to: self.state().post_to.clone(), ..State::default() };
@@ -361,7 +364,7 @@ impl Shared {
         (beside, news)
     }
 
-    /// Reads the server's own stream, in place of the one before.
+    /// Starts reading the server's own stream; replaces the previous task.
     fn listen(&self, stream: impl Future<Output = ()> + Send + 'static) {
         let handle = self.tasks().spawn(stream);
         if let Some(before) = self.state().own_stream.replace(handle) {
@@ -369,7 +372,7 @@ impl Shared {
         }
     }
 
-    /// Runs something for as long as the wire lives.
+    /// Runs a future until it ends or the connection is dropped.
     fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks().spawn(work);
     }
@@ -392,7 +395,7 @@ impl Shared {
         *self.session.lock() = id;
     }
 
-    /// What every request of a session carries.
+    /// Returns the headers of every request of a session.
     fn session_headers(&self) -> HeaderMap {
         let mut headers = self.headers.clone();
         if let Some(session) = self.session() {

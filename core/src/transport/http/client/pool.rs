@@ -1,4 +1,4 @@
-//! Connections to one origin, kept for the next request.
+//! A pool of idle connections to one origin.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -18,10 +18,11 @@ use crate::{
     },
 };
 
-/// Many servers close a connection that was idle for 5 s: one that they are about to close is not used again.
+/// The maximum idle time of a connection: many servers close a connection after 5 s, and one about to be closed must
+/// not be reused.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(4);
 const MAX_IDLE: usize = 64;
-/// hyper reads into a buffer that grows up to this; its default is 400 KiB.
+/// The maximum size of hyper's read buffer, whose default is 400 KiB.
 const MAX_READ_BUFFER: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ struct Idle {
     since: Instant,
 }
 
-/// A connection while its reply is read. Dropped, it is closed.
+/// A connection whose response is being read. Dropping it closes the connection.
 #[derive(Debug)]
 pub(super) struct Lease {
     pool: Arc<Pool>,
@@ -44,14 +45,14 @@ pub(super) struct Lease {
 }
 
 impl Pool {
-    /// `url` names the origin.
+    /// Creates a pool for the origin of `url`.
     pub(super) fn new(url: Url) -> Arc<Self> {
         Arc::new(Self { url, idle: Mutex::default() })
     }
 
-    /// Sends a request and waits for the head of its reply. Dropping the future closes the connection.
+    /// Sends a request and waits for the head of the response. Dropping the future closes the connection.
     ///
-    /// With `may_repeat` it is sent again where a connection that was idle turns out to be closed.
+    /// With `may_repeat`, the request is sent again if a pooled connection turns out to be closed.
     pub(super) async fn send(
         self: &Arc<Self>,
         mut request: Request<Whole>,
@@ -82,7 +83,7 @@ impl Pool {
             .map_err(|it| broken(it, true))?;
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                // Whoever waits on it is told as well.
+                // Pending requests on the connection get the error as well.
                 tracing::trace!(%error, "a connection ended");
             }
         });
@@ -93,7 +94,7 @@ impl Pool {
         let mut idle = self.idle();
         while let Some(Idle { sender, since }) = idle.pop() {
             if since.elapsed() > MAX_IDLE_TIME {
-                // Those below were idle for longer.
+                // The connections below this one in the stack were idle even longer.
                 idle.clear();
             } else if sender.is_ready() {
                 return Some(sender);
@@ -108,7 +109,7 @@ impl Pool {
 }
 
 impl Lease {
-    /// The reply was read to its end: the connection may serve the next request.
+    /// Returns the connection to the pool after the response was read completely.
     pub(super) async fn give_back(mut self) {
         if self.sender.ready().await.is_err() {
             return;
@@ -121,7 +122,7 @@ impl Lease {
     }
 }
 
-/// What became of a request that got no reply.
+/// Returns the error of a request that got no response.
 fn broken(error: hyper::Error, was_unsent: bool) -> Error {
     let (kind, message) = match was_unsent {
         true => (ErrorKind::Connect, format!("the connection could not be used: {error}")),

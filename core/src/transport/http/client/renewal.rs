@@ -1,5 +1,5 @@
-//! The handshake of the legacy eras as HTTP sees it: what must be through before anything else is sent; and a session
-//! that is begun anew.
+//! The legacy handshake over HTTP, which must finish before other messages are sent, and the renewal of a session
+//! that the server ended.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,15 +13,15 @@ use super::{
 };
 use crate::{protocol::Method, wire};
 
-/// How long a server may take to accept `notifications/initialized`.
+/// The time limit for the server to accept `notifications/initialized`.
 const ACCEPT_TIME: Duration = Duration::from_secs(5);
-/// How long it may take to open its own stream. One that sends no head before there is an event is not waited for.
+/// The time to wait for the server's own stream. A server may delay the response head until the first event.
 const OPEN_TIME: Duration = Duration::from_secs(1);
-/// How long a new session may take.
+/// The time limit for starting a new session.
 const RENEWAL_TIME: Duration = Duration::from_secs(30);
 
-/// Tells the server that the handshake is through and opens its own stream, before the first call is sent: what the
-/// server says about that call on this stream would be lost otherwise.
+/// Sends `notifications/initialized` and opens the server's own stream before the first call is sent; otherwise
+/// messages about that call on this stream would be lost.
 pub(super) async fn settle(shared: Arc<Shared>, initialized: Message) {
     confirm(&shared, initialized).await;
     shared.tell(News::Settled).await;
@@ -39,7 +39,7 @@ async fn confirm(shared: &Arc<Shared>, initialized: Message) {
     }
 }
 
-/// Begins a session like the one that is gone.
+/// Starts a session with the parameters of the old one.
 pub(super) async fn renew(shared: Arc<Shared>, initialize: Message) {
     let begun = tokio::time::timeout(RENEWAL_TIME, begin(&shared, &initialize)).await;
     let problem = match begun {
@@ -70,7 +70,7 @@ async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String>
     struct Agreed {
         protocol_version: String,
     }
-    // The session has had its answer to `initialize`: this one is read here.
+    // The session already has its response to `initialize`, so this one is read here.
     let (private, mut news) = shared.beside();
     match private.exchange(initialize).await {
         Outcome::Done => (),

@@ -1,4 +1,4 @@
-//! What an HTTP reply says: its kind, its body, why it refuses.
+//! HTTP responses: media type, body, and errors.
 
 use std::{future::Future, task::Poll, time::Duration};
 
@@ -12,16 +12,16 @@ use crate::{
     protocol::{ErrorObject, Frame, Message, code},
 };
 
-/// How much of the body of a refusal is read, and for how long.
+/// The limits for reading the body of an error response: bytes and time.
 const MAX_REFUSAL: usize = 64 * 1024;
 const REFUSAL_TIME: Duration = Duration::from_secs(5);
-/// How much of what is of no interest is read, so that the connection can be used again.
+/// The limits for reading the unused rest of a body, so that the connection can be reused: bytes and time.
 const MAX_REST: usize = 64 * 1024;
 const REST_TIME: Duration = Duration::from_secs(1);
-/// How much of a refusal an error message shows.
+/// The number of characters of an error response that a message quotes.
 const SHOWN: usize = 200;
 
-/// A reply whose body is still to be read.
+/// A response whose body is not read yet.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: StatusCode,
@@ -37,7 +37,7 @@ pub(super) enum Media {
     Other,
 }
 
-/// Why a body could not be read.
+/// The reason that a body could not be read.
 #[derive(Debug)]
 pub(super) enum Unread {
     TooLong,
@@ -57,7 +57,7 @@ impl Reply {
         }
     }
 
-    /// The whole body.
+    /// Reads the complete body, up to `limit` bytes.
     pub(super) async fn collect(self, limit: usize) -> Result<Bytes, Unread> {
         let Self { mut body, lease, .. } = self;
         if body.size_hint().lower() > limit as u64 {
@@ -69,7 +69,7 @@ impl Reply {
             if whole.len() + rest.len() + chunk.len() > limit {
                 return Err(Unread::TooLong);
             }
-            // Most bodies are one chunk, which is not copied.
+            // Most bodies consist of one chunk, which is then not copied.
             if whole.is_empty() && rest.is_empty() {
                 whole = chunk;
             } else {
@@ -81,12 +81,12 @@ impl Reply {
         Ok(if rest.is_empty() { whole } else { rest.into() })
     }
 
-    /// Reads what nobody wants to know.
+    /// Reads and drops the body.
     pub(super) async fn discard(self) {
         rest(self.body, self.lease).await;
     }
 
-    /// What a refusal says: the JSON-RPC error in it, where it is one, and the error for whoever waits.
+    /// Reads an error response. Returns its JSON-RPC error, if it has one, and the error for the caller.
     pub(super) async fn refusal(self) -> (Option<ErrorObject>, Error) {
         let (status, retry_after) = (self.status, self.headers.get(header::RETRY_AFTER).cloned());
         let body = tokio::time::timeout(REFUSAL_TIME, self.collect(MAX_REFUSAL)).await;
@@ -99,7 +99,7 @@ impl Reply {
     }
 }
 
-/// Reads a body to its end, for a short while, so that its connection can be used again.
+/// Reads a body to its end within limits, so that its connection can be reused.
 pub(super) async fn rest(mut body: Incoming, lease: Lease) {
     let read = async {
         let mut size = 0;
@@ -116,7 +116,7 @@ pub(super) async fn rest(mut body: Incoming, lease: Lease) {
     }
 }
 
-/// Whether a body has ended already. Bytes that are there instead are dropped.
+/// Returns whether a body has ended already. Bytes that are available instead are dropped.
 pub(super) async fn has_ended(body: &mut Incoming) -> bool {
     std::future::poll_fn(|context| {
         let next = std::pin::pin!(next_chunk(body)).poll(context);
@@ -125,7 +125,7 @@ pub(super) async fn has_ended(body: &mut Incoming) -> bool {
     .await
 }
 
-/// The next bytes of a body; `None` at its end.
+/// Returns the next bytes of a body, or `None` at its end.
 pub(super) async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
     loop {
         let frame = std::future::poll_fn(|it| std::pin::Pin::new(&mut *body).poll_frame(it)).await;
@@ -147,12 +147,12 @@ fn json_rpc_error(body: &[u8]) -> Option<ErrorObject> {
     }
 }
 
-/// Whether it is an error that only a modern server gives.
+/// Returns whether only modern servers return this error.
 pub(super) fn is_modern(error: Option<&ErrorObject>) -> bool {
     error.is_some_and(|it| code::is_modern(it.code))
 }
 
-/// The error for a status that is no success.
+/// Returns the error for an HTTP status other than success.
 pub(crate) fn refused(status: StatusCode, body: &[u8]) -> Error {
     let kind = match status.as_u16() {
         401 | 403 => ErrorKind::Auth,
@@ -177,7 +177,7 @@ pub(crate) fn refused(status: StatusCode, body: &[u8]) -> Error {
     }
 }
 
-/// The first words of a body, on one line.
+/// Returns the beginning of a body on one line.
 fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN * 4)]);
     let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");

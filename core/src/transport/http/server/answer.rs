@@ -1,4 +1,4 @@
-//! One exchange's answer, on its way from the endpoint to hyper.
+//! An HTTP response on its way from the endpoint to hyper.
 
 use std::{
     fmt,
@@ -17,21 +17,21 @@ use crate::{
     service::{ExchangeId, Part},
 };
 
-/// An answer with more than this unread gets nothing more.
+/// With more unread bytes than this, the response is aborted.
 const MAX_UNREAD: usize = 4 * 1024 * 1024;
 
-/// What the endpoint puts in and hyper takes out.
+/// The queue between the endpoint, which fills it, and hyper, which empties it.
 #[derive(Default)]
 pub(super) struct Mailbox {
     mail: Mutex<Mail>,
-    /// The connection, where it is ours to end.
+    /// The watch of the connection; `None` if another server owns the connection.
     watch: Option<Arc<Watch>>,
 }
 
 #[derive(Default)]
 struct Mail {
     head: Option<Head>,
-    /// What followed the head, and is a stream's.
+    /// The queued bytes of a stream, after the head.
     bytes: Vec<u8>,
     is_complete: bool,
     is_given_up: bool,
@@ -58,7 +58,7 @@ impl Mailbox {
         let mut mail = self.lock();
         match mail.head.take() {
             Some(head) => Poll::Ready(head),
-            // The server ends, and this call with it.
+            // The server is shutting down and dropped this call.
             None if mail.is_complete => Poll::Ready(Head {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 headers: HeaderMap::new(),
@@ -72,7 +72,7 @@ impl Mailbox {
         }
     }
 
-    /// All that waits at once, so that it leaves in one piece.
+    /// Takes all queued bytes at once, so that they are sent in one piece.
     fn poll_bytes(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, GivenUp>>> {
         let mut mail = self.lock();
         if mail.is_given_up {
@@ -130,7 +130,7 @@ impl Outbox for Arc<Mailbox> {
     }
 }
 
-/// Tells the endpoint when the peer leaves before the answer is complete.
+/// Informs the endpoint if the client disconnects before the response is complete.
 pub(super) struct Awaited {
     server: Arc<EndpointServer>,
     shell: Arc<dyn Shell>,
@@ -148,7 +148,7 @@ impl Awaited {
         Self { server, shell, exchange, mailbox }
     }
 
-    /// Waits for the head of the answer.
+    /// Waits for the head of the response.
     pub(super) async fn response(self) -> Response<AnswerBody> {
         let head = std::future::poll_fn(|context| self.mailbox.poll_head(context)).await;
         let Head { status, headers, body, more } = head;
@@ -172,7 +172,7 @@ impl Drop for Awaited {
     }
 }
 
-/// The body of an answer: JSON, or a stream of events.
+/// The body of a response: JSON or an event stream.
 #[must_use = "it is the answer"]
 pub struct AnswerBody {
     first: Bytes,
@@ -180,18 +180,18 @@ pub struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// The answer after which the connection is something else.
+    /// Creates the response after which the connection switches protocols.
     pub(super) fn switching(headers: HeaderMap) -> Response<Self> {
         let body = Self { first: Bytes::new(), rest: None };
         response(StatusCode::SWITCHING_PROTOCOLS, headers, body)
     }
 
-    /// Whether more may follow for as long as the server likes.
+    /// Returns whether the body is a stream, which may last indefinitely.
     pub(super) fn is_stream(&self) -> bool {
         self.rest.is_some()
     }
 
-    /// The answer that one part is.
+    /// Creates a response from a single part.
     pub(super) fn of(part: Part) -> Response<Self> {
         match part {
             Part::Head { status, headers, body, .. } => {
@@ -252,7 +252,7 @@ impl fmt::Debug for AnswerBody {
     }
 }
 
-/// The client left too much of the answer unread.
+/// The error of a response that was aborted because the client left too much unread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GivenUp;
 

@@ -1,4 +1,4 @@
-//! Reads a request's body, whole, within a limit and in fair time.
+//! Reads the body of a request, with limits of size and time.
 
 use std::{
     future::poll_fn,
@@ -11,12 +11,12 @@ use http_body::Body;
 
 use crate::{service::Refused, transport::patience::Patience};
 
-/// A body over the limit is read on for so long, so that the client gets to read why it was refused.
+/// The time to keep reading a body over the limit, so that the client can read the error response.
 const DRAIN: Duration = Duration::from_secs(1);
-/// And up to this many times the limit.
+/// The number of bytes to keep reading, as a multiple of the limit.
 const DRAIN_FACTOR: usize = 4;
 
-/// What makes no progress is too slow, and so is what never gets going.
+/// Reads the body. Errors if it exceeds the limit, stalls, or is slower than the minimum rate.
 pub(super) async fn read<B>(
     body: B,
     limit: usize,
@@ -28,7 +28,7 @@ where
 {
     let mut body = pin!(body);
     if body.size_hint().lower() > limit as u64 {
-        // A client that waits for leave to send has sent nothing.
+        // A client that waits for `100 Continue` has not sent the body.
         if !waits_for_leave {
             drain(body.as_mut(), limit).await;
         }
@@ -80,6 +80,6 @@ async fn drain<B: Body>(mut body: Pin<&mut B>, limit: usize) {
             }
         }
     };
-    // Whether all came or not, the answer is the same.
+    // The response is the same whether or not the rest was read.
     let _ = tokio::time::timeout(DRAIN, drained).await;
 }

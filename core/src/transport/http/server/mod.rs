@@ -1,4 +1,4 @@
-//! HTTP/1.1 served: hyper moves the bytes, the endpoint decides what they are.
+//! The HTTP/1.1 server: hyper moves the bytes, the endpoint handles the requests.
 
 mod answer;
 mod body;
@@ -39,10 +39,10 @@ use crate::{
     },
 };
 
-/// What hyper buffers at most of one connection, beside heads.
+/// The maximum size of hyper's buffer for a connection, without heads.
 const BUFFER: usize = 64 * 1024;
 
-/// Serves one connection until it ends.
+/// Serves a connection until it ends.
 pub(crate) async fn serve<S>(peers: Arc<Peers>, stream: S, mut stage: Receiver<Stage>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -83,7 +83,7 @@ where
     }
     let Some(answer) = line.lock().take() else { return };
     let Parts { io: HyperIo(io), read_buf, .. } = connection.into_parts();
-    // Not part of the future that every connection keeps.
+    // Kept out of the connection's future, to keep that small.
     match answer.status() {
         StatusCode::SWITCHING_PROTOCOLS => {
             Box::pin(switch(peers, io, answer, read_buf, stage)).await;
@@ -92,10 +92,10 @@ where
     }
 }
 
-/// One connection.
+/// A connection.
 struct Line {
     watch: Arc<Watch>,
-    /// An answer that keeps the connection to its end: hyper, and the memory that it needs, is left for it.
+    /// A streaming response that takes over the connection, so that hyper and its buffers can be dropped.
     kept: Mutex<Option<Response<AnswerBody>>>,
     is_kept: Notify,
 }
@@ -105,7 +105,7 @@ impl Line {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Never returns: the task of the connection goes on from here, without hyper.
+    /// Hands the response over to the connection's task, which continues without hyper. Never returns.
     async fn keep(&self, answer: Response<AnswerBody>) -> ! {
         *self.lock() = Some(answer);
         self.is_kept.notify_one();
@@ -115,7 +115,7 @@ impl Line {
 
 async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Response<AnswerBody> {
     line.watch.busy();
-    // Then nothing of an answer before is still with hyper.
+    // Then hyper holds no part of an earlier response.
     let is_alone = request.version() == Version::HTTP_11
         && request.method() == Method::GET
         && request.body().is_end_stream()
@@ -144,7 +144,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
     }
 }
 
-/// Goes on as a WebSocket.
+/// Continues the connection as a WebSocket.
 async fn switch<S>(
     peers: Arc<Peers>,
     mut io: Watched<S>,
@@ -161,7 +161,7 @@ async fn switch<S>(
     }
 }
 
-/// Answers one request, whoever reads and writes it.
+/// Handles a request, with any HTTP server.
 pub(crate) async fn answer<B: Body>(
     server: &Arc<EndpointServer>,
     shell: &Arc<dyn Shell>,

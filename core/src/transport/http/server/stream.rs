@@ -1,5 +1,4 @@
-//! Writes an answer that may last for days, without the buffers that hyper keeps for a connection: there may be very
-//! many of these.
+//! Writes a long-lived response without hyper's per-connection buffers, because there may be many such connections.
 
 use std::{future::poll_fn, io, pin::pin, time::SystemTime};
 
@@ -17,11 +16,11 @@ use super::{
 };
 use crate::transport::listen::{Stage, closed};
 
-/// The answer keeps the connection to its end.
+/// The response owns the connection until its end.
 const FRAMING: &[u8] = b"transfer-encoding: chunked\r\nconnection: close\r\n";
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// A head as it goes over the wire.
+/// Encodes the head of a response.
 pub(super) fn head(answer: &Response<AnswerBody>) -> Vec<u8> {
     let mut head = lines(answer);
     head.extend_from_slice(b"\r\n");
@@ -42,7 +41,7 @@ fn lines(answer: &Response<AnswerBody>) -> Vec<u8> {
     head
 }
 
-/// Until the answer is complete, or the client has gone.
+/// Writes the response until it is complete or the client disconnects.
 pub(super) async fn write<S>(
     mut io: Watched<S>,
     answer: Response<AnswerBody>,
@@ -85,7 +84,7 @@ pub(super) async fn write<S>(
                     return;
                 }
             }
-            // Whoever reads a stream has nothing more to say on its connection, but it may leave.
+            // A client sends nothing more on the connection of a stream; reading detects that it disconnected.
             read = io.read(&mut ignored) => if !matches!(read, Ok(1..)) {
                 return;
             },

@@ -1,4 +1,4 @@
-//! Cuts off peers that are too slow: heads that do not come, connections that nobody uses, answers that nobody reads.
+//! Closes connections whose peer is too slow: missing heads, idle connections, unread responses.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::transport::patience::Patience;
 
-/// What one connection is doing.
+/// The activity of a connection.
 #[derive(Debug)]
 pub(crate) struct Watch {
     patience: Patience,
@@ -27,16 +27,16 @@ pub(crate) struct Watch {
 struct State {
     phase: Phase,
     since: Instant,
-    /// Since when the peer leaves something unread, and how much it took since.
+    /// The time since which the peer leaves data unread, and the bytes that it has read since.
     stuck: Option<(Instant, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
     Idle,
-    /// Part of a head has come.
+    /// A part of a request's head was received.
     Head,
-    /// A request is read or answered.
+    /// A request is being read or answered.
     Busy,
 }
 
@@ -46,29 +46,29 @@ impl Watch {
         Arc::new(Self { patience, state: Mutex::new(state), cut: Notify::new() })
     }
 
-    /// A request's head is complete.
+    /// Records that a request's head is complete.
     pub(super) fn busy(&self) {
         self.lock().phase = Phase::Busy;
     }
 
-    /// Its answer is complete.
+    /// Records that its response is complete.
     pub(super) fn idle(&self) {
         let mut state = self.lock();
         state.phase = Phase::Idle;
         state.since = Instant::now();
     }
 
-    /// Whether the peer leaves something unread.
+    /// Returns whether the peer leaves data unread.
     pub(super) fn is_stuck(&self) -> bool {
         self.lock().stuck.is_some()
     }
 
-    /// The connection is to be given up now.
+    /// Closes the connection now.
     pub(super) fn cut(&self) {
         self.cut.notify_one();
     }
 
-    /// Returns when the connection is to be given up.
+    /// Returns when the connection must be closed.
     pub(super) async fn expired(&self) {
         let often = self.patience.header.min(self.patience.idle);
         loop {
@@ -77,7 +77,7 @@ impl Watch {
             if deadline.is_some_and(|it| it <= now) {
                 return;
             }
-            // Whatever begins from now on has at least so long.
+            // A phase that starts later lasts at least this long.
             let wake = deadline.map_or(now + often, |it| it.min(now + often));
             tokio::select! {
                 () = tokio::time::sleep_until(wake.into()) => (),
