@@ -1,4 +1,4 @@
-//! The task that owns a connection: its session, its wire, its timer.
+//! The task that owns a connection: session, transport and timer.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -40,11 +40,11 @@ struct Actor {
     config: ConnectionConfig,
     target: Arc<str>,
     orders: mpsc::UnboundedReceiver<Order>,
-    /// For answers to the server's questions, which come from tasks of their own.
+    /// The sender for answers to the server's questions, which are computed in other tasks.
     own_orders: mpsc::WeakUnboundedSender<Order>,
     wire: Option<Wire>,
     process: Option<Process>,
-    /// How to reach the server afresh, while that may be necessary.
+    /// The way to reconnect, as long as it may be needed.
     again: Option<Again>,
     obituary: Obituary,
     waiting: HashMap<RequestKey, Waiting>,
@@ -55,16 +55,16 @@ struct Actor {
     is_up: watch::Sender<bool>,
 }
 
-/// A connection whose task was left behind.
+/// An open connection with its own task.
 pub(super) struct Started {
     pub(super) orders: mpsc::UnboundedSender<Order>,
     pub(super) server: Arc<ServerIdentity>,
     pub(super) session_id: SessionId,
-    /// Until it is lost or closed.
+    /// True until the connection is lost or closed.
     pub(super) is_up: watch::Receiver<bool>,
 }
 
-/// Reaches the server, negotiates, and leaves a task behind.
+/// Connects to the server, negotiates the revision and starts the connection's task.
 pub(super) async fn start(
     target: Target,
     name: Arc<str>,
@@ -106,7 +106,7 @@ pub(super) async fn start(
     Ok(Started { orders: sender, server, session_id, is_up })
 }
 
-/// What woke the task.
+/// The event that woke the task.
 enum Woken {
     Order(Option<Order>),
     Heard(Heard),
@@ -153,7 +153,7 @@ impl Actor {
                 None => std::future::pending().await,
             }
         };
-        // While it connects, whoever waits may give up: then nobody sends orders any more.
+        // The caller may give up while the connection is being opened; then the channel of orders is closed.
         let gave_up = async {
             match &mut self.opened {
                 Some(opened) => opened.closed().await,
@@ -213,7 +213,7 @@ impl Actor {
             }
             Order::DeclareRoots => self.tell(Input::DeclareRoots),
             Order::Subscribe { key, what, listener } => {
-                // Nobody holds a client before the server has said what it is.
+                // No client exists before the server has identified itself.
                 if let Some(server) = self.session.server() {
                     let now = Instant::now().into_std();
                     self.listeners.open(now, key, what, server, listener);
@@ -224,7 +224,7 @@ impl Actor {
         }
     }
 
-    /// The server closed its output: learns why, and tells everybody who waits.
+    /// Handles the end of the server's output: determines the reason and fails all pending requests.
     async fn lose(&mut self, why: String) {
         if let Some(wire) = &mut self.wire {
             wire.finish(Instant::now().into_std(), &mut self.session);
@@ -250,7 +250,7 @@ impl Actor {
         }
     }
 
-    /// Does what the session asks for; breaks when there never will be a connection.
+    /// Processes the session's outputs; breaks if no connection can be established.
     async fn pump(&mut self) -> std::ops::ControlFlow<()> {
         loop {
             match self.settle() {
@@ -301,7 +301,7 @@ impl Actor {
                 }
                 Output::Done(key, outcome) => {
                     if let Some(waiting) = self.waiting.remove(&key) {
-                        // Who gave up meanwhile does not want it.
+                        // A dropped receiver means that the caller has given up.
                         let _ = waiting.reply.send(outcome.map_err(|it| self.dress(it, "call")));
                     }
                 }
@@ -342,7 +342,7 @@ impl Actor {
         Settled::Silent
     }
 
-    /// What the server said while it had forgotten this client is lost: its lists may have changed.
+    /// Handles a renewed session: notifications in between are lost, so all lists may have changed.
     fn renewed(&mut self) {
         (self.config.on_event)(Event::Renewed);
         if let Some(server) = self.session.server() {
@@ -360,7 +360,7 @@ impl Actor {
         let answer = (self.config.on_question)(Question { key, method, params });
         let orders = self.own_orders.clone();
         let task = tokio::spawn(async move {
-            // In a task of its own, so that a callback that panics is answered for all the same.
+            // A separate task contains panics of the callback, so that the question is answered in any case.
             let mut callback = JoinSet::new();
             callback.spawn(answer);
             let answer = callback.join_next().await.and_then(Result::ok);
@@ -372,7 +372,7 @@ impl Actor {
         self.asks.insert(id, task.abort_handle());
     }
 
-    /// The old process, or the old connection, died of the probe.
+    /// Starts the process or connection again, because the old one ended at the probe.
     async fn restart(&mut self) {
         self.wire = None;
         if let Some(process) = self.process.take() {
@@ -440,7 +440,7 @@ fn error_object(error: &Error) -> ErrorObject {
     ErrorObject { code, message: error.message.clone(), data: error.data.clone() }
 }
 
-/// Names the target, the phase, the exit status and the last lines of the server's standard error.
+/// Adds the target, the phase, the exit status and the last lines of the server's standard error to an error.
 fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static str) -> Error {
     error.target.get_or_insert_with(|| target.to_owned());
     error.phase.get_or_insert(phase);

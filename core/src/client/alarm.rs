@@ -1,18 +1,18 @@
-//! One timer for deadlines that move all the time.
+//! A timer for a deadline that changes often.
 
 use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Setting a timer wakes the thread that waits for all timers. So this one is left as it is while it rings early enough,
-/// and may ring for nothing.
+/// Setting a timer wakes the runtime's timer thread. This one is therefore set again only if the deadline becomes
+/// earlier, and may fire without a deadline.
 #[derive(Debug, Default)]
 pub(super) struct Alarm {
     set: Option<Pin<Box<Sleep>>>,
 }
 
 impl Alarm {
-    /// Waits for the deadline at most; without one it may wait for ever.
+    /// Waits at most until the deadline; without a deadline it may wait forever.
     pub(super) async fn ring(&mut self, deadline: Option<Instant>) {
         if let Some(deadline) = deadline {
             match &mut self.set {
@@ -35,7 +35,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether it rings at once.
+    /// Returns whether the alarm fires at once.
     fn rings(alarm: &mut Alarm, deadline: Option<Instant>) -> bool {
         let mut context = Context::from_waker(std::task::Waker::noop());
         std::pin::pin!(alarm.ring(deadline)).poll(&mut context).is_ready()

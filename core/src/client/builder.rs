@@ -1,4 +1,4 @@
-//! How a client is set up.
+//! The configuration of a client.
 
 use std::{
     fmt,
@@ -29,12 +29,12 @@ use crate::{
     session::client::{Change, ClientConfig, ListKind, LogMessage, Progress},
 };
 
-/// How long `connect` waits for a server to say that it will tell of its lists.
+/// The time for which `connect` waits for the server to acknowledge the subscription to its lists.
 const LISTEN_TIME: Duration = Duration::from_secs(5);
 
 type Hook<T> = Box<dyn Fn(T) + Send + Sync>;
 
-/// A client that is not connected yet.
+/// A client that is not connected yet: its target and options.
 pub struct ClientBuilder {
     target: Target,
     session: ClientConfig,
@@ -92,20 +92,20 @@ impl ClientBuilder {
         }
     }
 
-    /// Speaks this revision and no other.
+    /// Speaks this revision only.
     #[must_use]
     pub fn revision(self, revision: Revision) -> Self {
         self.revisions([revision])
     }
 
-    /// Speaks one of these: the newest that the server speaks too. All of them unless said otherwise.
+    /// Speaks the newest of these revisions that the server speaks as well. Default: all revisions.
     #[must_use]
     pub fn revisions(mut self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         self.session.revisions = revisions.into_iter().collect();
         self
     }
 
-    /// Speaks what users name: a dialect by itself, or else revisions by their dates. Fails where there is no such one.
+    /// Speaks a dialect, given as the only name, or the revisions with the given dates. Errors if a name is unknown.
     pub fn speaks<N: AsRef<str>>(self, names: &[N]) -> Result<Self, Error> {
         if let [name] = names
             && let Ok(dialect) = name.as_ref().parse()
@@ -115,15 +115,15 @@ impl ClientBuilder {
         Ok(self.revisions(Revision::named(names)?))
     }
 
-    /// Speaks this older description of the protocol instead of a revision.
+    /// Speaks this dialect, an older description of the protocol, instead of a revision.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.session.dialect = Some(dialect);
         self
     }
 
-    /// How long to wait without an answer and without progress: 60 s; `None` waits for ever. It stands still while a
-    /// callback answers the server.
+    /// The time limit of a request without a response or progress; `None` means no limit. It is suspended while a
+    /// callback answers the server. Default: 60 s.
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.timeout = timeout.into();
@@ -131,37 +131,37 @@ impl ClientBuilder {
         self
     }
 
-    /// How long a request may take in all, whatever progress it makes: no limit.
+    /// The total time limit of a request, regardless of progress. Default: none.
     #[must_use]
     pub fn max_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.max_timeout = timeout.into();
         self
     }
 
-    /// How long a server may be silent about `server/discover` before it counts as legacy: 5 s.
+    /// The time limit for the response to `server/discover`, after which a server counts as legacy. Default: 5 s.
     #[must_use]
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.session.probe_timeout = timeout;
         self
     }
 
-    /// The name and version of this program.
+    /// The name and version of this program. Default: empty.
     #[must_use]
     pub fn client_info(mut self, info: Implementation) -> Self {
         self.session.info = info;
         self
     }
 
-    /// Declares more than the callbacks say by themselves.
+    /// Declares capabilities in addition to those of the registered callbacks.
     #[must_use]
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.session.capabilities = capabilities;
         self
     }
 
-    /// Sent with every request over HTTP, and with the first of a WebSocket: an `Authorization`, for one.
+    /// Headers for every HTTP request and for the WebSocket handshake, such as `Authorization`.
     ///
-    /// They go to the origin of the URL and nowhere else, and are never logged.
+    /// They are sent to the origin of the URL only, and are never logged.
     #[must_use]
     pub fn headers<N: Into<String>, V: Into<String>>(
         mut self,
@@ -171,70 +171,72 @@ impl ClientBuilder {
         self
     }
 
-    /// Longer messages of the server's are thrown away: 16 MiB.
+    /// The maximum size of a message from the server in bytes; longer ones are discarded. Default: 16 MiB.
     #[must_use]
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self
     }
 
-    /// How often a server may ask back before it must answer: 10.
+    /// The maximum number of rounds of questions in a call. Default: 10.
     #[must_use]
     pub fn max_rounds(mut self, rounds: usize) -> Self {
         self.max_rounds = rounds;
         self
     }
 
-    /// Checks arguments against the tool's schema before they are sent.
+    /// If true, arguments are checked against the tool's schema before they are sent. Default: false.
     #[must_use]
     pub fn validate(mut self, validate: bool) -> Self {
         self.validate = validate;
         self
     }
 
-    /// How grave log messages must be. With [`Self::on_log`] and without this: info and above from modern servers.
+    /// The minimum level of log messages. With [`Self::on_log`] and without this option, modern servers send `info`
+    /// and above.
     #[must_use]
     pub fn log_level(mut self, level: LoggingLevel) -> Self {
         self.log_level = Some(level);
         self
     }
 
-    /// Is told of everything that the server tells unasked, in order. Must not block.
+    /// Registers a callback for all unsolicited notifications of a legacy server, in order. It must not block.
     ///
-    /// What a modern server tells was asked for: it goes to [`Client::subscribe`] and [`Self::on_list_changed`].
+    /// Notifications of a modern server belong to a subscription: see [`Client::subscribe`] and
+    /// [`Self::on_list_changed`].
     #[must_use]
     pub fn on_event(mut self, hook: impl Fn(Event) + Send + Sync + 'static) -> Self {
         self.hooks.event = Some(Box::new(hook));
         self
     }
 
-    /// Is told of log messages. Must not block.
+    /// Registers a callback for log messages. It must not block.
     #[must_use]
     pub fn on_log(mut self, hook: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
         self.hooks.log = Some(Box::new(hook));
         self
     }
 
-    /// Is told when a list has changed, of those that the server declares that it tells of. Must not block.
+    /// Registers a callback for changes of the lists that the server declares to notify of. It must not block.
     ///
-    /// In the modern era that costs one `subscriptions/listen`, which is kept up for as long as the client lives.
-    /// After a break all of them count as changed. Spec: Base Protocol › Patterns › Subscriptions.
+    /// In the modern era this opens a `subscriptions/listen` for the lifetime of the client. After an interruption
+    /// all lists are reported as changed. Spec: Base Protocol › Patterns › Subscriptions.
     #[must_use]
     pub fn on_list_changed(mut self, hook: impl Fn(ListKind) + Send + Sync + 'static) -> Self {
         self.hooks.list_changed = Some(Box::new(hook));
         self
     }
 
-    /// Is told that what the user was sent to a page for is finished: the elicitation's id. Must not block.
+    /// Registers a callback for finished URL elicitations; it gets the elicitation's id. It must not block.
     ///
-    /// Only 2025-11-25 has a word for it. Spec: Client Features › Elicitation › Completion Notifications.
+    /// Only 2025-11-25 has this notification. Spec: Client Features › Elicitation › Completion Notifications.
     #[must_use]
     pub fn on_url_done(mut self, hook: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.hooks.url_done = Some(Box::new(hook));
         self
     }
 
-    /// Is told how far any request is. Must not block.
+    /// Registers a callback for the progress of all requests. It must not block.
     #[must_use]
     pub fn on_progress(mut self, hook: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         let hook: OnProgress = Arc::new(hook);
@@ -242,7 +244,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Answers the server's questions to the user. An error of kind `Declined` or `Cancelled` is an answer, too.
+    /// Registers a callback that answers elicitations. To decline or cancel, it returns an error of kind `Declined`
+    /// or `Cancelled`.
     #[must_use]
     pub fn on_elicit<F, A>(self, callback: F) -> Self
     where
@@ -252,7 +255,7 @@ impl ClientBuilder {
         self.on_elicit_raw(answerer(callback))
     }
 
-    /// Answers the server's questions to a model.
+    /// Registers a callback that answers sampling requests.
     #[must_use]
     pub fn on_sample<F, A>(self, callback: F) -> Self
     where
@@ -262,7 +265,7 @@ impl ClientBuilder {
         self.on_sample_raw(answerer(callback))
     }
 
-    /// The folders that the server may work in: `file://` URIs, else it does not connect.
+    /// The roots of the client. They must be `file://` URIs, otherwise `connect` fails.
     #[must_use]
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         let roots = Roots::List(roots.into_iter().collect());
@@ -270,28 +273,29 @@ impl ClientBuilder {
         self
     }
 
-    /// As [`Self::on_elicit`], with params and result as on the wire.
+    /// Like [`Self::on_elicit`], with params and result as raw JSON.
     #[must_use]
     pub fn on_elicit_raw(mut self, callback: Answerer) -> Self {
         self.questions.elicit = Some(callback);
         self
     }
 
-    /// As [`Self::on_sample`], with params and result as on the wire.
+    /// Like [`Self::on_sample`], with params and result as raw JSON.
     #[must_use]
     pub fn on_sample_raw(mut self, callback: Answerer) -> Self {
         self.questions.sample = Some(callback);
         self
     }
 
-    /// As [`Self::roots`], asked anew each time, with the result as on the wire.
+    /// Like [`Self::roots`], with a callback that returns the result as raw JSON for each request.
     #[must_use]
     pub fn on_roots_raw(mut self, callback: Answerer) -> Self {
         self.questions.roots = RwLock::new(Some(Roots::Callback(callback)));
         self
     }
 
-    /// Starts or reaches the server and agrees on a revision with it.
+    /// Connects to the server, starting its process if necessary, and negotiates the revision. Errors if the server
+    /// can't be reached or started, or shares no revision with the client.
     pub async fn connect(self) -> Result<Client, Error> {
         let Self { target, mut session, options, mut questions, hooks, log_level, .. } = self;
         questions.check()?;
@@ -333,7 +337,7 @@ impl ClientBuilder {
         }
         if let Some(level) = log_level {
             match client.call(Operation::SetLogLevel(level), client.options()).await {
-                // A server that does not log needs no level.
+                // A server without logging needs no level.
                 Err(error) if error.kind != ErrorKind::Unsupported => return Err(error),
                 _ => (),
             }
@@ -343,7 +347,7 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// Has the hook called in the modern era, too, where a server tells of its lists only whom listens.
+    /// Subscribes to the lists in the modern era, where a server notifies only subscribers.
     async fn listen_to_lists(&self, hooks: Arc<Hooks>) {
         let server = self.server();
         if !server.has_listen() {
@@ -408,7 +412,7 @@ impl Hooks {
     }
 }
 
-/// A typed callback as one that reads and writes JSON.
+/// Converts a typed callback to one that reads and writes JSON.
 fn answerer<P, R, F, A>(callback: F) -> Answerer
 where
     P: for<'de> serde::Deserialize<'de> + Send + 'static,

@@ -1,4 +1,4 @@
-//! One connection to one server: requests in, answers and events out. What bindings stand on.
+//! A connection to a server: requests in, responses and events out. The interface used by the bindings.
 
 use std::{
     fmt,
@@ -28,54 +28,55 @@ use crate::{
     transport::http::client::SessionId,
 };
 
-/// What a server tells without being asked.
+/// An unsolicited event.
 #[derive(Clone, Debug)]
 pub enum Event {
     Log(LogMessage),
     ListChanged(ListKind),
-    /// A subscribed resource's URI.
+    /// A subscribed resource was updated; with its URI.
     ResourceUpdated(String),
-    /// What the user was sent to a page for is finished: the elicitation's id.
+    /// A URL elicitation is finished; with its id.
     UrlDone(String),
     /// Any other notification.
     Notified {
         method: MethodName,
         params: Raw,
     },
-    /// The server had forgotten the session (HTTP), and another was begun: what it kept there is gone.
+    /// The server had lost the HTTP session, and a new one was started; the session's state is lost.
     Renewed,
-    /// The connection is gone, and why. Not told when this side closed it.
+    /// The connection ended unexpectedly, with the reason. Not sent when this side closes it.
     Closed(String),
 }
 
-/// A question of a server's: `roots/list`, `sampling/createMessage` or `elicitation/create`.
+/// A question of the server: `roots/list`, `sampling/createMessage` or `elicitation/create`.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What the server calls it, where it says so: in rounds it does, in requests of its own only in tests.
+    /// The question's key. Present in rounds of questions; for separate requests only in tests.
     pub key: Option<String>,
     pub method: Method,
-    /// A JSON object.
+    /// The params, a JSON object.
     pub params: Raw,
 }
 
-/// A future in a box.
+/// A boxed future.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-/// Is told of events, in order. Must not block.
+/// A callback for events, called in order. It must not block.
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
-/// Is told how far a request is, in order. Must not block.
+/// A callback for the progress of a request, called in order. It must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
-/// Answers questions with a result as on the wire.
+/// A callback that answers questions with a result as raw JSON.
 pub type OnQuestion = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
 
-/// The headers that repeat arguments of a tool: its name and its arguments, a JSON object, in; names and values out.
+/// A function that returns the headers that repeat arguments of a tool, as names and values, from the tool's name and
+/// its arguments, a JSON object.
 pub type Mirror = Arc<dyn Fn(&str, &str) -> Vec<(String, String)> + Send + Sync>;
 
-/// How one request is made.
+/// Options of a request.
 #[derive(Clone, Default)]
 pub struct RequestSettings {
-    /// Without an answer and without progress; `None` waits for ever.
+    /// The time limit without a response or progress; `None` means no limit.
     pub timeout: Option<Duration>,
-    /// In all, however much progress is made.
+    /// The total time limit, regardless of progress.
     pub max_timeout: Option<Duration>,
     pub on_progress: Option<OnProgress>,
 }
@@ -90,14 +91,14 @@ impl fmt::Debug for RequestSettings {
     }
 }
 
-/// How a connection behaves.
+/// Options of a connection.
 pub struct ConnectionConfig {
     pub session: ClientConfig,
-    /// Longer messages of the server's are thrown away: bytes.
+    /// The maximum size of a message from the server in bytes; longer ones are discarded.
     pub max_message: usize,
-    /// Sent with every request over HTTP, and with a WebSocket's first; names and values.
+    /// Headers for every HTTP request and for the WebSocket handshake, as names and values.
     pub headers: Vec<(String, String)>,
-    /// What of a tool's arguments is repeated in headers.
+    /// The headers that repeat arguments of a tool.
     pub mirror: Mirror,
     pub on_event: OnEvent,
     pub on_question: OnQuestion,
@@ -109,7 +110,7 @@ impl fmt::Debug for ConnectionConfig {
     }
 }
 
-/// A connection that is open. Dropping it closes it in the background.
+/// An open connection. Dropping it closes it in the background.
 #[derive(Debug)]
 pub struct Connection {
     orders: mpsc::UnboundedSender<Order>,
@@ -121,7 +122,7 @@ pub struct Connection {
     next: AtomicU64,
 }
 
-/// What is asked of the task that owns the session.
+/// An order to the task that owns the session.
 pub(super) enum Order {
     Request {
         key: RequestKey,
@@ -146,14 +147,14 @@ pub(super) enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// Who waits for an answer.
+/// The callbacks of a pending request.
 pub(super) struct Waiting {
     pub(super) reply: oneshot::Sender<Result<Raw, Error>>,
     pub(super) on_progress: Option<OnProgress>,
 }
 
 impl Connection {
-    /// Starts or reaches the server and agrees on a revision with it.
+    /// Connects to the server, starting its process if necessary, and negotiates the revision.
     pub async fn open(target: Target, config: ConnectionConfig) -> Result<Self, Error> {
         let name: Arc<str> = target.to_string().into();
         let is_http = target.is_http();
@@ -164,29 +165,29 @@ impl Connection {
         Ok(Self { orders, server, session_id, is_up, mirrors, target: name, next })
     }
 
-    /// What the server said of itself.
+    /// Returns the server's identity and capabilities.
     pub fn describe(&self) -> &Arc<ServerIdentity> {
         &self.server
     }
 
-    /// The session's id, where there is one: legacy HTTP only.
+    /// Returns the session's id; only legacy HTTP has one.
     pub fn session_id(&self) -> Option<String> {
         self.session_id.get()
     }
 
-    /// Whether requests repeat themselves in headers, arguments of tools included.
+    /// Returns whether requests repeat parts of the body, including tools' arguments, in headers.
     pub fn mirrors(&self) -> bool {
         self.mirrors
     }
 
-    /// The command or address, as errors name it.
+    /// Returns the command or address, for error messages.
     pub fn target(&self) -> &Arc<str> {
         &self.target
     }
 
     /// Sends a request, whose params are a JSON object, and waits for its result.
     ///
-    /// In the modern era that may be an `input_required` one. Dropping the future cancels the request.
+    /// In the modern era the result may be `input_required`. Dropping the future cancels the request.
     pub async fn request(
         &self,
         method: MethodName,
@@ -206,24 +207,24 @@ impl Connection {
         outcome?
     }
 
-    /// Waits until the connection is lost or closed: from then on every request fails, and says why.
+    /// Waits until the connection is lost or closed. From then on every request fails with the reason.
     pub(super) async fn gone(&self) {
         let mut is_up = self.is_up.clone();
-        // Whoever would say so is gone itself when this fails.
+        // The wait fails only if the task has ended, which means the same.
         let _ = is_up.wait_for(|is_up| !is_up).await;
     }
 
-    /// Tells the server something; what its revision has no word for is not sent.
+    /// Sends a notification. It is not sent if the negotiated revision does not define it.
     pub fn notify(&self, method: MethodName, params: Raw) -> Result<(), Error> {
         self.order(Order::Notify { method, params })
     }
 
-    /// From now on each request says that this client has roots, where requests say what a client can do.
+    /// Declares roots in all further requests, in the era in which requests carry capabilities.
     pub fn declare_roots(&self) -> Result<(), Error> {
         self.order(Order::DeclareRoots)
     }
 
-    /// Tells of changes by `on_news` from when the receiver says so.
+    /// Opens a subscription; `on_news` is called for each change once the receiver reports success.
     pub(super) fn subscribe(
         &self,
         interests: Interests,
@@ -238,11 +239,11 @@ impl Connection {
     }
 
     pub(super) fn unsubscribe(&self, key: SubscriptionKey) {
-        // With the connection gone, it is gone.
+        // Sending fails only if the connection is gone, and the subscription with it.
         let _ = self.order(Order::Unsubscribe(key));
     }
 
-    /// Ends the connection: closes the server's input, waits, and ends a process that stays.
+    /// Closes the connection: ends the server's input, waits, and kills a process that does not exit.
     pub async fn close(&self) {
         let (closed, done) = oneshot::channel();
         if self.order(Order::Close(closed)).is_ok() {
@@ -268,7 +269,7 @@ struct CancelOnDrop<'a> {
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            // Nobody is there any more when this fails.
+            // Sending fails only if the connection is gone.
             let _ = self.orders.send(Order::Cancel(key));
         }
     }

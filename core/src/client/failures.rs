@@ -1,4 +1,4 @@
-//! Errors as JSON, for bindings that make exceptions of them; and back, what a callback of theirs failed of.
+//! Conversion between errors and JSON: errors for the bindings, and failures of the bindings' callbacks.
 
 use serde::Deserialize;
 
@@ -7,8 +7,8 @@ use crate::{
     protocol::{Raw, json::ObjectWriter},
 };
 
-/// An error with this message: `{"kind", "message"}`, and of `hint`, `target`, `phase`, `code`, `data`, `exitStatus` and
-/// `stderr` what is known.
+/// Describes an error, with this message, as JSON: `{"kind", "message"}` and those of `hint`, `target`, `phase`,
+/// `code`, `data`, `exitStatus` and `stderr` that are known.
 pub fn describe(error: &Error, message: &str) -> String {
     let mut told = ObjectWriter::with_capacity(message.len() + 64);
     told.member("kind", error.kind.as_str()).member("message", message);
@@ -34,8 +34,8 @@ pub fn describe(error: &Error, message: &str) -> String {
     told.finish()
 }
 
-/// Why a callback gave no answer, of `{"kind", "message", "code"?, "data"?}`. A kind other than `declined` and `cancelled`
-/// is an error of the protocol.
+/// Reads the failure of a callback from `{"kind", "message", "code"?, "data"?}`. Kinds other than `declined` and
+/// `cancelled` become JSON-RPC errors.
 pub fn refusal(json: &[u8]) -> Error {
     #[derive(Deserialize)]
     struct Refusal {

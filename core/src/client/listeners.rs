@@ -1,4 +1,4 @@
-//! Who of a connection's users hears of changes: the machine that keeps subscriptions, and whom it tells.
+//! The subscriptions of a connection's users: the state machine and the callbacks of the listeners.
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -14,18 +14,18 @@ use crate::{
     },
 };
 
-/// What a listener is told, in order. Must not block.
+/// A callback for events of a subscription, called in order. It must not block.
 pub(super) type OnNews = Box<dyn FnMut(News) + Send>;
 
 #[derive(Debug)]
 pub(super) enum News {
     Changed(Change),
-    /// There will be no more, and why, unless the server ended it well.
+    /// The subscription ended, with the error unless the server ended it regularly.
     Ended(Option<Error>),
 }
 
 pub(super) struct Listener {
-    /// Until the subscription stands.
+    /// Signalled when the subscription is established; `None` afterwards.
     pub(super) opened: Option<oneshot::Sender<Result<(), Error>>>,
     pub(super) on_news: OnNews,
 }
@@ -62,7 +62,7 @@ impl Listeners {
         self.machine.deadline()
     }
 
-    /// Does what the machine asks for; `false` when there was nothing.
+    /// Processes the outputs of the state machine; returns `false` if there were none.
     pub(super) fn settle(
         &mut self,
         now: Instant,
@@ -82,7 +82,7 @@ impl Listeners {
                 Output::Opened(key) => {
                     let listener = self.listeners.get_mut(&key);
                     if let Some(opened) = listener.and_then(|it| it.opened.take()) {
-                        // Who gave up meanwhile takes it back.
+                        // A caller that has given up cancels the subscription itself.
                         let _ = opened.send(Ok(()));
                     }
                 }

@@ -1,4 +1,4 @@
-//! What users hold: a client of one server.
+//! The client of one server, as used by applications.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), gudgeon::error::Error> {
@@ -62,7 +62,7 @@ pub use crate::{
     session::client::{Change, ListKind, LogMessage, Progress, ServerIdentity},
 };
 
-/// A client that is connected. Clones share the connection, which ends with the last one or with [`Self::close`].
+/// A connected client. Clones share the connection, which closes with the last clone or by [`Self::close`].
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -76,21 +76,21 @@ struct Inner {
     options: CallOptions,
     max_rounds: usize,
     validate: bool,
-    /// The server was told at the start that there are roots.
+    /// True if roots were declared in the handshake.
     has_roots: bool,
 }
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageOf<T> {
-    /// What the page holds.
+    /// The entries of the page.
     pub items: Vec<T>,
-    /// What asks for the next page; without it this is the last.
+    /// The cursor of the next page; `None` on the last page.
     pub next_cursor: Option<String>,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, Debug)]
 pub struct ToolResult {
     result: CallToolResult,
@@ -98,47 +98,48 @@ pub struct ToolResult {
 }
 
 impl Client {
-    /// Connects with what is usual; [`Self::builder`] has the options.
+    /// Connects with default options; see [`Self::builder`] for options. Errors if the server can't be reached or
+    /// started, or shares no revision with the client.
     pub async fn connect(target: impl Into<Target>) -> Result<Self, Error> {
         Self::builder(target).connect().await
     }
 
-    /// A client with options, still to be connected.
+    /// Returns a builder for a client with options.
     pub fn builder(target: impl Into<Target>) -> ClientBuilder {
         ClientBuilder::new(target.into())
     }
 
-    /// What the server said of itself.
+    /// Returns the server's identity and capabilities.
     pub fn server(&self) -> &ServerIdentity {
         self.inner.connection.describe()
     }
 
-    /// The session's id, where there is one: legacy HTTP only.
+    /// Returns the session's id; only legacy HTTP has one.
     pub fn session_id(&self) -> Option<String> {
         self.inner.connection.session_id()
     }
 
-    /// What [`Self::call`] is given unless something else is wanted.
+    /// Returns the default options of [`Self::call`].
     pub fn options(&self) -> CallOptions {
         self.inner.options.clone()
     }
 
-    /// All tools, all pages. Spec: Server Features › Tools.
+    /// Lists all tools, fetching all pages. Spec: Server Features › Tools.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
         self.list(ListName::Tools).await
     }
 
-    /// One page of tools; no cursor asks for the first.
+    /// Fetches one page of tools; `None` requests the first page.
     pub async fn list_tools_page(&self, cursor: Option<String>) -> Result<PageOf<Tool>, Error> {
         self.page(ListName::Tools, cursor).await
     }
 
-    /// All resources, all pages. Spec: Server Features › Resources.
+    /// Lists all resources, fetching all pages. Spec: Server Features › Resources.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
         self.list(ListName::Resources).await
     }
 
-    /// One page of resources; no cursor asks for the first.
+    /// Fetches one page of resources; `None` requests the first page.
     pub async fn list_resources_page(
         &self,
         cursor: Option<String>,
@@ -146,12 +147,12 @@ impl Client {
         self.page(ListName::Resources, cursor).await
     }
 
-    /// All templates of resources, all pages. Spec: Server Features › Resources › Templates.
+    /// Lists all resource templates, fetching all pages. Spec: Server Features › Resources › Templates.
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
         self.list(ListName::ResourceTemplates).await
     }
 
-    /// One page of templates; no cursor asks for the first.
+    /// Fetches one page of resource templates; `None` requests the first page.
     pub async fn list_resource_templates_page(
         &self,
         cursor: Option<String>,
@@ -159,17 +160,17 @@ impl Client {
         self.page(ListName::ResourceTemplates, cursor).await
     }
 
-    /// All prompts, all pages. Spec: Server Features › Prompts.
+    /// Lists all prompts, fetching all pages. Spec: Server Features › Prompts.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
         self.list(ListName::Prompts).await
     }
 
-    /// One page of prompts; no cursor asks for the first.
+    /// Fetches one page of prompts; `None` requests the first page.
     pub async fn list_prompts_page(&self, cursor: Option<String>) -> Result<PageOf<Prompt>, Error> {
         self.page(ListName::Prompts, cursor).await
     }
 
-    /// Calls a tool; one that fails is an error of kind [`ErrorKind::Tool`].
+    /// Calls a tool. A result with `isError` becomes an error of kind [`ErrorKind::Tool`].
     pub async fn call_tool(
         &self,
         name: &str,
@@ -178,7 +179,7 @@ impl Client {
         self.call_tool_with(name, arguments, self.options()).await
     }
 
-    /// `call_tool` with a timeout, progress or `_meta` of its own.
+    /// Like `call_tool`, with options for this call: timeouts, progress, `_meta`.
     pub async fn call_tool_with(
         &self,
         name: &str,
@@ -197,7 +198,7 @@ impl Client {
         self.fetch("resources/read", operation).await
     }
 
-    /// A prompt with its arguments filled in. Spec: Server Features › Prompts.
+    /// Gets a prompt with its arguments filled in. Spec: Server Features › Prompts.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -208,7 +209,7 @@ impl Client {
         self.fetch("prompts/get", operation).await
     }
 
-    /// Suggestions for an argument of a prompt or a variable of a template. Spec: Utilities › Completion.
+    /// Completes an argument of a prompt or a variable of a resource template. Spec: Utilities › Completion.
     pub async fn complete(
         &self,
         target: CompletionTarget,
@@ -224,24 +225,24 @@ impl Client {
         self.fetch::<CompleteResult>("completion/complete", operation).await.map(|it| it.completion)
     }
 
-    /// From now on; a modern server is told with each request.
+    /// Sets the minimum level of log messages. For a modern server it is sent with each further request.
     pub async fn set_log_level(&self, level: LoggingLevel) -> Result<(), Error> {
         self.call(Operation::SetLogLevel(level), self.options()).await.map(drop)
     }
 
-    /// How long the server takes to answer; a modern one is asked for `server/discover`.
+    /// Measures the time of a round trip: `ping`, or `server/discover` for a modern server.
     pub async fn ping(&self) -> Result<Duration, Error> {
         let start = Instant::now();
         self.call(Operation::Ping, self.options()).await?;
         Ok(start.elapsed())
     }
 
-    /// Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
+    /// Replaces the roots. A legacy server is notified of the change; a modern one asks for the roots in each call.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] where a legacy server was told at the start that this client has none: there
-    /// [`ClientBuilder::roots`] comes first, if only with an empty list. [`ErrorKind::Misuse`] for what is no `file://`
-    /// URI. Spec: Client Features › Roots.
+    /// [`ErrorKind::Unsupported`] if the client declared no roots in a legacy handshake; declare them by
+    /// [`ClientBuilder::roots`], if necessary with an empty list. [`ErrorKind::Misuse`] for a URI other than
+    /// `file://`. Spec: Client Features › Roots.
     pub fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Inner { connection, questions, has_roots, .. } = &*self.inner;
         let spoken = self.server().spoken();
@@ -262,20 +263,21 @@ impl Client {
         connection.notify(Method::RootsListChanged.into(), json::raw("{}".into()))
     }
 
-    /// Sends any request, a vendor's own for one.
+    /// Sends a request with any method, such as a vendor's.
     pub async fn request(&self, method: &str, params: impl Serialize) -> Result<Raw, Error> {
         let params = object("params", &params)?;
         let operation = Operation::Request { method: method.to_owned(), params };
         self.call(operation, self.options()).await.map(|it| it.result)
     }
 
-    /// Sends any notification; one of the specification's that the revision lacks is not sent.
+    /// Sends a notification with any method. One that the specification defines but the negotiated revision lacks is
+    /// not sent.
     pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), Error> {
         let params = object("params", &params)?.unwrap_or_else(|| json::raw("{}".into()));
         self.inner.connection.notify(MethodName::parse(method), params)
     }
 
-    /// Ends the connection, and the server's process with it.
+    /// Closes the connection and ends the server's process.
     pub async fn close(&self) {
         self.inner.connection.close().await;
     }
@@ -305,7 +307,8 @@ impl Client {
 }
 
 impl ToolResult {
-    /// The structured value; of a tool that has none, its text.
+    /// Deserializes the structured content, or the text of a tool without structured content. Errors if the type does
+    /// not fit.
     pub fn data<T: for<'de> serde::Deserialize<'de>>(&self) -> Result<T, Error> {
         let parsed = match &self.data {
             Some(data) => serde_json::from_str(data.get()),
@@ -317,12 +320,12 @@ impl ToolResult {
         })
     }
 
-    /// The structured value as JSON, where there is one.
+    /// Returns the structured content as JSON, `None` if there is none.
     pub fn raw_data(&self) -> Option<&Raw> {
         self.data.as_ref()
     }
 
-    /// All text, joined by newlines.
+    /// Returns all text blocks, joined by newlines.
     pub fn text(&self) -> String {
         let blocks = self.result.content.iter();
         let texts = blocks.filter_map(|it| match it {
@@ -332,7 +335,7 @@ impl ToolResult {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// The result as the protocol says it.
+    /// Returns the result as defined by the protocol.
     pub fn into_inner(self) -> CallToolResult {
         self.result
     }
@@ -346,7 +349,7 @@ impl Deref for ToolResult {
     }
 }
 
-/// A value as a JSON object; `()` and `None` are left out.
+/// Serializes a value as a JSON object; `()` and `None` become `None`.
 fn object(what: &str, value: &impl Serialize) -> Result<Option<Raw>, Error> {
     let raw = exact::to_raw(value, what).map_err(|it| Error::misuse(it.to_string()))?;
     match raw.get().as_bytes().first() {

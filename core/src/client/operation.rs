@@ -1,4 +1,4 @@
-//! Everything a client can do, as one entry with JSON in and out: what bindings call.
+//! All operations of a client behind one entry point with JSON in and out, as used by the bindings.
 
 use std::{fmt, sync::PoisonError, time::Duration};
 
@@ -15,36 +15,36 @@ use crate::{
     router::uri_template::UriTemplate,
 };
 
-/// Something to do. All `Raw` values are JSON objects.
+/// An operation. All `Raw` values are JSON objects.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    /// Every page; the result is one JSON array.
+    /// Lists all pages; the result is a JSON array.
     List(ListKind),
-    /// The result is `{"items": […], "nextCursor": …}`.
+    /// Fetches a page; the result is `{"items": […], "nextCursor": …}`.
     ListPage(ListKind, Option<String>),
-    /// Questions of the server's are answered on the way.
+    /// Calls a tool and answers the server's questions.
     CallTool {
         name: String,
         arguments: Option<Raw>,
     },
-    /// One round by hand: the result may be an `input_required` one. `answers` are results by question key.
+    /// Runs a single round of a call; the result may be `input_required`. `answers` maps question keys to results.
     CallToolRound {
         name: String,
         arguments: Option<Raw>,
         answers: Option<Raw>,
         state: Option<String>,
     },
-    /// With `variables`, `uri` is a template that these expand.
+    /// Reads a resource; with `variables`, `uri` is a template to expand with them.
     ReadResource {
         uri: String,
         variables: Option<Raw>,
     },
-    /// Arguments are strings.
+    /// Gets a prompt; the arguments are strings.
     GetPrompt {
         name: String,
         arguments: Option<Raw>,
     },
-    /// `given` holds the arguments chosen so far: strings.
+    /// Completes an argument; `given` maps arguments that are already filled in to strings.
     Complete {
         target: CompletionTarget,
         argument: String,
@@ -53,40 +53,40 @@ pub enum Operation {
     },
     SetLogLevel(LoggingLevel),
     Ping,
-    /// Any method; the result is what the server says.
+    /// Sends a request with any method; the result is returned unchanged.
     Request {
         method: String,
         params: Option<Raw>,
     },
 }
 
-/// How to do it; [`Client::options`] has what this client does by default.
+/// Options of an operation; [`Client::options`] returns the client's defaults.
 #[derive(Clone)]
 pub struct CallOptions {
-    /// Without an answer and without progress; `None` waits for ever. While the server's questions are with the user, it
-    /// stands still.
+    /// The time limit without a response or progress; `None` means no limit. It is suspended while the user answers
+    /// the server's questions.
     pub timeout: Option<Duration>,
-    /// In all, however much progress is made. Each round of questions counts by itself.
+    /// The total time limit, regardless of progress, of each round of questions.
     pub max_timeout: Option<Duration>,
     pub on_progress: Option<OnProgress>,
-    /// Members for the request's `_meta`: a JSON object.
+    /// Members for the request's `_meta`, a JSON object.
     pub meta: Option<Raw>,
-    /// Whether a tool's `isError` is an [`ErrorKind::Tool`] error.
+    /// If true, a tool result with `isError` becomes an error of kind [`ErrorKind::Tool`].
     pub raise_on_error: bool,
 }
 
-/// What came of it.
+/// The outcome of an operation.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The result as the server gave it, or the JSON that the operation promises.
+    /// The server's result, or the JSON that the operation defines.
     pub result: Raw,
-    /// A tool's structured value, out of its wrapper; `None` where it answered with content only.
+    /// A tool's structured content without its wrapper; `None` if the result has only content.
     pub data: Option<Raw>,
-    /// [`Operation::CallToolRound`]: the server wants answers first.
+    /// True if the server requires answers first; only for [`Operation::CallToolRound`].
     pub is_input_required: bool,
 }
 
-/// A request that may take rounds of questions.
+/// A request whose result can contain questions.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
     Tool(&'a str),
@@ -126,7 +126,7 @@ impl From<Raw> for Reply {
 }
 
 impl Client {
-    /// Does one thing.
+    /// Performs an operation.
     pub async fn call(&self, operation: Operation, options: CallOptions) -> Result<Reply, Error> {
         match operation {
             Operation::List(kind) => {
@@ -235,7 +235,7 @@ impl Client {
         self.judge(&name, result, options).await
     }
 
-    /// Looks into a tool's final result.
+    /// Processes a tool's final result.
     async fn judge(&self, name: &str, result: Raw, options: &CallOptions) -> Result<Reply, Error> {
         let judge = |tools: &mut KnownTools| tools.judge(name, &result);
         let mut verdict = self.with_tools(judge).map_err(|it| self.name(it))?;
@@ -257,7 +257,7 @@ impl Client {
         Ok(Reply { result, data: verdict.data, is_input_required: false })
     }
 
-    /// Learns of the tools where this one is not known. What fails here is no reason for the call to fail.
+    /// Lists the tools if this one is unknown. A failure does not fail the call.
     async fn list_tools_once(&self, name: &str, options: &CallOptions) {
         if !self.with_tools(|it| it.knows(name)) {
             let options = CallOptions { meta: None, on_progress: None, ..options.clone() };
@@ -267,7 +267,7 @@ impl Client {
         }
     }
 
-    /// Sends `tools/call`, with the headers that repeat its arguments where the transport wants these.
+    /// Sends `tools/call`, with the headers that repeat its arguments if the transport uses them.
     async fn send_call(
         &self,
         name: &str,
@@ -302,7 +302,7 @@ impl Client {
         }
     }
 
-    /// Sends a request, answers the questions it raises, and sends it again, until it is done.
+    /// Sends a request, answers its questions and repeats it until the result is final.
     async fn rounds(
         &self,
         what: Asked<'_>,
@@ -317,7 +317,7 @@ impl Client {
             let questions: Vec<_> = round.questions.iter().map(Question::from).collect();
             let answers = tokio::select! {
                 answers = self.inner.questions.answer_all(questions) => answers,
-                // Nobody is left to take them: what the request says of that is the outcome.
+                // With the connection gone no answers can be sent, so the request's own error is the outcome.
                 () = self.inner.connection.gone() => return self.send(method, params, options).await,
             };
             let params = round.params(params, &answers.map_err(|it| self.name(it))?);
@@ -354,7 +354,7 @@ impl Client {
         self.inner.connection.request(method.into(), json::raw(params), settings).await
     }
 
-    /// Says whose error it is.
+    /// Adds the target's name to an error.
     fn name(&self, mut error: Error) -> Error {
         error.target.get_or_insert_with(|| self.inner.connection.target().to_string());
         error.in_phase("call")

@@ -1,4 +1,4 @@
-//! What a server may ask this client, and who answers; the same in every era.
+//! The server's questions to this client and the callbacks that answer them, in both eras.
 
 use std::{
     fmt,
@@ -18,10 +18,10 @@ use crate::{
     session::asking,
 };
 
-/// Answers one kind of question: with a result as on the wire.
+/// A callback that answers one kind of question with a result as raw JSON.
 pub type Answerer = Arc<dyn Fn(Question) -> BoxFuture<Result<Raw, Error>> + Send + Sync>;
 
-/// Questions of one round that are with the user at once.
+/// The maximum number of questions of a round that are answered concurrently.
 const MAX_AT_ONCE: usize = 64;
 
 /// The registered callbacks.
@@ -30,13 +30,13 @@ pub(super) struct Questions {
     pub(super) elicit: Option<Answerer>,
     pub(super) sample: Option<Answerer>,
     pub(super) roots: RwLock<Option<Roots>>,
-    /// The modes of elicitation that were declared.
+    /// The declared modes of elicitation.
     modes: Vec<&'static str>,
-    /// It was declared that the model may be given tools.
+    /// True if tools in sampling were declared.
     may_use_tools: bool,
 }
 
-/// Where the roots come from.
+/// The source of the roots.
 #[derive(Clone)]
 pub(super) enum Roots {
     List(Vec<Root>),
@@ -44,7 +44,7 @@ pub(super) enum Roots {
 }
 
 impl Questions {
-    /// Adds what can be answered to what the user declares.
+    /// Adds the capabilities of the registered callbacks to the declared ones.
     pub(super) fn declare(&mut self, capabilities: &mut ClientCapabilities) {
         let empty = || Some(json::raw("{}".into()));
         if self.elicit.is_some() && capabilities.elicitation.is_none() {
@@ -66,8 +66,8 @@ impl Questions {
         self.may_use_tools = capabilities.sampling.as_ref().is_some_and(|it| it.tools.is_some());
     }
 
-    /// Tools MUST be answered with an error where they were not declared, results of tools in disorder with -32602
-    /// (Sampling, "Capabilities" and "Error Handling").
+    /// Rejects tools that were not declared, and misplaced tool results with -32602 (Sampling, "Capabilities" and
+    /// "Error Handling").
     fn check_sampling(&self, params: &Raw) -> Result<(), Error> {
         let message = if !self.may_use_tools && asking::wants_tools(params.get()) {
             "this client did not declare sampling.tools".to_owned()
@@ -79,7 +79,7 @@ impl Questions {
         Err(invalid(message))
     }
 
-    /// A mode that was not declared MUST be answered with -32602 (Elicitation, "Error Handling").
+    /// Rejects an undeclared mode with -32602 (Elicitation, "Error Handling").
     fn check_mode(&self, params: &Raw) -> Result<(), Error> {
         let params: Value = serde_json::from_str(params.get()).unwrap_or_default();
         let mode = params.get("mode").map_or("form", |it| it.as_str().unwrap_or_default());
@@ -95,7 +95,7 @@ impl Questions {
         Ok(())
     }
 
-    /// Whether what was given beforehand can be told to a server.
+    /// Errors if the configured roots are invalid.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.roots() {
             Some(Roots::List(roots)) => check_roots(&roots),
@@ -103,7 +103,7 @@ impl Questions {
         }
     }
 
-    /// The answers to all questions of one round, in their order. The first that fails withdraws the others.
+    /// Answers all questions of a round, in their order. The first failure cancels the others.
     pub(super) async fn answer_all(
         self: &Arc<Self>,
         questions: Vec<Question>,
@@ -168,7 +168,7 @@ impl Questions {
                 let message = format!("the answer to {} does not fit: {problem}", asked(&params));
                 Error::new(ErrorKind::Protocol, message)
             }),
-            // A form has words for these.
+            // In a form, declining and cancelling are results.
             Err(error) => match error.kind {
                 ErrorKind::Declined => Ok(json::raw(r#"{"action":"decline"}"#.into())),
                 ErrorKind::Cancelled => Ok(json::raw(r#"{"action":"cancel"}"#.into())),
@@ -182,7 +182,7 @@ impl Questions {
     }
 }
 
-/// A root's URI MUST be a `file://` URI (Roots, "Data Types").
+/// Errors unless all roots are `file://` URIs (Roots, "Data Types").
 fn check_roots(roots: &[Root]) -> Result<(), Error> {
     let is_file = |uri: &str| uri.get(..7).is_some_and(|it| it.eq_ignore_ascii_case("file://"));
     match roots.iter().find(|it| !is_file(&it.uri)) {
@@ -197,12 +197,12 @@ fn invalid(message: String) -> Error {
     Error { code: Some(code::INVALID_PARAMS), ..Error::new(ErrorKind::Protocol, message) }
 }
 
-/// A callback ended without an answer.
+/// Returns the error of a callback that ended without an answer.
 pub(super) fn unanswerable() -> Error {
     Error::new(ErrorKind::Cancelled, "the question could not be answered")
 }
 
-/// What the user was asked, for errors.
+/// Returns the message of a question, for errors.
 fn asked(params: &Raw) -> String {
     #[derive(serde::Deserialize)]
     struct Form {

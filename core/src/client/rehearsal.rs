@@ -1,4 +1,4 @@
-//! For tests that users write: a client in memory that answers the server's questions from a list.
+//! A client for users' tests: connected in memory, with prepared answers to the server's questions.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
     transport::memory,
 };
 
-/// A client of a server in this process, still to be connected.
+/// A client of a server in this process, not connected yet.
 ///
 /// ```
 /// use gudgeon::{Context, Revision, Server, ToolError, client::Rehearsal};
@@ -41,7 +41,7 @@ pub struct Rehearsal<'a> {
     answers: BTreeMap<String, Reaction>,
 }
 
-/// What the user does with a question.
+/// The user's reaction to a question.
 enum Reaction {
     Answers(Value),
     Declines,
@@ -53,38 +53,38 @@ impl<'a> Rehearsal<'a> {
         Self { server, era: None, replays: false, answers: BTreeMap::new() }
     }
 
-    /// The one revision that is spoken. Default: the newest that the server speaks.
+    /// The revision to speak. Default: the newest one that the server speaks.
     pub fn era(mut self, revision: Revision) -> Self {
         self.era = Some(revision);
         self
     }
 
-    /// What is answered to a question, by its key or its message: the form's fields as an object, the value itself where
-    /// the form has just one, a text for the model, a list of URIs for the roots (which are asked for as `roots`). What the
-    /// handler's type can't be read from is asked for three times, and then an error that says why.
+    /// Sets the answer to a question, given by its key or message: the form's fields as an object, the bare value if
+    /// the form has a single field, a string for the model, or a list of URIs for the roots (whose question is
+    /// `roots`). A question whose answer does not fit is asked three times, then fails with the reason.
     ///
     /// # Panics
-    /// When the answer can't be written as JSON.
+    /// Panics if the answer can't be serialized as JSON.
     pub fn answer(mut self, question: impl Into<String>, answer: impl Serialize) -> Self {
         let answer = serde_json::to_value(answer).expect("an answer is JSON");
         self.answers.insert(question.into(), Reaction::Answers(answer));
         self
     }
 
-    /// The user declines this question.
+    /// Declines this question.
     pub fn decline(mut self, question: impl Into<String>) -> Self {
         self.answers.insert(question.into(), Reaction::Declines);
         self
     }
 
-    /// The user closes this question without an answer.
+    /// Cancels this question.
     pub fn cancel(mut self, question: impl Into<String>) -> Self {
         self.answers.insert(question.into(), Reaction::Cancels);
         self
     }
 
-    /// Throws the waiting handlers away between rounds: each runs again from its top with every answer. Where questions
-    /// are requests of their own (before 2026-07-28) there are no rounds, and nothing is replayed.
+    /// Discards suspended handlers between rounds, so that each is replayed from the start with all answers. Before
+    /// 2026-07-28 questions are separate requests, and nothing is replayed.
     pub fn replay(mut self) -> Self {
         self.replays = true;
         self
@@ -93,12 +93,12 @@ impl<'a> Rehearsal<'a> {
     /// Connects.
     ///
     /// # Errors
-    /// When the server does not speak the revision.
+    /// Errors if the server does not speak the revision.
     pub async fn connect(self) -> Result<Client, Error> {
         self.into_builder().connect().await
     }
 
-    /// The client's other options, before it connects.
+    /// Returns the client's builder, for further options.
     pub fn into_builder(self) -> ClientBuilder {
         let (ours, theirs) = memory::pair();
         let (input, output) = theirs.into_halves();
@@ -156,7 +156,7 @@ fn answer(answers: &BTreeMap<String, Reaction>, question: &Question) -> Result<R
     Ok(raw_json::to_raw(&result))
 }
 
-/// What a question may be answered by beside its key.
+/// Returns the texts, other than its key, that identify a question.
 fn messages(method: Method, params: &Value) -> Vec<&str> {
     match method {
         Method::Elicit => params["message"].as_str().into_iter().collect(),
@@ -176,7 +176,7 @@ fn elicited(params: &Value, answer: &Value) -> Value {
     let fields = params["requestedSchema"]["properties"].as_object();
     let mut names = fields.into_iter().flat_map(|it| it.keys());
     match (answer.is_object(), names.next(), names.next()) {
-        // There is nothing to fill in but consent.
+        // Such a form has no fields: it asks only for consent.
         (false, None, None) if *answer == Value::Bool(true) => json!({"action": "accept"}),
         (false, None, None) if *answer == Value::Bool(false) => json!({"action": "decline"}),
         (false, Some(only), None) => json!({"action": "accept", "content": {only: answer}}),

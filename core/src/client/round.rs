@@ -1,24 +1,24 @@
-//! Rounds of questions by hand: answers may come from another process, days later.
+//! Rounds of questions driven by the caller, whose answers may come later and from another process.
 
 use serde::Serialize;
 
 use super::{Client, Operation, ToolResult, object};
 use crate::{error::Error, peer, protocol::InputRequiredResult};
 
-/// What came of one round.
+/// The outcome of a round.
 #[derive(Clone, Debug)]
 pub enum ToolRound {
-    /// The tool has answered.
+    /// The final result.
     Done(ToolResult),
-    /// The server wants answers first: give them, by the keys of its questions, to the next round, with this state.
+    /// Questions to answer in the next round, by key, together with the returned state.
     InputRequired(InputRequiredResult),
 }
 
 impl Client {
-    /// Calls a tool for one round; the server's questions are handed out instead of answered.
+    /// Calls a tool for a single round and returns the server's questions instead of answering them.
     ///
-    /// `answers` are results as on the wire by question key, `state` is that of the round before; `()` and `None` in the
-    /// first. Spec: Base Protocol › Patterns › Multi Round-Trip Requests (2026-07-28).
+    /// `answers` maps question keys to results as on the wire, `state` is the one of the previous round; pass `()`
+    /// and `None` in the first round. Spec: Base Protocol › Patterns › Multi Round-Trip Requests (2026-07-28).
     ///
     /// ```
     /// use gudgeon::{Client, Context, Server, ToolError, ask, client::ToolRound};
@@ -47,7 +47,7 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// As [`Client::call_tool`]; a state that the server does not accept is one of kind
+    /// Errors as [`Client::call_tool`] does; a state that the server rejects is an error of kind
     /// [`Protocol`](crate::error::ErrorKind::Protocol).
     pub async fn call_tool_round(
         &self,

@@ -1,4 +1,4 @@
-//! What a client is told of changes: something to iterate over, in every era.
+//! Subscriptions of a client: a stream of changes, in both eras.
 
 use std::{
     fmt,
@@ -17,10 +17,10 @@ use crate::{
     session::client::Change,
 };
 
-/// Changes that the server tells of, until it is dropped. It keeps its client's connection open.
+/// A stream of changes that the server notifies of, until it is dropped. It keeps the client's connection open.
 ///
-/// A change that comes again before it was taken is one change. Where the connection broke and was made again,
-/// everything that was asked for counts as changed: it may have, while nobody listened.
+/// A change that occurs again before it was taken is reported once. After an interruption everything in the filter is
+/// reported as changed, because notifications may have been missed.
 pub struct Subscription {
     shared: Arc<Shared>,
     key: SubscriptionKey,
@@ -36,21 +36,20 @@ struct Shared {
 #[derive(Debug)]
 struct Unread {
     changes: Changes,
-    /// Of whoever polls the stream.
+    /// The waker of the task that polls the stream.
     waker: Option<Waker>,
 }
 
 impl Client {
-    /// Changes of the resources and lists that the filter names, from now on.
+    /// Subscribes to changes of the resources and lists in the filter.
     ///
-    /// What a server ends well ends the iteration; what it tears down is an error with its reason. One that breaks is
-    /// taken up again in the modern era; before, it ends with the connection.
+    /// The stream ends if the server ends the subscription regularly, and yields an error if it fails. In the modern
+    /// era a broken subscription is re-established; before, it ends with the connection.
     ///
     /// # Errors
-    /// [`Misuse`](crate::error::ErrorKind::Misuse): the filter is empty.
-    /// [`Unsupported`](crate::error::ErrorKind::Unsupported): the server did not declare that it tells of all this, or
-    /// does not acknowledge it. [`Timeout`](crate::error::ErrorKind::Timeout): it does not answer within the client's
-    /// `timeout`.
+    /// [`Misuse`](crate::error::ErrorKind::Misuse) if the filter is empty.
+    /// [`Unsupported`](crate::error::ErrorKind::Unsupported) if the server does not declare or acknowledge all of the
+    /// filter. [`Timeout`](crate::error::ErrorKind::Timeout) if it does not respond within the client's `timeout`.
     ///
     /// Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions (before).
     ///
@@ -72,7 +71,7 @@ impl Client {
         self.subscribe_with(filter, SubscriptionSettings { timeout, ..Default::default() }).await
     }
 
-    /// As [`Self::subscribe`], with settings of its own.
+    /// Like [`Self::subscribe`], with settings for this subscription.
     pub async fn subscribe_with(
         &self,
         filter: SubscriptionFilter,
@@ -87,7 +86,7 @@ impl Client {
             }
             news.take_in(it);
         })?;
-        // Dropped while it waits, it is taken back.
+        // Dropping the future here drops the subscription, which cancels it.
         let subscription = Subscription { shared, key, client: self.clone() };
         opened.await.unwrap_or_else(|_| Err(self.inner.connection.closed()))?;
         Ok(subscription)
@@ -104,9 +103,9 @@ impl Client {
 }
 
 impl Subscription {
-    /// The next change; `None` at the end. An error is the last thing that it gives.
+    /// Returns the next change, or `None` at the end. After an error the stream is over.
     ///
-    /// Loses nothing when dropped half-way.
+    /// Cancel safe.
     pub async fn next(&mut self) -> Option<Result<Change, Error>> {
         loop {
             self.ready().await;
@@ -116,12 +115,12 @@ impl Subscription {
         }
     }
 
-    /// What [`Self::next`] would give, if it would not wait.
+    /// Returns the next change if there is one, without waiting.
     pub fn try_next(&self) -> Poll<Option<Result<Change, Error>>> {
         self.shared.lock().changes.take()
     }
 
-    /// Waits until [`Self::try_next`] has something, be it the end.
+    /// Waits until [`Self::try_next`] returns a change or the end.
     pub async fn ready(&self) {
         loop {
             let arrived = self.shared.arrived.notified();
@@ -134,7 +133,7 @@ impl Subscription {
         }
     }
 
-    /// Leaves it, as dropping it does; whoever waits for a change finds the end.
+    /// Ends the subscription, as dropping it does; a pending [`Self::next`] returns `None`.
     pub fn close(&self) {
         self.client.inner.connection.unsubscribe(self.key);
         self.shared.take_in(News::Ended(None));

@@ -1,4 +1,4 @@
-//! Where a server is.
+//! Targets: the servers that a client can connect to.
 
 use std::{fmt, str::FromStr};
 
@@ -20,29 +20,29 @@ use crate::{
     },
 };
 
-/// An address, a program to start, a wire that is there already, or a server in this very process.
+/// The server to connect to: an address, a program to start, an open connection, or a server in this process.
 pub enum Target {
     Command(Command),
     Url(Url),
-    /// Messages one a line, and a name for errors.
+    /// A connection with one message per line, and its name for errors.
     Stream(Link, String),
-    /// A wire of one's own.
+    /// A user-defined transport.
     Custom(CustomWire),
-    /// The other end of the link is served by this future.
+    /// A link whose other end is served by this future.
     Served(Link, BoxFuture<()>),
 }
 
-/// A [`Transport`] that no connection uses yet.
+/// A [`Transport`] that is not in use yet.
 pub struct CustomWire(Box<dyn FnOnce(usize) -> Messages + Send>);
 
-/// What a target has become.
+/// An opened connection to a target.
 pub(super) struct Reached {
     pub(super) wire: Wire,
     pub(super) process: Option<Process>,
     pub(super) again: Option<Again>,
 }
 
-/// A way to reach a server afresh.
+/// A way to connect to the same target again.
 #[derive(Clone)]
 pub(super) enum Again {
     Command(Command),
@@ -50,12 +50,13 @@ pub(super) enum Again {
 }
 
 impl Target {
-    /// A server at `http`, `https`, `ws`, `wss`, `tcp` or `unix`: `http://127.0.0.1:8000/mcp`.
+    /// A server at an `http`, `https`, `ws`, `wss`, `tcp` or `unix` URL, such as `http://127.0.0.1:8000/mcp`. Errors
+    /// if the URL is invalid.
     pub fn url(url: &str) -> Result<Self, Error> {
         Url::parse(url).map(Self::Url)
     }
 
-    /// Any two halves of a byte stream, one message a line.
+    /// A byte stream with one message per line, given as reader and writer.
     pub fn stream(
         input: impl tokio::io::AsyncRead + Send + Unpin + 'static,
         output: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
@@ -63,12 +64,12 @@ impl Target {
         Self::Stream(Link::new(input, output), "stream".into())
     }
 
-    /// A wire of one's own.
+    /// A user-defined transport.
     pub fn transport(transport: impl Transport) -> Self {
         Self::Custom(CustomWire(Box::new(|limit| Messages::custom(transport, limit))))
     }
 
-    /// Whether headers can be sent there.
+    /// Returns whether the target accepts headers.
     pub(super) fn takes_headers(&self) -> bool {
         match self {
             Self::Url(url) => !matches!(url.scheme(), Scheme::Tcp | Scheme::Unix),

@@ -1,4 +1,4 @@
-//! What carries the messages of a connection, whichever transport it is.
+//! The transport of a connection, of any kind.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// How long what is queued may take to be written when the connection closes.
+/// The time for writing queued messages when the connection closes.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
 pub(super) enum Wire {
@@ -26,9 +26,9 @@ pub(super) enum Wire {
     Http(Box<HttpWire>),
 }
 
-/// What woke the reader of a wire.
+/// The event that woke the reader.
 pub(super) enum Heard {
-    /// So many bytes were read into the buffer of the lines.
+    /// This many bytes were read into the line buffer.
     Bytes(usize),
     Arrival(Arrival),
 }
@@ -47,7 +47,7 @@ impl Wire {
         }
     }
 
-    /// What arrives next. Loses nothing when dropped half-way.
+    /// Returns the next event. Cancel safe.
     pub(super) async fn hear(&mut self) -> Heard {
         match self {
             Self::Lines(reader, writer) => {
@@ -65,7 +65,7 @@ impl Wire {
         }
     }
 
-    /// Tells the session what the bytes say that were just read.
+    /// Passes the bytes that were just read to the session.
     pub(super) fn read(&mut self, read: usize, now: std::time::Instant, to: &mut ClientSession) {
         let Self::Lines(reader, _) = self else { return };
         let (decoder, mut chunk) = reader.parts(read);
@@ -74,7 +74,7 @@ impl Wire {
         }
     }
 
-    /// Tells the session what the last line says, if it lacks its end.
+    /// Passes a last line without a line end to the session.
     pub(super) fn finish(&mut self, now: std::time::Instant, to: &mut ClientSession) {
         if let Self::Lines(reader, _) = self
             && let Some(frame) = reader.decoder.finish()
@@ -102,9 +102,9 @@ fn input(frame: Frame<'_>) -> Input<'_> {
     }
 }
 
-/// What a wire is opened with.
+/// Options of a transport.
 pub(super) struct WireOptions {
-    /// Longer messages are thrown away: bytes.
+    /// The maximum size of a received message in bytes; longer ones are discarded.
     pub(super) limit: usize,
     pub(super) headers: HeaderMap,
     pub(super) mirror: Mirror,
@@ -122,7 +122,7 @@ impl WireOptions {
     }
 }
 
-/// The user's headers. Errors never show a value: it may be a secret.
+/// Parses the user's headers. Errors never include a value, which may be secret.
 fn read_headers(given: &[(String, String)]) -> Result<HeaderMap, Error> {
     const OURS: [&str; 6] =
         ["connection", "content-length", "content-type", "transfer-encoding", "upgrade", "accept"];

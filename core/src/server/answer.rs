@@ -1,4 +1,4 @@
-//! What handlers may return, and what that is to callers.
+//! The return types of handlers and the results that they become.
 
 use std::{
     any::{Any, TypeId},
@@ -24,15 +24,16 @@ use crate::{
     router::{Failure, Reply},
 };
 
-/// The value inside a handler's `Result`.
+/// A type that handlers of this kind can return inside a `Result`.
 ///
-/// - A tool: anything that is [`Serialize`] and [`JsonSchema`] becomes structured content with an output schema
-///   (`String`s are text as well); [`Image`], [`Audio`], [`File`], [`EmbeddedResource`], a link ([`Resource`]), [`ContentBlock`],
-///   `Vec<ContentBlock>` and [`CallToolResult`] become content without one; `()` is no content at all.
-/// - A resource: text, bytes (`Vec<u8>`), [`Json`], [`ResourceContents`] or [`ReadResourceResult`].
-/// - A prompt: text (the user's), [`PromptMessage`], a list of them, or [`GetPromptResult`].
-/// - A completion: `Vec<String>` or [`Completion`].
-/// - A method of a vendor's: anything that is written as an object, or `()`.
+/// - Tools: a type that implements [`Serialize`] and [`JsonSchema`] becomes structured content with an output schema
+///   (a `String` also becomes text); [`Image`], [`Audio`], [`File`], [`EmbeddedResource`], a resource link
+///   ([`Resource`]), [`ContentBlock`], `Vec<ContentBlock>` and [`CallToolResult`] become content without an output
+///   schema; `()` becomes empty content.
+/// - Resources: strings, bytes (`Vec<u8>`), [`Json`], [`ResourceContents`] or [`ReadResourceResult`].
+/// - Prompts: a string (a user message), [`PromptMessage`], a list of them, or [`GetPromptResult`].
+/// - Completions: `Vec<String>` or [`Completion`].
+/// - Vendor methods: a type that serializes as an object, or `()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that this handler can return",
     note = "a tool's result implements `serde::Serialize` and `schemars::JsonSchema`, or is content"
@@ -47,7 +48,7 @@ pub trait Output<Kind>: Send + 'static {
     fn reply(self) -> Result<Reply, Failure>;
 }
 
-/// What a handler returns: `Result<T, ToolError>`, or one of the plain types of [`Output`].
+/// The return type of a handler: `Result<T, ToolError>`, or one of the plain types of [`Output`].
 #[diagnostic::on_unimplemented(
     message = "a handler can't return `{Self}`",
     note = "return `Result<T, ToolError>`; where nothing can fail, a text, a number, content, or `Json(value)`"
@@ -70,7 +71,7 @@ impl<Kind, T: Output<Kind>> Answer<Kind> for Result<T, ToolError> {
     }
 }
 
-/// A blanket implementation would leave the error of a bare `Ok(…)` to be guessed: so plain types are named.
+/// The types are listed because a blanket implementation would leave the error type of a bare `Ok(…)` ambiguous.
 macro_rules! plain {
     ($kind:ty: $($({$($generics:tt)*})? $output:ty),* $(,)?) => {$(
         impl $(<$($generics)*>)? Answer<$kind> for $output
@@ -104,7 +105,7 @@ impl<T: Serialize + JsonSchema + Send + 'static> Output<ToolKind> for T {
             return None;
         }
         let schema = schema::of_output::<T>();
-        // Anything at all, or nothing: neither is worth a schema.
+        // A schema that accepts anything, or only null, is not published.
         let says_nothing = schema == Value::Bool(true)
             || schema.as_object().is_some_and(serde_json::Map::is_empty)
             || schema["type"] == "null";
@@ -155,7 +156,7 @@ macro_rules! content {
 
 content!(Image, Audio, File, ImageContent, AudioContent, EmbeddedResource, Resource);
 
-/// `Vec` is not ours, so that its content could not be told from other lists by a trait.
+/// Returns whether the items of a `Vec` are content. A trait can't tell, because `Vec` is a foreign type.
 fn is_content<T: 'static>() -> bool {
     let this = TypeId::of::<T>();
     this == TypeId::of::<ContentBlock>() || this == TypeId::of::<Vec<ContentBlock>>()

@@ -1,6 +1,7 @@
-//! Questions to the client, as values: to ask several at once, or to answer a call with one.
+//! Questions to the client as values, to ask several at once or to return them from a handler.
 //!
-//! Each has a key, by which its answer comes back: its own ([`Question::key`]), else `<kind>-<n>` in the order asked.
+//! The answer to a question is identified by its key: the one set by [`Question::key`], or else `<kind>-<n>` in the
+//! order of the questions.
 
 use std::{fmt, sync::OnceLock};
 
@@ -18,9 +19,9 @@ use crate::{
     session::asking::check_form,
 };
 
-/// A question that was made but not asked yet. [`Context::ask`](super::Context::ask) asks it and waits; a handler that
-/// returns it as an error (`Err(question.into())`) is run again with the answer, which
-/// [`Context::answer`](super::Context::answer) then gives, once there is one that the type can be read from.
+/// A question that is not asked yet. [`Context::ask`](super::Context::ask) asks it and waits. A handler that returns
+/// it as an error (`Err(question.into())`) is run again once it is answered, and
+/// [`Context::answer`](super::Context::answer) then returns the answer.
 ///
 /// ```
 /// # use gudgeon::{Context, Server, ToolError, ask};
@@ -40,20 +41,20 @@ pub struct Question<T> {
     read: fn(&Value) -> Result<T, String>,
 }
 
-/// What of a question goes to the client.
+/// The part of a question that is sent to the client.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Put {
-    /// What its key begins with.
+    /// The prefix of the generated key.
     kind: &'static str,
     key: OnceLock<String>,
     pub(super) method: Method,
     pub(super) params: Raw,
-    /// For errors: what is asked.
+    /// The question's text, for errors.
     message: String,
 }
 
-/// One question or several, and their answers: [`Question`], and tuples of two to four.
+/// A question or a tuple of two to four [`Question`]s, with the type of their answers.
 pub trait Questions: Send {
     type Answers;
     #[doc(hidden)]
@@ -64,25 +65,27 @@ pub trait Questions: Send {
     fn read(&self, results: &[Raw]) -> Result<Result<Self::Answers, Misfits>, ToolError>;
 }
 
-/// Which answers are none of the type that was asked for, and why.
+/// The indexes of answers that do not have the requested type, with the reason.
 #[doc(hidden)]
 pub type Misfits = Vec<(usize, String)>;
 
-/// What the user did with a form.
+/// The user's reaction to a form.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome<T> {
     Accepted(T),
-    /// The user said no.
+    /// The user declined.
     Declined,
-    /// The user closed the form.
+    /// The user closed the form without answering.
     Cancelled,
 }
 
-/// Asks the user by a form (Elicitation). A plain type, such as `bool`, is asked as the one property `value`; a struct
-/// by its fields, which are plain types, choices (enums without fields) or lists of choices (from 2025-11-25 on).
+/// Asks the user to fill in a form (Elicitation). A plain type such as `bool` is asked as a form with the single
+/// property `value`. A struct is asked by its fields, which must be plain types, choices (enums without fields) or,
+/// from 2025-11-25, lists of choices.
 ///
 /// # Panics
-/// When no revision has a form for the type: it is a mistake in the program. [`Context::elicit`] fails instead.
+/// Panics if no revision has a form for the type, which is a mistake in the program. [`Context::elicit`] returns an
+/// error instead.
 ///
 /// ```should_panic
 /// # use gudgeon::ask;
@@ -102,7 +105,7 @@ pub fn elicit<T: DeserializeOwned + JsonSchema>(message: impl Into<String>) -> Q
     }
 }
 
-/// [`elicit`] that tells a mistake instead of panicking.
+/// Like [`elicit`], but returns an error instead of panicking.
 pub(super) fn form<T: DeserializeOwned + JsonSchema>(
     message: String,
 ) -> Result<Question<T>, String> {
@@ -113,7 +116,8 @@ pub(super) fn form<T: DeserializeOwned + JsonSchema>(
     Ok(Question { put, read: |result| accepted(result).and_then(forms::read) })
 }
 
-/// Sends the user to a page (Elicitation, "URL Mode"); the answer is the elicitation's id, "" where the revision has none.
+/// Asks the user to visit a URL (Elicitation, "URL Mode"). The answer is the elicitation's id, or "" in revisions
+/// without one.
 pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Question<String> {
     let message = message.into();
     let params = json!({"mode": "url", "message": message, "url": url.into()});
@@ -124,7 +128,7 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
     Question { put: Put::new("elicit", Method::Elicit, &params, message), read }
 }
 
-/// Asks the client's model (Sampling).
+/// Sends a request to the client's model (Sampling).
 #[expect(
     clippy::needless_pass_by_value,
     reason = "a question takes what it asks, as its siblings do"
@@ -134,20 +138,21 @@ pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResu
     Question { put, read: typed }
 }
 
-/// Asks for the folders that the client lets a server work in (Roots).
+/// Asks for the directories that the client lets a server work in (Roots).
 pub fn roots() -> Question<Vec<Root>> {
     let put = Put::new("roots", Method::ListRoots, &json!({}), "roots".into());
     Question { put, read: |result| typed::<ListRootsResult>(result).map(|it| it.roots) }
 }
 
 impl<T> Question<T> {
-    /// The question's name, by which its answer comes back.
+    /// Sets the key that identifies the answer.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.put.key = OnceLock::from(key.into());
         self
     }
 
-    /// The answer in its type, or why it is none of that type. What the user refused is the failure that says so.
+    /// Converts a result to the answer's type, or returns the reason why that fails. Errors if the user declined or
+    /// cancelled.
     pub(super) fn decode(&self, result: &Raw) -> Result<Result<T, String>, ToolError> {
         let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
         match result["action"].as_str().filter(|_| self.put.method == Method::Elicit) {
@@ -189,13 +194,13 @@ impl Put {
         Self { kind, key: OnceLock::new(), method, params, message }
     }
 
-    /// The question's key; `next` names one of its kind that has none of its own.
+    /// Returns the question's key; `next` creates one for a question without a key.
     pub(super) fn key(&self, next: impl FnOnce(&'static str) -> String) -> &str {
         self.key.get_or_init(|| next(self.kind))
     }
 }
 
-/// Questions as the core takes them.
+/// Serializes questions for the core.
 pub(super) fn as_json(puts: &[Put], call: &Context) -> String {
     let question = |put: &Put| json!({"key": call.key(put), "method": put.method.as_str(), "params": put.params});
     Value::Array(puts.iter().map(question).collect()).to_string()

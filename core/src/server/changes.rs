@@ -1,4 +1,4 @@
-//! Changes of what a server offers, as they reach the servers that it is mounted into.
+//! Changes to a server's tools, resources and prompts, and their propagation to the servers that it is mounted into.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::{
     session::server::ListKind,
 };
 
-/// The server that another is mounted into.
+/// A server that another one is mounted into.
 pub(super) struct Outer {
-    /// Held on to: nobody else may know the one in the middle.
+    /// Owned here, because an intermediate server may have no other owner.
     pub(super) hub: Arc<Hub>,
     pub(super) prefix: String,
-    /// Middleware of the one that is mounted.
+    /// The middleware of the mounted server.
     pub(super) stack: Arc<Stack>,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Change {
         tags: Vec<String>,
         enabled: bool,
     },
-    /// A server that is mounted here offers one more.
+    /// A mounted server has a new tool, resource or prompt.
     Follow {
         list: List,
         key: String,
@@ -37,17 +37,17 @@ pub(super) enum Change {
     },
 }
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Default)]
 pub(super) struct Changed {
-    /// `None`: nothing that a list shows.
+    /// The changed list; `None` if the change is not visible in any list.
     pub(super) list: Option<ListKind>,
-    /// What known hosts will not take.
+    /// Reasons why known hosts will not accept the changed entry.
     pub(super) warnings: Vec<String>,
 }
 
 impl Outer {
-    /// The change that adds there what is registered here under this key.
+    /// Returns the change that adds the entry registered under this key to the outer server.
     pub(super) fn follow(&self, list: List, key: &str, offers: &Offers) -> Change {
         Change::Follow {
             list,
@@ -83,8 +83,8 @@ impl Change {
         Ok(Changed { list: list.map(|it| it.kind()), warnings })
     }
 
-    /// The same one level up, where these are the offers of this level and those of that one. What is not there any more
-    /// is left alone; tags choose what carries them here.
+    /// Returns the corresponding change of the outer server, given the entries of both. Entries that no longer exist
+    /// there are skipped; tags select the entries that carry them here.
     pub(super) fn above(&self, outer: &Outer, here: &Offers, there: &Offers) -> Option<Self> {
         match self {
             Self::Remove(list, key) => {

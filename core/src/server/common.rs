@@ -1,10 +1,10 @@
-//! What users say of tools, resources and prompts alike.
+//! Options shared by the builders of tools, resources and prompts.
 
 use serde::Serialize;
 
 use crate::{protocol::Raw, router::OfferOptions};
 
-/// What a builder keeps of an offer beside what clients see.
+/// Options of a tool, resource or prompt that are not sent to clients.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) options: OfferOptions,
@@ -17,35 +17,35 @@ impl Default for Common {
     }
 }
 
-/// The methods of a builder that has these in its field `common`, and what clients see in itself or in the field that is
-/// named.
+/// Defines the shared methods of a builder that has these options in its field `common`. The published members are in
+/// the builder itself, or in the field given.
 macro_rules! common_methods {
     ($($listed:ident)?) => {
-        /// Pictures that a host may show.
+        /// Sets icons that a host may display.
         pub fn icons(mut self, icons: impl IntoIterator<Item = $crate::protocol::Icon>) -> Self {
             self$(.$listed)?.icons = Some(icons.into_iter().collect());
             self
         }
 
-        /// `_meta`, an object: for hosts that know your names.
+        /// Sets the published `_meta`, which must serialize as an object.
         ///
         /// # Panics
-        /// When it is no object.
+        /// Panics if it does not serialize as an object.
         #[track_caller]
         pub fn meta(mut self, meta: impl serde::Serialize) -> Self {
             self$(.$listed)?.meta = Some($crate::server::common::object("meta", &meta));
             self
         }
 
-        /// By which it can be shown and hidden together with others; clients don't see them.
+        /// Sets tags, by which entries can be enabled and disabled together. Tags are not sent to clients.
         pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
             self.common.options.tags = tags.into_iter().map(Into::into).collect();
             self
         }
 
-        /// Who sees it: `false` hides it from whoever asks, as if it were not there. It is asked each time, so that it may
-        /// look at what is configured as well; the principal is whom [`HttpService`](crate::HttpService) or its host let
-        /// in. Default: everybody.
+        /// Sets a function that decides, for each request, whether the entry is visible; `false` hides it as if it
+        /// did not exist. Its argument is the principal that [`HttpService`](crate::HttpService) or its host has
+        /// authenticated. Default: visible to everybody.
         pub fn visible(
             mut self,
             visible: impl Fn(Option<&$crate::protocol::Principal>) -> bool + Send + Sync + 'static,
@@ -54,7 +54,8 @@ macro_rules! common_methods {
             self
         }
 
-        /// `false`: hidden, until [`Registry::enable`](crate::Registry::enable) shows it.
+        /// If false, the entry is hidden until [`Registry::enable`](crate::Registry::enable) is called. Default:
+        /// true.
         pub fn enabled(mut self, enabled: bool) -> Self {
             self.common.enabled = enabled;
             self
@@ -64,7 +65,7 @@ macro_rules! common_methods {
 
 pub(super) use common_methods;
 
-/// A member that must be an object.
+/// Serializes a value that must be an object.
 #[track_caller]
 pub(super) fn object(name: &str, value: &impl Serialize) -> Raw {
     match serde_json::value::to_raw_value(value) {

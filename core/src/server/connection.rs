@@ -1,15 +1,15 @@
-//! What a runner of handlers needs of the server that it works for.
+//! The interface between a connection and the runner of its handlers.
 
 use std::time::Instant;
 
 use crate::driver::{Backend, EndpointServer, StreamServer};
 
-/// A backend, and what has to be done for it. Nothing here blocks.
+/// The backend of a connection. No method blocks.
 pub(super) trait Connection: Backend {
-    /// Sees to it that what is queued gets written.
+    /// Starts writing what is queued.
     fn flush(&self) {}
 
-    /// When the runner is to tick, where nobody else does.
+    /// Returns the next deadline for the runner's timer, `None` if the connection keeps its own timer.
     fn alarm(&self) -> Option<Instant> {
         None
     }

@@ -1,4 +1,4 @@
-//! What tools return beside plain values: pictures, sounds, and JSON by its own name.
+//! Content types that tools can return: images, audio, files, and JSON values.
 
 use std::{borrow::Cow, fmt::Write as _, io, path::Path, string::FromUtf8Error};
 
@@ -10,7 +10,7 @@ use crate::protocol::{
     ResourceContents, TextResourceContents,
 };
 
-/// Bytes of a picture (Tools, "Image Content").
+/// An image (Tools, "Image Content").
 ///
 /// ```
 /// # use gudgeon::{Image, Server};
@@ -22,15 +22,15 @@ pub struct Image {
     mime_type: String,
 }
 
-/// Bytes of a sound (Tools, "Audio Content").
+/// Audio (Tools, "Audio Content").
 #[derive(Clone, Debug)]
 pub struct Audio {
     bytes: Vec<u8>,
     mime_type: String,
 }
 
-/// A file on disk as an embedded resource: text where it is UTF-8 and of a textual type, else bytes (Tools, "Embedded
-/// Resources").
+/// A file as an embedded resource: text if it is UTF-8 and has a textual media type, otherwise bytes (Tools,
+/// "Embedded Resources").
 ///
 /// ```
 /// # use gudgeon::{File, Server, ToolError};
@@ -47,7 +47,7 @@ pub struct File {
     bytes: Vec<u8>,
 }
 
-/// A value that is returned as JSON, where a handler can't fail and so returns no `Result`.
+/// A wrapper that returns a value as JSON from a handler that can't fail and therefore returns no `Result`.
 ///
 /// ```
 /// # use gudgeon::{Json, Server};
@@ -62,36 +62,37 @@ pub struct File {
 pub struct Json<T>(pub T);
 
 impl Image {
-    /// Bytes of this media type.
+    /// Creates an image from bytes and their media type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), mime_type: mime_type.into() }
     }
 
-    /// A PNG.
+    /// Creates a PNG image.
     pub fn png(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "image/png")
     }
 
-    /// A JPEG.
+    /// Creates a JPEG image.
     pub fn jpeg(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "image/jpeg")
     }
 }
 
 impl Audio {
-    /// Bytes of this media type.
+    /// Creates audio from bytes and their media type.
     pub fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
         Self { bytes: bytes.into(), mime_type: mime_type.into() }
     }
 
-    /// A WAV.
+    /// Creates WAV audio.
     pub fn wav(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, "audio/wav")
     }
 }
 
 impl File {
-    /// Reads it. Its suffix tells the media type, [`File::mime_type`] another.
+    /// Reads a file. The media type follows from the suffix unless [`File::mime_type`] sets it. Errors if the file
+    /// can't be read.
     pub fn read(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let bytes = std::fs::read(path)?;
@@ -100,7 +101,7 @@ impl File {
         Ok(Self { uri, mime_type: mime_type.map(ToOwned::to_owned), bytes })
     }
 
-    /// In place of what its suffix tells.
+    /// Sets the media type.
     #[must_use]
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
@@ -172,14 +173,14 @@ impl From<EmbeddedResource> for ContentBlock {
     }
 }
 
-/// A link to it.
+/// A link to the resource.
 impl From<Resource> for ContentBlock {
     fn from(resource: Resource) -> Self {
         Self::ResourceLink(resource)
     }
 }
 
-/// So that lists of it are values that a tool returns; its schema is never asked for.
+/// Required for lists of content as a return type; the schema itself is never used.
 impl JsonSchema for ContentBlock {
     fn schema_name() -> Cow<'static, str> {
         "ContentBlock".into()

@@ -1,4 +1,4 @@
-//! What a handler knows of its call, and what it can tell and ask while it runs.
+//! The context of a call: information about the request, progress, logging and questions.
 
 mod asking;
 
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// The circumstances of one call. Handlers take it as their last parameter; clones mean the same call.
+/// The context of one call. Handlers take it as their last parameter. Clones refer to the same call.
 ///
 /// ```
 /// # use gudgeon::{Context, Server, ToolError};
@@ -47,11 +47,11 @@ pub struct Context {
     call: Arc<Call>,
 }
 
-/// One call under way.
+/// A call in progress.
 pub(super) struct Call {
-    /// The number by which the service knows the handler.
+    /// The id of the handler in the service.
     id: CallId,
-    /// Of the request that the handler runs for: a later one takes its place when that brings the answers.
+    /// The context of the current request; replaced when a later request resumes the handler with answers.
     context: Mutex<CallContext>,
     wants_progress: AtomicBool,
     runner: Weak<Runner>,
@@ -80,27 +80,27 @@ impl Context {
         Self { call: Arc::new(call) }
     }
 
-    /// The request's id; `None` in a handler of notifications.
+    /// Returns the request's id, or `None` in a handler of notifications.
     ///
-    /// A handler that asked its client may go on for another request (Multi Round-Trip Requests): this, like all that is
-    /// known of the request, is then the latest one's.
+    /// A handler that asked its client may be resumed by a later request (Multi Round-Trip Requests). Then this and
+    /// all other information about the request refer to the later one.
     pub fn request_id(&self) -> Option<Id> {
         self.context().request_id.clone()
     }
 
-    /// The revision of the protocol that the request is served in.
+    /// Returns the protocol revision of the request.
     pub fn revision(&self) -> Revision {
         self.context().revision
     }
 
-    /// The older description of the protocol that the request is in, where it is no revision.
+    /// Returns the dialect of the request, or `None` if it uses a revision.
     pub fn dialect(&self) -> Option<Dialect> {
         self.context().dialect
     }
 
-    /// What handlers keep for the length of the session, over stdio as long as the process. Fails in revision 2026-07-28,
-    /// which has none: hand the client a handle that it gives back as an argument, or keep a store of your own by
-    /// [`Context::principal`].
+    /// Returns the session's values, which are kept for the lifetime of the session; over stdio that is the lifetime
+    /// of the process. Errors in revision 2026-07-28, which has no sessions: pass a handle to the client that it
+    /// returns as an argument, or store values by [`Context::principal`].
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -126,12 +126,12 @@ impl Context {
         Ok(runner.map(|it| it.sessions().of(&context.client)).unwrap_or_default())
     }
 
-    /// The id of the session; `None` where there is none, as in revision 2026-07-28 and over stdio.
+    /// Returns the id of the session, or `None` without one, as in revision 2026-07-28 and over stdio.
     pub fn session_id(&self) -> Option<Arc<str>> {
         self.context().http.as_ref()?.session_id.clone()
     }
 
-    /// The headers of the HTTP request; `None` where there is none, as over stdio and WebSocket.
+    /// Returns the headers of the HTTP request, or `None` without one, as over stdio and WebSocket.
     ///
     /// ```
     /// # use gudgeon::{Context, Server};
@@ -146,8 +146,8 @@ impl Context {
         self.context().http.as_ref().map(|it| it.headers.clone())
     }
 
-    /// Who asks, where whoever let the request in has told: a request that is served by
-    /// [`HttpService`](super::HttpService) brings it as an extension, an `Arc<Principal>`.
+    /// Returns the authenticated identity of the caller, if known. A request served by
+    /// [`HttpService`](super::HttpService) carries it as an extension of type `Arc<Principal>`.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -170,28 +170,30 @@ impl Context {
         self.context().principal.clone()
     }
 
-    /// The client's name and version, as far as it gave them.
+    /// Returns the client's name and version; both are empty if the client did not give them.
     pub fn client(&self) -> Implementation {
         parsed(self.context().client.info.as_deref())
     }
 
-    /// What the client declared that it can do.
+    /// Returns the capabilities that the client declared.
     pub fn client_capabilities(&self) -> ClientCapabilities {
         parsed(self.context().client.capabilities.as_deref())
     }
 
-    /// The request's `_meta`: a JSON object (Base Protocol, "`_meta`").
+    /// Returns the request's `_meta`, a JSON object (Base Protocol, "`_meta`").
     pub fn meta(&self) -> Option<Raw> {
         self.context().meta.clone()
     }
 
-    /// Whether the caller asked to hear of progress. What is told without it is dropped.
+    /// Returns whether the caller requested progress notifications. Without that, [`Context::progress`] sends
+    /// nothing.
     pub fn wants_progress(&self) -> bool {
         self.call.wants_progress.load(Ordering::Relaxed)
     }
 
-    /// Tells how far the call is, at once: `progress` of `total`, in any unit, and a word on it (Progress). `progress`
-    /// must increase with every report; one that does not is dropped, the first of a call's with a line in the log.
+    /// Sends a progress notification at once: `progress` of `total`, in any unit, and a message (Progress).
+    /// `progress` must increase with each call; a report that does not is dropped, with a warning in the log for the
+    /// first one of a call.
     pub fn progress<'a>(
         &self,
         progress: f64,
@@ -206,15 +208,16 @@ impl Context {
         }
     }
 
-    /// Sends a log message to the client, which gets those at or above the level that it asked for (Logging): 1,000 at
-    /// once, and then 100 a second as long as it reads them. What is left out is counted, and the client is told.
+    /// Sends a log message to the client, if the client requested its level (Logging). The rate is limited to a burst
+    /// of 1,000 messages and then 100 per second, and to what the client reads. Dropped messages are counted, and the
+    /// client is notified of their number.
     ///
-    /// `data` is a text or any other value that JSON can say.
+    /// `data` is a string or any other value that can be serialized as JSON.
     pub fn log(&self, level: LoggingLevel, data: impl Serialize) {
         self.log_as(level, None, data);
     }
 
-    /// Like [`Context::log`], under the name of a logger.
+    /// Like [`Context::log`], with the name of a logger.
     pub fn log_as<'a>(
         &self,
         level: LoggingLevel,
@@ -226,46 +229,46 @@ impl Context {
         self.call.connection.flush();
     }
 
-    /// Tells the client's log at the level `debug`.
+    /// Sends a log message of level `debug`.
     pub fn debug(&self, data: impl Serialize) {
         self.log(LoggingLevel::Debug, data);
     }
 
-    /// Tells the client's log at the level `info`.
+    /// Sends a log message of level `info`.
     pub fn info(&self, data: impl Serialize) {
         self.log(LoggingLevel::Info, data);
     }
 
-    /// Tells the client's log at the level `notice`.
+    /// Sends a log message of level `notice`.
     pub fn notice(&self, data: impl Serialize) {
         self.log(LoggingLevel::Notice, data);
     }
 
-    /// Tells the client's log at the level `warning`.
+    /// Sends a log message of level `warning`.
     pub fn warning(&self, data: impl Serialize) {
         self.log(LoggingLevel::Warning, data);
     }
 
-    /// Tells the client's log at the level `error`.
+    /// Sends a log message of level `error`.
     pub fn error(&self, data: impl Serialize) {
         self.log(LoggingLevel::Error, data);
     }
 
-    /// Over legacy HTTP: ends the stream that the answer would come on, so that the client comes back for it after
-    /// `retry`; the answer waits for it (Streamable HTTP, "Resumability and Redelivery"). Elsewhere it does nothing.
+    /// Over legacy HTTP, closes the stream of the response, so that the client reconnects after `retry` to get it;
+    /// the response is stored until then (Streamable HTTP, "Resumability and Redelivery"). Has no effect elsewhere.
     pub fn close_stream(&self, retry: impl Into<Option<Duration>>) {
         self.call.connection.close_stream(self.call.id, retry.into());
         self.call.connection.flush();
     }
 
-    /// Whether nobody waits for this call any more: it was cancelled, ran out of time, or the client has gone.
+    /// Returns whether the call is over: it was cancelled, exceeded its time limit, or the client disconnected.
     ///
-    /// A handler that awaits is dropped then; one that computes for long should look.
+    /// An async handler is dropped at its next `await`; a handler that computes for long should check this.
     pub fn is_cancelled(&self) -> bool {
         self.call.is_cancelled.load(Ordering::Acquire)
     }
 
-    /// Waits until nobody waits for this call any more, for what a handler has spawned.
+    /// Waits until the call is over, for tasks that a handler has spawned.
     pub async fn cancelled(&self) {
         let mut notified = std::pin::pin!(self.call.cancelled.notified());
         notified.as_mut().enable();
@@ -274,7 +277,7 @@ impl Context {
         }
     }
 
-    /// The handler goes on for another request.
+    /// Attaches the handler to a later request.
     pub(super) fn resumed(&self, context: CallContext) {
         self.call.wants_progress.store(context.wants_progress, Ordering::Relaxed);
         *self.context() = context;

@@ -1,4 +1,4 @@
-//! How a handler says that it failed.
+//! Errors of handlers.
 
 use std::{any::type_name, error::Error as StdError, fmt};
 
@@ -13,10 +13,10 @@ use crate::{
     router::{Failure, Reply},
 };
 
-/// Why a handler failed, and what the caller is told of it (Tools, "Error Handling").
+/// The error of a handler, and the part of it that callers may see (Tools, "Error Handling").
 ///
-/// Any [`std::error::Error`] becomes one through `?`. Such an error may hold what no caller should see: callers get its
-/// type and a reference, the log gets its text under that reference. Say with [`ToolError::new`] what they may read:
+/// Every [`std::error::Error`] is converted by `?`. Its text may contain secrets, so callers get only its type and a
+/// reference id, and the text is logged under that id. Use [`ToolError::new`] for a message that callers may read:
 ///
 /// ```
 /// # use gudgeon::ToolError;
@@ -33,13 +33,13 @@ pub struct ToolError(Box<Reason>);
 #[derive(Debug)]
 enum Reason {
     Failed(Failure),
-    /// It did not fail: it asks its client first.
+    /// Not an error: the handler asks its client questions first.
     Asks(Vec<Put>),
-    /// The same, of a handler that middleware runs around.
+    /// Questions of a handler that runs inside middleware.
     Asked(Reply),
 }
 
-/// There is no such resource: -32002 up to revision 2025-11-25, -32602 with `data.uri` from 2026-07-28 on.
+/// The resource does not exist: error -32002 up to revision 2025-11-25, -32602 with `data.uri` since 2026-07-28.
 ///
 /// ```
 /// # use gudgeon::{ResourceNotFound, ToolError};
@@ -55,14 +55,14 @@ pub struct ResourceNotFound {
 }
 
 impl ToolError {
-    /// What went wrong, for the model to read: it can often mend its call.
+    /// Creates an error whose message is sent to the model, which can often correct its call.
     pub fn new(message: impl fmt::Display) -> Self {
         Self::of(Failure::Tool { message: message.to_string(), meta: None })
     }
 
-    /// A JSON-RPC error in place of a result: the client's program sees it, the model seldom does.
+    /// Creates a JSON-RPC error instead of a result: it reaches the client program, and usually not the model.
     ///
-    /// `data` is sent along where it is `Some`; one that can't be written as JSON is left out, and the log says why.
+    /// `data` is included if it is `Some`. If it can't be serialized, it is left out and the reason is logged.
     ///
     /// ```
     /// # use gudgeon::ToolError;
@@ -74,13 +74,14 @@ impl ToolError {
         Self::of(Failure::Protocol { code, message: message.to_string(), data })
     }
 
-    /// No failure: the client is asked these questions first, and the handler is then run again with the answers. A
-    /// single question becomes this with `question.into()`.
+    /// Asks the client these questions; the handler is then run again with the answers. A single question is
+    /// converted by `question.into()`.
     pub fn ask(questions: impl Questions) -> Self {
         Self(Box::new(Reason::Asks(questions.into_puts())))
     }
 
-    /// An error that only the log may read, for those that `?` does not take: `anyhow::Error`, `Box<dyn Error>`, …
+    /// Creates an error whose text is only logged, for types that `?` does not convert: `anyhow::Error`, `Box<dyn
+    /// Error>`, …
     pub fn hidden(error: impl fmt::Display) -> Self {
         Self::of(Failure::Exception {
             kind: "error".into(),
@@ -89,7 +90,7 @@ impl ToolError {
         })
     }
 
-    /// Adds `_meta` to the failed result, where callers are told the text.
+    /// Sets the `_meta` of the failed result, if callers see the error's text.
     #[must_use]
     pub fn with_meta(mut self, meta: impl Serialize) -> Self {
         let object = carried("_meta", &meta);
@@ -103,12 +104,12 @@ impl ToolError {
         Self(Box::new(Reason::Failed(failure)))
     }
 
-    /// What a handler asks, on its way back through middleware.
+    /// Wraps a handler's questions, which pass through middleware as an error.
     pub(super) fn questions(reply: Reply) -> Self {
         Self(Box::new(Reason::Asked(reply)))
     }
 
-    /// Whether it is this JSON-RPC error.
+    /// Returns whether this is a JSON-RPC error with this code and message.
     pub(super) fn is(&self, code: i64, message: &str) -> bool {
         matches!(
             &*self.0,
@@ -169,12 +170,12 @@ impl<E: StdError> From<E> for ToolError {
 }
 
 impl ResourceNotFound {
-    /// That there is nothing under this URI.
+    /// Creates the error for this URI.
     pub fn new(uri: impl Into<String>) -> Self {
         Self { uri: uri.into(), message: None }
     }
 
-    /// What to say in place of "Resource not found: …".
+    /// Replaces the message "Resource not found: …".
     #[must_use]
     pub fn with_message(mut self, message: impl fmt::Display) -> Self {
         self.message = Some(message.to_string());
@@ -188,7 +189,7 @@ impl From<ResourceNotFound> for ToolError {
     }
 }
 
-/// A value of the user's as JSON; what JSON can't say is the handler's fault.
+/// Serializes a user's value; a value that JSON can't represent is an error of the handler.
 pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
     exact::to_string(value, "the result").map_err(|error| Failure::Exception {
         kind: type_name::<T>().into(),
@@ -197,14 +198,14 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
     })
 }
 
-/// What goes along with an error, which is told without it where JSON can't say it.
+/// Serializes a value that accompanies an error; returns `None` if JSON can't represent it.
 fn carried<T: Serialize>(what: &str, value: &T) -> Option<Raw> {
     exact::to_raw(value, &format!("the error's {what}"))
         .inspect_err(|why| tracing::error!("what an error carries is left out: {why}"))
         .ok()
 }
 
-/// The data of a log message; what JSON can't say is replaced by the reason.
+/// Serializes the data of a log message; a value that JSON can't represent is replaced by the reason.
 pub(super) fn log_data<T: Serialize>(value: &T) -> Raw {
     exact::to_raw(value, "what is logged")
         .unwrap_or_else(|error| json::to_raw(&format!("this can't be logged: {error}")))

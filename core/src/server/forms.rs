@@ -1,4 +1,4 @@
-//! A type → the flat form that a client can show, and what was filled in → the type.
+//! Conversion of a type to the schema of a form, and of a filled-in form to the type.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::schema;
 
-/// The one property of a form that asks for a plain type.
+/// The property of a form for a plain type.
 const VALUE: &str = "value";
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
-/// What forms don't know is told to the core as well, which says so.
+/// Keywords that forms do not support are kept, so that the core can report them.
 const KEPT: [&str; 16] = [
     "title",
     "description",
@@ -29,7 +29,8 @@ const KEPT: [&str; 16] = [
     "multipleOf",
 ];
 
-/// The form's schema. What no form can ask for stays as it is: the core says so, in words that all languages share.
+/// Returns the form's schema. A type that forms do not support is left as it is; the core reports it in the same
+/// words for all languages.
 pub(super) fn of<T: JsonSchema>() -> Value {
     let whole = schema::written_out(schema::of_arguments::<T>());
     let Some(properties) = properties(&whole) else {
@@ -42,7 +43,7 @@ pub(super) fn of<T: JsonSchema>() -> Value {
     json!({"type": "object", "properties": fields, "required": required})
 }
 
-/// What was filled in, in its type.
+/// Converts the content of a form to the type.
 pub(super) fn read<T: DeserializeOwned + JsonSchema>(content: &Value) -> Result<T, String> {
     let whole = schema::written_out(schema::of_arguments::<T>());
     let value = match properties(&whole) {
@@ -52,7 +53,7 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema>(content: &Value) -> Result<
             content => content.clone(),
         },
     };
-    // Some clients answer a whole number as 3.0.
+    // Some clients send an integer as 3.0.
     serde_json::from_value(value.clone())
         .or_else(|error| serde_json::from_value(whole_numbers(value)).map_err(|_| error))
         .map_err(|error| error.to_string())
@@ -62,7 +63,7 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties").and_then(Value::as_object)
 }
 
-/// One field of a form, in the few words that forms have.
+/// Returns the schema of a form field, reduced to the keywords of forms.
 fn field(schema: &Value) -> Value {
     let schema = present(schema);
     let named = match &schema["type"] {
@@ -101,7 +102,7 @@ fn field(schema: &Value) -> Value {
     Value::Object(field)
 }
 
-/// What an `Option` holds.
+/// Returns the schema inside an `Option`.
 fn present(schema: &Value) -> &Value {
     let either = schema.get("anyOf").and_then(Value::as_array);
     let mut some = either.into_iter().flatten().filter(|it| it["type"] != "null");
@@ -124,7 +125,7 @@ fn is_optional(schema: &Value) -> bool {
         .any(|it| it.iter().any(is_null))
 }
 
-/// Choices with what is shown for each: a doc comment, or the value.
+/// Returns the choices with their titles: the doc comment, or else the value.
 fn titled(choices: &[Value]) -> Option<Vec<Value>> {
     let mut titled = Vec::new();
     for choice in choices {

@@ -1,4 +1,4 @@
-//! Handlers: async functions and closures in the forms that users write them, and the one form that is run.
+//! Handlers: the forms of async functions and closures that users write, and their common type-erased form.
 
 use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
 
@@ -18,25 +18,25 @@ use crate::{
     schema::{Checked, Schema},
 };
 
-/// 2⁵³: below it floats hold every integer.
+/// 2⁵³; below it, floats represent every integer exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 pub(super) type Outcome = Result<Reply, Failure>;
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// An async function or closure that takes `()`, `(arguments)`, `(Context)` or `(arguments, Context)` and returns an
-/// [`Answer`]. Arguments are any type that implements [`serde::Deserialize`] and [`schemars::JsonSchema`].
+/// [`Answer`]. The arguments are a type that implements [`serde::Deserialize`] and [`schemars::JsonSchema`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no handler",
     note = "write `async fn(arguments, Context) -> Result<T, ToolError>`; either parameter may be left out",
     note = "arguments implement `serde::Deserialize` and `schemars::JsonSchema`"
 )]
 pub trait Handler<Kind, Form>: Send + Sync + 'static {
-    /// What it takes, as a JSON Schema.
+    /// Returns the JSON Schema of the arguments.
     #[doc(hidden)]
     fn arguments() -> Option<Value>;
 
-    /// What it returns, as a JSON Schema.
+    /// Returns the JSON Schema of the result.
     #[doc(hidden)]
     fn output() -> Option<Value>;
 
@@ -44,8 +44,8 @@ pub trait Handler<Kind, Form>: Send + Sync + 'static {
     fn erase(self) -> Erased;
 }
 
-/// What a handler takes: for a tool, resource, prompt or method a type of the user's; for a completion a `String` (what
-/// was typed so far) or a [`CompletionInput`].
+/// The arguments of a handler: a user-defined type for tools, resources, prompts and methods; a `String` (the text
+/// typed so far) or a [`CompletionInput`] for completions.
 pub trait Arguments<Kind>: Sized + Send {
     #[doc(hidden)]
     fn schema() -> Option<Value>;
@@ -54,17 +54,17 @@ pub trait Arguments<Kind>: Sized + Send {
     fn read(input: &str) -> Result<Self, Failure>;
 }
 
-/// What is to be completed.
+/// The input of a completion handler.
 #[derive(Clone, Debug, Deserialize)]
 pub struct CompletionInput {
-    /// What was typed so far.
+    /// The text typed so far.
     pub value: String,
-    /// The arguments that are filled in already.
+    /// The arguments that are already filled in.
     #[serde(rename = "arguments")]
     pub given: BTreeMap<String, String>,
 }
 
-/// The forms of handlers, to tell their implementations apart.
+/// Marker types that distinguish the forms of handlers.
 pub mod form {
     use std::marker::PhantomData;
 
@@ -78,15 +78,15 @@ pub mod form {
     pub struct Both<A>(PhantomData<A>);
 }
 
-/// A handler of any form.
+/// A type-erased handler.
 pub struct Erased {
     run: Box<dyn Fn(String, Context) -> BoxFuture<Outcome> + Send + Sync>,
-    /// Decodes arguments that come as strings whatever their type is, as those of prompts do.
+    /// A schema by which arguments that arrive as strings, such as those of prompts, are converted.
     decoder: Option<Schema>,
     pub(super) pace: Pace,
-    /// Of middleware: what it runs around handlers.
+    /// The middleware to run around the handler.
     pub(super) stack: Option<Arc<Stack>>,
-    /// Middleware of the servers that it came through where it is mounted, the outermost first.
+    /// The middleware of the servers between this one and the one that the handler is mounted into, outermost first.
     pub(super) mounted: Vec<Mounted>,
 }
 
@@ -122,7 +122,7 @@ impl Erased {
     }
 }
 
-/// The same handler, behind the middleware of the server that it came from, where its tool or prompt has this name.
+/// Returns the handler with the middleware of its original server, where its tool or prompt has this name.
 pub(super) fn mounted(
     handler: &router::Handler,
     stack: &Arc<Stack>,
@@ -231,7 +231,7 @@ fn from_json<A: DeserializeOwned>(input: &str) -> Result<A, Failure> {
         .map_err(|error| Failure::Invalid(format!("Invalid arguments: {error}")))
 }
 
-/// Reads once more, with `42.0` as `42`: both are integers to JSON Schema, and only the second is one to serde.
+/// Deserializes again with `42.0` as `42`: JSON Schema accepts both as integers, serde only the second.
 #[cold]
 fn respelled<A: DeserializeOwned>(input: &str) -> Option<A> {
     let mut value: Value = serde_json::from_str(input).ok()?;
@@ -244,7 +244,7 @@ fn spell_integers(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(spell_integers),
         Value::Object(members) => members.values_mut().for_each(spell_integers),
         Value::Number(number) if number.is_f64() => {
-            // Beyond that a float need not be the number that was meant.
+            // Beyond this bound a float may not represent the intended number.
             let exact = number.as_f64().filter(|it| it.abs() < EXACT && it.fract() == 0.0);
             #[allow(clippy::cast_possible_truncation, reason = "it has no fraction and is small")]
             if let Some(exact) = exact {

@@ -1,4 +1,4 @@
-//! How a server behaves over HTTP, and how it is mounted.
+//! HTTP options of a server, and mounting in a tower application.
 
 use std::{
     convert::Infallible,
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// The options of a server over HTTP; [`Server::http`](super::Server::http) takes them.
+/// The HTTP options of a server, for [`Server::http`](super::Server::http).
 ///
 /// ```
 /// use gudgeon::{HttpOptions, Server};
@@ -39,41 +39,44 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// What clients call the server, where that is not its address: behind a proxy. Decides which `Host` and `Origin`
-    /// are let in.
+    /// The URL by which clients reach the server if it differs from its address, as behind a proxy. It determines the
+    /// accepted `Host` and `Origin` headers.
     pub public_url: Option<String>,
-    /// Web pages that may call, beside the server's own: `https://app.example.org`.
+    /// Origins of web pages that may send requests, in addition to the server's own, such as
+    /// `https://app.example.org`.
     pub allowed_origins: Vec<String>,
-    /// Names that clients may call the server by: `shelf.example.org`, with a port where it is not the usual one.
+    /// Host names by which clients may address the server, such as `shelf.example.org`, with a port unless it is the
+    /// default one.
     pub allowed_hosts: Vec<String>,
-    /// Which web pages may read the answers. Default: those of no other origin.
+    /// Origins of web pages that may read responses. Default: the server's own origin only.
     pub cors: Cors,
-    /// Whether the pair of 2024-11-05 is served at `/sse`, beside the endpoint. Default: no.
+    /// If true, the HTTP+SSE transport of 2024-11-05 is served at `/sse` in addition. Default: false.
     pub legacy_sse: bool,
-    /// Longer bodies are refused: bytes. Default: 4 MiB.
+    /// The maximum size of a request body in bytes. Default: 4 MiB.
     pub max_body: usize,
-    /// Sessions at once. Default: 10,000.
+    /// The maximum number of concurrent sessions. Default: 10,000.
     pub max_sessions: usize,
-    /// Streams of one session at once. Default: 16.
+    /// The maximum number of concurrent streams of a session. Default: 16.
     pub max_streams: usize,
-    /// Requests at once; more are told to come back later. Default: 1,000.
+    /// The maximum number of concurrent requests; further ones are answered with 503. Default: 1,000.
     pub max_in_flight: usize,
-    /// Longer heads are refused: bytes. Default: 64 KiB.
+    /// The maximum size of a request's head in bytes. Default: 64 KiB.
     pub max_headers: usize,
-    /// A head that takes longer ends the connection. Default: 10 s.
+    /// The time limit for a request's head; a slower connection is closed. Default: 10 s.
     pub header_timeout: Duration,
-    /// A connection without a request, and one that makes no progress, ends after so long. Default: 60 s.
+    /// The time after which a connection without a request, or without progress, is closed. Default: 60 s.
     pub idle_timeout: Duration,
-    /// A session that is silent for so long ends. Default: 30 min.
+    /// The time after which an idle session ends. Default: 30 min.
     pub session_idle: Duration,
-    /// A stream that is silent for so long carries a comment. Default: 15 s.
+    /// The time after which an idle stream sends a keep-alive comment. Default: 15 s.
     pub keep_alive: Duration,
-    /// Whether streams of sessions can be resumed. Default: yes.
+    /// If true, streams of sessions can be resumed. Default: true.
     pub event_store: bool,
-    /// The files with the certificate chain and with its key, both PEM. Default: none, that is no TLS.
+    /// The paths of the PEM files with the certificate chain and with its key. Default: none, which serves without
+    /// TLS.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// What is in flight at the end, of the server or of what a client on tcp:// or unix: says, has so long to finish.
-    /// Default: 10 s.
+    /// The time for pending calls to finish when the server stops, or when a client on tcp:// or unix: has closed its
+    /// sending direction. Default: 10 s.
     pub shutdown_grace: Duration,
 }
 
@@ -103,7 +106,7 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// What of this is about requests, on top of what the address says.
+    /// Returns the options of the endpoint: those of the address, changed by these.
     pub(super) fn endpoint(&self, address: EndpointConfig) -> EndpointConfig {
         let mut config = address;
         config.guard.public_url.clone_from(&self.public_url);
@@ -123,7 +126,7 @@ impl HttpOptions {
         }
     }
 
-    /// What of this is about connections.
+    /// Returns the options of connections.
     pub(super) fn listen(&self, max_message: usize) -> ListenOptions {
         ListenOptions {
             max_headers: self.max_headers,
@@ -137,10 +140,10 @@ impl HttpOptions {
     }
 }
 
-/// A server as a [`tower_service::Service`], to be mounted in axum, or served by hyper. Clones mean the same server.
+/// A server as a [`tower_service::Service`], to mount in axum or serve with hyper. Clones refer to the same server.
 ///
-/// It answers at whatever path it is mounted. With [`HttpOptions::legacy_sse`] it needs to see the whole path, since it
-/// tells clients of the pair where to POST: axum's `route_service` leaves it, `nest` cuts it.
+/// The service answers at any path. With [`HttpOptions::legacy_sse`] it must see the complete path, because it tells clients
+/// where to POST: axum's `route_service` keeps the path, `nest` removes a prefix.
 #[derive(Clone)]
 pub struct HttpService {
     mounted: Arc<Mounted>,
@@ -155,7 +158,7 @@ struct Mounted {
 }
 
 impl HttpService {
-    /// For the runtime that it is called in.
+    /// Creates the service on the current tokio runtime.
     pub(super) fn new(hub: &Hub, options: &HttpOptions) -> Self {
         let config = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(config);
@@ -166,7 +169,7 @@ impl HttpService {
         Self { mounted: Arc::new(Mounted { server, shell, patience, grace, timer }) }
     }
 
-    /// Takes nothing new, ends subscriptions with their result, and lets what is in flight finish within
+    /// Rejects new requests, ends subscriptions with their result, and lets pending calls finish within
     /// [`HttpOptions::shutdown_grace`].
     pub async fn shut_down(&self) {
         let Mounted { server, shell, grace, .. } = &*self.mounted;
@@ -185,7 +188,7 @@ where
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
-    /// Always ready: what is too much is answered with 503.
+    /// Always ready: requests over the limit are answered with 503.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
@@ -211,7 +214,7 @@ impl fmt::Debug for HttpService {
     }
 }
 
-/// An endpoint with a runner for its handlers.
+/// Creates an endpoint with a runner for its handlers.
 pub(super) fn endpoint(
     hub: &Hub,
     config: EndpointConfig,

@@ -1,4 +1,4 @@
-//! What a handler is for. These types are never made: they tell the implementations of one trait apart.
+//! Uninhabited types that distinguish handlers by purpose, so that one trait can have several implementations.
 
 #[derive(Debug)]
 pub enum ToolKind {}

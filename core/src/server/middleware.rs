@@ -1,4 +1,4 @@
-//! Middleware: what runs around requests.
+//! Middleware: functions that run around requests.
 
 mod ready;
 
@@ -15,18 +15,18 @@ use super::{
 };
 use crate::router::{self, Failure, MiddlewareFrame, Reply};
 
-/// A request on its way to its answer.
+/// A request as seen by middleware.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Such as `tools/call`.
+    /// The method, such as `tools/call`.
     pub method: String,
-    /// An object, as the newest revision spells it.
+    /// The params as an object, in the newest revision's form.
     pub params: Value,
-    /// Who asks; the same that the handler is given.
+    /// The context of the call, shared with the handler.
     pub context: Context,
 }
 
-/// The way to the answer.
+/// The remaining middleware and the handler.
 pub struct Next {
     way: Arc<Way>,
     at: usize,
@@ -34,27 +34,27 @@ pub struct Next {
 
 type Layer = dyn Fn(Request, Next) -> BoxFuture<Result<Value, ToolError>> + Send + Sync;
 
-/// All middleware of one server, the first registered outermost.
+/// The middleware of a server in order of registration, outermost first.
 #[derive(Clone, Default)]
 pub struct Stack(Vec<(Option<HashSet<String>>, Arc<Layer>)>);
 
-/// Middleware of a server that was mounted into another.
+/// The middleware of a server that was mounted into another one.
 #[derive(Clone, Debug)]
 pub struct Mounted {
     pub(super) stack: Arc<Stack>,
-    /// What the tool or prompt is called there.
+    /// The name of the tool or prompt in the mounted server.
     pub(super) name: Option<String>,
 }
 
-/// What lies between a request and its answer.
+/// The remaining path of a request.
 struct Way {
     stations: Vec<Station>,
-    /// The params that the client sent.
+    /// The params as the client sent them.
     params: Value,
     end: End,
 }
 
-/// One middleware, and what the tool or prompt is called where it belongs.
+/// A middleware, and the name of the tool or prompt in its server.
 struct Station {
     layer: Arc<Layer>,
     name: Option<String>,
@@ -66,11 +66,11 @@ enum End {
 }
 
 impl Next {
-    /// Goes on to the next middleware, and at last to the answer: the whole result as JSON, as the newest revision
-    /// spells it.
+    /// Runs the remaining middleware and the handler. Returns the complete result as JSON, in the newest revision's
+    /// form.
     ///
     /// # Errors
-    /// Those of the handler, and a refusal where the params were changed of something that the server answers itself.
+    /// Errors if the handler does, and if the params were changed of a request that the core answers itself.
     pub async fn run(self, mut request: Request) -> Result<Value, ToolError> {
         let Self { way, at } = self;
         let Some(Station { layer, name }) = way.stations.get(at) else {
@@ -100,7 +100,7 @@ impl Stack {
         self.0.push((methods, Arc::new(layer)));
     }
 
-    /// The methods that it is for.
+    /// Returns the methods that the middleware applies to.
     pub(super) fn methods(&self) -> Vec<String> {
         let of = |methods: &Option<HashSet<String>>| match methods {
             None => vec!["*".to_owned()],
@@ -109,7 +109,7 @@ impl Stack {
         self.0.iter().flat_map(|(methods, _)| of(methods)).collect()
     }
 
-    /// As the router takes it. `more`: methods that mounted servers have middleware for.
+    /// Returns the middleware for the router. `more` are methods that mounted servers have middleware for.
     pub(super) fn registered(&self, more: &[String]) -> router::Middleware {
         let stack = Arc::new(self.clone());
         let own = Arc::clone(&stack);
@@ -137,7 +137,7 @@ impl Stack {
     }
 }
 
-/// Runs a handler, and middleware around it where there is some.
+/// Runs a handler inside its middleware, if there is any.
 pub(super) fn around(
     handler: &Arc<Erased>,
     middleware_frame: Option<Box<MiddlewareFrame>>,
@@ -168,7 +168,7 @@ pub(super) fn around(
     })
 }
 
-/// Runs middleware around what the core answers.
+/// Runs middleware around a request that the core answers.
 async fn pass(stack: &Stack, input: &str, context: Context) -> Outcome {
     #[derive(serde::Deserialize)]
     struct Prepared {
@@ -220,7 +220,7 @@ impl End {
             Self::Core(Err((code, message, data))) => {
                 Err(ToolError::protocol(*code, message, data.as_ref()))
             }
-            // A refusal says what is wrong with what the client sent.
+            // An error result describes what the client sent, so it stays correct.
             Self::Core(Ok(result)) if is_changed && result["isError"] != true => Err(fixed()),
             Self::Core(Ok(result)) => Ok(result.clone()),
             Self::Handler { handler, middleware_frame, input } => {
@@ -242,7 +242,7 @@ impl End {
     }
 }
 
-/// Params without what a thing is called, which differs from server to server.
+/// Returns the params without the name, which differs between mounted servers.
 fn unnamed(params: &Value) -> Map<String, Value> {
     let mut params = params.as_object().cloned().unwrap_or_default();
     params.remove("name");
@@ -251,12 +251,12 @@ fn unnamed(params: &Value) -> Map<String, Value> {
 }
 
 impl Request {
-    /// One argument of a tool or prompt.
+    /// Returns an argument of a tool or prompt.
     pub fn argument(&self, name: &str) -> Option<&Value> {
         self.params.get("arguments")?.get(name)
     }
 
-    /// The name of the tool or prompt, or the URI of the resource.
+    /// Returns the name of the tool or prompt, or the URI of the resource.
     pub fn subject(&self) -> Option<&str> {
         self.params.get("name").or_else(|| self.params.get("uri"))?.as_str()
     }

@@ -1,4 +1,4 @@
-//! What users hold on the server's side: [`Server`], and the tools, resources and prompts that it offers.
+//! The server API for applications: [`Server`] and its tools, resources and prompts.
 
 mod answer;
 pub mod ask;
@@ -69,10 +69,10 @@ pub use crate::{
     },
 };
 
-/// What is in flight at the end has this long to finish, unless the user says otherwise.
+/// The default time for pending calls to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A server of the Model Context Protocol: every revision, at once.
+/// A Model Context Protocol server that speaks all revisions at the same time.
 ///
 /// ```no_run
 /// use gudgeon::Server;
@@ -94,9 +94,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// ```
 ///
 /// # Panics
-/// What is registered wrongly (a name that is taken, a schema that can't be used, a URI that is none) panics where it is
-/// registered, and says what would mend it: it is a mistake in the program, found when it starts.
-/// [`Registry::add`] returns it as an error instead.
+/// A wrong registration (a duplicate name, an unusable schema, an invalid URI) panics with the fix, because it is a
+/// mistake in the program. [`Registry::add`] returns an error instead.
 #[must_use = "a server serves once it is run"]
 pub struct Server {
     hub: Arc<Hub>,
@@ -110,10 +109,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// The name is for programs; [`Server::title`] is for people.
+    /// Creates a server with this name for programs; [`Server::title`] sets a name to display.
     pub fn new(name: impl Into<String>) -> Self {
         let offers = Offers::new(ServerFacts {
-            // Nothing given is never an error.
+            // An empty list of keys is always valid.
             request_state_keys: state_keys(Vec::new()).unwrap_or_default(),
             ..ServerFacts::new(Implementation::new(name, ""))
         });
@@ -128,10 +127,10 @@ impl Server {
         }
     }
 
-    /// Offers a tool. [`Server::add`] takes one with more to say about it.
+    /// Adds a tool. [`Server::add`] takes a [`Tool`] with more options.
     ///
     /// # Panics
-    /// When the name or a schema can't be used.
+    /// Panics if the name is invalid or taken, or a schema can't be used.
     #[track_caller]
     pub fn tool<H: Handler<ToolKind, Form>, Form>(
         self,
@@ -141,10 +140,10 @@ impl Server {
         self.add(Tool::new(name, handler))
     }
 
-    /// Offers a tool, a resource, a template of resources, or a prompt.
+    /// Adds a tool, resource, resource template or prompt.
     ///
     /// # Panics
-    /// When its name is taken, or something of it can't be used.
+    /// Panics if the name is invalid or taken, or a part of it can't be used.
     #[track_caller]
     #[expect(clippy::should_implement_trait, reason = "nobody writes `server + tool`")]
     pub fn add(self, offering: impl Offering) -> Self {
@@ -152,8 +151,9 @@ impl Server {
         self.registered(added)
     }
 
-    /// Completes an argument of a prompt (by its name) or a variable of a resource template (by its URI template): the
-    /// handler takes what was typed so far as a `String`, or a [`CompletionInput`] (Completion).
+    /// Adds a completion handler for an argument of a prompt (given by name) or a variable of a resource template
+    /// (given by URI template). The handler takes the text typed so far as a `String`, or a [`CompletionInput`]
+    /// (Completion).
     ///
     /// ```
     /// # use gudgeon::{Prompt, Server};
@@ -168,7 +168,7 @@ impl Server {
     /// ```
     ///
     /// # Panics
-    /// When there is no such prompt, template or argument yet.
+    /// Panics if the prompt, template or argument has not been added yet.
     #[track_caller]
     pub fn complete<H: Handler<CompletionKind, Form>, Form>(
         self,
@@ -181,10 +181,11 @@ impl Server {
         self.registered(added)
     }
 
-    /// Serves a request of your own, such as `acme/reindex`. The handler takes its params and returns an object, or `()`.
+    /// Adds a handler for a vendor's request, such as `acme/reindex`. The handler takes the params and returns an
+    /// object, or `()`.
     ///
     /// # Panics
-    /// When the name is taken or can't be used.
+    /// Panics if the name is invalid or taken.
     #[track_caller]
     pub fn method<H: Handler<MethodKind, Form>, Form>(self, name: &str, handler: H) -> Self {
         let params = H::arguments().map(|it| it.to_string());
@@ -196,10 +197,10 @@ impl Server {
         self.registered(added)
     }
 
-    /// Listens to a notification of your own, such as `acme/changed`, or to `notifications/roots/list_changed`.
+    /// Adds a handler for a vendor's notification, such as `acme/changed`, or for `notifications/roots/list_changed`.
     ///
     /// # Panics
-    /// When the name is taken or can't be used.
+    /// Panics if the name is invalid or taken.
     #[track_caller]
     pub fn notification<H: Handler<NotificationKind, Form>, Form>(
         self,
@@ -211,14 +212,14 @@ impl Server {
         self.registered(added)
     }
 
-    /// Runs a function around requests, which pass it on with `next.run(request)`. It sees params and gives results as the
-    /// newest revision spells them; the first given is the outermost.
+    /// Adds middleware: a function that runs around requests and passes them on with `next.run(request)`. It sees
+    /// params and results in the newest revision's form. The first one added is the outermost.
     ///
-    /// `methods` are names such as `tools/call`, `tools/list` or `initialize`, or `*` for all; a vendor's own may be
-    /// registered later.
+    /// `methods` are names such as `tools/call`, `tools/list` or `initialize`, or `*` for all. A vendor's method may
+    /// be added later.
     ///
     /// # Panics
-    /// When it would never run, because clients send no request of such a name.
+    /// Panics if clients never send a request with such a name.
     ///
     /// ```
     /// # use gudgeon::{Server, ToolError};
@@ -248,9 +249,9 @@ impl Server {
         self.registered(known)
     }
 
-    /// Offers all that another server has: tools and prompts as `prefix_name`, URIs and methods as they are, and what its
-    /// [`Registry`] changes or tells later. The other's middleware runs inside this one's, and sees its own names; its
-    /// hooks run with this one's.
+    /// Adds everything that another server has: tools and prompts as `prefix_name`, URIs and methods unchanged,
+    /// including later changes and notifications of its [`Registry`]. The other server's middleware runs inside this
+    /// one's and sees its own names; its hooks run with this one's.
     ///
     /// ```
     /// # use gudgeon::Server;
@@ -259,7 +260,7 @@ impl Server {
     /// ```
     ///
     /// # Panics
-    /// When a name is taken, or the prefix has other characters than letters, digits, `_`, `-` and `.`.
+    /// Panics if a name is taken, or if the prefix contains characters other than letters, digits, `_`, `-` and `.`.
     #[track_caller]
     pub fn mount(mut self, prefix: &str, other: Self) -> Self {
         let offers = other.hub.edit(|offers| offers.clone());
@@ -277,7 +278,7 @@ impl Server {
         mounted
     }
 
-    /// Changes what is offered while the server runs.
+    /// Returns the registry, which changes the server's tools, resources and prompts while it runs.
     pub fn registry(&self) -> Registry {
         Registry::new(Arc::clone(&self.hub))
     }

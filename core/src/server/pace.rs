@@ -1,23 +1,24 @@
-//! Whether a handler is quick enough to run where it is asked for, learned from how long its runs keep their thread.
+//! Estimates whether a handler is fast enough to run in place, from the time that its runs occupied their thread.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
-/// A run that keeps its thread for longer is slow.
+/// A run that occupies its thread longer than this is slow.
 const QUICK: Duration = Duration::from_millis(1);
-/// One that does so for longer stalls others whatever the reason; between the two the machine may just have been busy.
+/// A run that occupies its thread longer than this is slow regardless of others; between the two limits the machine
+/// may have been busy.
 const STALLING: Duration = Duration::from_millis(20);
-/// So many quick runs make a handler that was once slow quick again.
+/// The number of consecutive fast runs after which a slow handler counts as fast again.
 const TRUST: u32 = 32;
-/// The last run was slow, and one more makes the handler slow. Above every count of runs to go.
+/// A state in which the last run was slow and another slow run makes the handler slow. Greater than any count.
 const SUSPECT: u32 = u32::MAX;
 
-/// What is known of one handler's pace.
+/// The recorded speed of a handler.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Quick runs to go until it is run in place again, 0 for a quick one, or [`SUSPECT`].
+    /// The number of fast runs until the handler is run in place again, 0 for a fast handler, or [`SUSPECT`].
     distrust: AtomicU32,
 }
 
@@ -26,7 +27,7 @@ impl Pace {
         matches!(self.distrust.load(Ordering::Relaxed), 0 | SUSPECT)
     }
 
-    /// Notes how long a run kept its thread. Updates that are lost among threads only make it take a run longer.
+    /// Records the time that a run occupied its thread. A lost concurrent update only delays the change by one run.
     pub(super) fn learn(&self, kept: Duration) {
         let known = self.distrust.load(Ordering::Relaxed);
         let learned = match known {

@@ -1,4 +1,4 @@
-//! A prompt, as it is put together before a server offers it.
+//! Prompts as added to a server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     schema::Schema,
 };
 
-/// Messages for a model, on the user's demand (Prompts).
+/// A prompt: messages for a model that a user selects (Prompts).
 ///
 /// ```
 /// # use gudgeon::{Prompt, Server};
@@ -44,8 +44,8 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The fields of the arguments' type are the prompt's arguments, their doc comments the descriptions. Clients send
-    /// texts; fields of other types are read from them.
+    /// Creates a prompt. The fields of the arguments' type are the prompt's arguments, their doc comments the
+    /// descriptions. Clients send strings, from which fields of other types are parsed.
     pub fn new<H: Handler<PromptKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
         let decoder = H::arguments().map(schema::written_out);
         let arguments = decoder.as_ref().map(schema::properties).unwrap_or_default();
@@ -63,19 +63,19 @@ impl Prompt {
         }
     }
 
-    /// For people.
+    /// Sets the name to display.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.listed.title = Some(title.into());
         self
     }
 
-    /// What the prompt is for.
+    /// Sets the description.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
         self
     }
 
-    /// Says about an argument what its type does not, or adds one.
+    /// Describes an argument beyond its type, or adds one.
     pub fn argument(
         mut self,
         name: impl Into<String>,
@@ -94,8 +94,8 @@ impl Prompt {
         self
     }
 
-    /// A prompt that takes longer is stopped and fails. The time stands still while its handler waits for its client's answer. Default: no
-    /// limit.
+    /// Sets the time limit, after which the prompt fails. Time in which the handler waits for its client's answer
+    /// does not count. Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.common.options.timeout = Some(timeout);
         self

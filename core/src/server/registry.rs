@@ -1,4 +1,4 @@
-//! What a server offers, shared with its connections and changed while they run.
+//! The tools, resources and prompts of a server, which its connections share and which can change at run time.
 
 use std::{
     fmt,
@@ -18,20 +18,20 @@ use crate::{
     session::server::ListKind,
 };
 
-/// Something that is added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
+/// An item that can be added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
 /// [`Prompt`](super::Prompt).
 pub trait Offering: sealed::Sealed {
     #[doc(hidden)]
     fn register(self, offers: &mut Offers) -> Result<Registered, Error>;
 }
 
-/// What came of a registration.
+/// The outcome of a registration.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Registered {
     pub list: List,
     pub key: String,
-    /// What known hosts will not take.
+    /// Reasons why known hosts will not accept the item.
     pub warnings: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Changes what a server offers while it runs; clients are told that the list has changed.
+/// Changes a server's tools, resources and prompts at run time; clients are notified of changed lists.
 ///
 /// ```
 /// # use gudgeon::{Registry, Server, Tool, List};
@@ -62,19 +62,19 @@ impl Registry {
         Self { hub }
     }
 
-    /// Adds it. Fails where the name is taken or something of it can't be used; what known hosts will not take of it is
-    /// told to `tracing`, at the level `warn`.
+    /// Adds an item. Errors if the name is taken or a part of it can't be used. Reasons why known hosts will not
+    /// accept it are logged with `tracing` at level `warn`.
     pub fn add(&self, offering: impl Offering) -> Result<(), Error> {
         self.hub.add(offering)
     }
 
-    /// Removes it. Fails where there is none of this name.
+    /// Removes an item. Errors if no item has this name.
     pub fn remove(&self, list: List, key: &str) -> Result<(), Error> {
         self.hub.apply(&Change::Remove(list, key.to_owned()))
     }
 
-    /// Changes what clients see of it: members by their names in the newest revision's JSON; `null` removes one. Names,
-    /// URIs and schemas can't change.
+    /// Changes published members, given by their names in the newest revision's JSON; `null` removes a member. Names,
+    /// URIs and schemas can't be changed.
     ///
     /// ```
     /// # use gudgeon::{Server, List};
@@ -90,7 +90,7 @@ impl Registry {
         self.hub.apply(&Change::Update(list, key.to_owned(), changes))
     }
 
-    /// Shows those that were hidden.
+    /// Shows hidden items.
     pub fn enable<K: Into<String>>(
         &self,
         list: List,
@@ -99,7 +99,7 @@ impl Registry {
         self.set_enabled(list, keys.into_iter().map(Into::into).collect(), Vec::new(), true)
     }
 
-    /// Hides them: they are not listed, and calling them fails as if they were not there.
+    /// Hides items: they are not listed, and using them fails as if they did not exist.
     pub fn disable<K: Into<String>>(
         &self,
         list: List,
@@ -108,20 +108,21 @@ impl Registry {
         self.set_enabled(list, keys.into_iter().map(Into::into).collect(), Vec::new(), false)
     }
 
-    /// Shows or hides all that carry the tag.
+    /// Shows or hides all items with the tag.
     pub fn set_tag_enabled(&self, list: List, tag: &str, enabled: bool) -> Result<(), Error> {
         self.set_enabled(list, Vec::new(), vec![tag.to_owned()], enabled)
     }
 
-    /// Tells everybody who subscribed to this resource that it was updated (Resources, "Subscriptions").
+    /// Notifies all subscribers that this resource was updated (Resources, "Subscriptions").
     pub fn notify_updated(&self, uri: &str) {
         self.hub.tell(|connection| connection.updated(uri));
     }
 
-    /// Tells the client that it was sent to a page for that this is finished: the id that
-    /// [`Context::elicit_url`](super::Context::elicit_url) gave (2025-11-25, Elicitation, "Completion Notifications").
+    /// Notifies the client that a URL elicitation is finished; `elicitation` is the id that
+    /// [`Context::elicit_url`](super::Context::elicit_url) returned (2025-11-25, Elicitation, "Completion
+    /// Notifications").
     ///
-    /// Other revisions have no word for it, and an id that nobody knows tells nobody.
+    /// Other revisions have no such notification, and an unknown id has no effect.
     ///
     /// ```
     /// # use gudgeon::Server;
@@ -143,14 +144,14 @@ impl Registry {
     }
 }
 
-/// For whoever runs the server: what known hosts will not take.
+/// Logs reasons why known hosts will not accept an item.
 pub(super) fn warn(warnings: &[String]) {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
 }
 
-/// The offers of now, and who is to hear of changes.
+/// The current tools, resources and prompts, and the connections to notify of changes.
 pub(super) struct Hub {
     state: Mutex<State>,
     judge: Arc<Judge>,
@@ -158,7 +159,7 @@ pub(super) struct Hub {
 
 struct State {
     offers: Offers,
-    /// What this server is mounted into.
+    /// The server that this one is mounted into.
     outer: Option<Outer>,
     connections: Vec<Weak<dyn Connection>>,
 }
@@ -170,7 +171,7 @@ impl Hub {
         Self { state: Mutex::new(State { offers, outer: None, connections: Vec::new() }), judge }
     }
 
-    /// Opens a connection with the offers of now; it hears of every later change.
+    /// Opens a connection with the current items; it is notified of all later changes.
     pub(super) fn attach<C: Connection + 'static>(
         &self,
         open: impl FnOnce(Arc<Offers>) -> Arc<C>,
@@ -183,7 +184,7 @@ impl Hub {
         connection
     }
 
-    /// Adds it, and tells whoever runs the server what known hosts will not take of it.
+    /// Adds an item and logs reasons why known hosts will not accept it.
     pub(super) fn add(&self, offering: impl Offering) -> Result<(), Error> {
         let mut state = self.lock();
         let mut offers = state.offers.clone();
@@ -196,8 +197,8 @@ impl Hub {
         Ok(())
     }
 
-    /// Changes nothing where the change fails, here or in a server that this one is mounted into, and tells nobody where it
-    /// makes no difference.
+    /// Applies a change to this server and those that it is mounted into; if that fails anywhere, nothing is changed.
+    /// Connections are notified only if the change makes a difference.
     fn apply(&self, change: &Change) -> Result<(), Error> {
         let mut state = self.lock();
         let mut offers = state.offers.clone();
@@ -223,7 +224,7 @@ impl Hub {
         }
     }
 
-    /// From now on what is changed here is changed there as well.
+    /// Propagates all later changes to an outer server.
     pub(super) fn follow(&self, outer: Outer) {
         self.lock().outer = Some(outer);
     }
@@ -243,7 +244,7 @@ impl Hub {
         }
     }
 
-    /// For what no list shows; before anybody is connected.
+    /// Changes items that are not listed, before any connection exists.
     pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Offers) -> T) -> T {
         let mut state = self.lock();
         let edited = edit(&mut state.offers);

@@ -1,4 +1,4 @@
-//! A resource or a template of resources, as it is put together before a server offers it.
+//! Resources and resource templates as added to a server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     router::{List, Offers, ReadHint, ResourceOffer, TemplateOffer},
 };
 
-/// Something that clients can read (Resources): at one URI, or behind a URI template of RFC 6570.
+/// A resource at a URI, or resources behind a URI template of RFC 6570 (Resources).
 ///
 /// ```
 /// # use gudgeon::{Resource, ResourceNotFound, Server, ToolError};
@@ -58,12 +58,13 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// At one URI. The handler takes nothing, or the [`Context`](super::Context).
+    /// Creates a resource at a URI. The handler takes nothing, or the [`Context`](super::Context).
     pub fn new<H: Handler<ResourceKind, Form>, Form>(uri: impl Into<String>, handler: H) -> Self {
         Self::of(uri.into(), false, handler)
     }
 
-    /// Behind a template: its variables are the fields of the handler's arguments. `{+path}` takes slashes too.
+    /// Creates resources behind a template, whose variables are the fields of the handler's arguments. `{+path}`
+    /// matches slashes too.
     pub fn template<H: Handler<ResourceKind, Form>, Form>(
         template: impl Into<String>,
         handler: H,
@@ -95,71 +96,73 @@ impl Resource {
         }
     }
 
-    /// Default: the URI.
+    /// Sets the name. Default: the URI.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// For people.
+    /// Sets the name to display.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// What the resource is.
+    /// Sets the description.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Default: told by what the handler returns.
+    /// Sets the media type. Default: determined by the handler's return value.
     pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
         self.mime_type = Some(mime_type.into());
         self
     }
 
-    /// For whom it is, and how much it matters.
+    /// Sets the audience and priority.
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.annotations = Some(annotations);
         self
     }
 
-    /// Bytes, where they are known beforehand; templates have none.
+    /// Sets the size in bytes, if it is known in advance; templates have none.
     pub fn size(mut self, bytes: u64) -> Self {
         self.size = Some(bytes);
         self
     }
 
-    /// A read that takes longer is stopped and fails. The time stands still while its handler waits for its client's answer. Default: no
-    /// limit.
+    /// Sets the time limit, after which a read fails. Time in which the handler waits for its client's answer does
+    /// not count. Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.common.options.timeout = Some(timeout);
         self
     }
 
-    /// How long a client may keep what it read. Default: not at all (Caching, from revision 2026-07-28).
+    /// Sets the time for which a client may cache the contents. Default: none (Caching, from revision 2026-07-28).
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.cache.ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         self
     }
 
-    /// Caches must not share it between users. Default: as for what is [`public`](Self::public), unless somebody is known who
-    /// asks: a principal, or whoever an `Authorization` header names.
+    /// Prevents caches from sharing the contents between users. Default: as [`public`](Self::public), unless the
+    /// caller is known by a principal or an `Authorization` header.
     pub fn private(mut self) -> Self {
         self.cache.scope = Some(CacheScope::Private);
         self
     }
 
-    /// Caches may give it to everybody, whoever asked for it. What not everybody sees stays private.
+    /// Lets caches serve the contents to everybody, whoever requested it. A resource that is not visible to everybody
+    /// stays private.
     pub fn public(mut self) -> Self {
         self.cache.scope = Some(CacheScope::Public);
         self
     }
 
-    /// How long the server itself keeps what the handler gave, by URI and by who asks; [`Registry::notify_updated`] and every
-    /// change of the resources end it. Reads of the same at the same time share one run. What a handler asked its client
-    /// about is never kept, and where middleware runs around reads nothing is. Default: not at all.
+    /// Sets the time for which the server itself caches the handler's results, by URI and caller.
+    /// [`Registry::notify_updated`] and any change of the resources clear the cache. Concurrent reads of the same URI
+    /// share one run. Results that depend on a client's answers are never cached, nor any results if middleware runs
+    /// around reads. Default: no cache.
     ///
     /// [`Registry::notify_updated`]: super::Registry::notify_updated
     pub fn cache(mut self, keep: Duration) -> Self {
@@ -224,7 +227,7 @@ impl Resource {
         offers.resources.add(offer, self.common.enabled)
     }
 
-    /// A URI's parts are strings, whatever the handler's type says.
+    /// Sets the decoder: parts of a URI are strings, whatever the type of the handler's argument.
     fn decode_arguments(&mut self) -> Result<(), Error> {
         let Some(schema) = &self.arguments else { return Ok(()) };
         let place = format!("the arguments of the template {:?}", self.uri);

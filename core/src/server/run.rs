@@ -1,5 +1,4 @@
-//! Runs the handlers of one connection: in place where they are quick, on tasks where they wait, on threads where they
-//! were seen to block.
+//! Runs the handlers of a connection: fast ones in place, waiting ones on tasks, slow ones on threads.
 
 use std::{
     any::Any,
@@ -42,7 +41,7 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    /// For the runtime that it is called in.
+    /// Creates a runner on the current tokio runtime.
     pub(super) fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
         Arc::new(Self {
             connection,
@@ -56,7 +55,7 @@ impl Runner {
         })
     }
 
-    /// What handlers keep for the length of a session.
+    /// Returns the values that handlers keep for the lifetime of a session.
     pub(super) fn sessions(&self) -> &Sessions {
         &self.sessions
     }
@@ -65,7 +64,7 @@ impl Runner {
         &self.runtime
     }
 
-    /// Does what the service asks for, and what comes of that. Must be called inside the runtime.
+    /// Runs the service's work and the work that results from it. Must be called inside the runtime.
     pub(super) fn perform(self: &Arc<Self>, mut work: Work) {
         while !work.is_empty() {
             let Work { runs, cancels, resumes, reports, details, answers, .. } =
@@ -89,7 +88,7 @@ impl Runner {
                 }
             }
             for run in runs {
-                // Asked for and given up within one batch: nobody waits for it.
+                // A call that was started and cancelled within one batch is not run.
                 if run.is_notification || !cancels.contains(&run.context.call) {
                     work.extend(self.start(run));
                 }
@@ -100,7 +99,7 @@ impl Runner {
         }
     }
 
-    /// After every batch: what is queued gets written, and the timer knows the next deadline.
+    /// Flushes the connection and updates the timer after a batch.
     pub(super) fn settle(&self) {
         self.connection.flush();
         self.schedule();
@@ -116,7 +115,7 @@ impl Runner {
         }
     }
 
-    /// Ticks whenever a deadline has come; never returns.
+    /// Sends a tick at each deadline; never returns.
     pub(super) async fn keep_time(self: Arc<Self>) {
         loop {
             let deadline = self.connection.alarm();
@@ -137,7 +136,7 @@ impl Runner {
         }
     }
 
-    /// Lets what is in flight finish within the grace, and stops the rest.
+    /// Lets pending calls finish within the grace period and cancels the rest.
     pub(super) async fn wind_down(self: &Arc<Self>, grace: Duration) {
         let all_answered = async {
             loop {
@@ -153,7 +152,7 @@ impl Runner {
         self.stop();
     }
 
-    /// Stops everything at once.
+    /// Cancels all calls.
     pub(super) fn stop(&self) {
         drop(self.connection.close());
         for context in lock(&self.under_way).drain().map(|(_, context)| context) {
@@ -179,7 +178,7 @@ impl Runner {
         let mut running = Running { future, handler };
         if is_quick {
             let mut unheard = std::task::Context::from_waker(Waker::noop());
-            // Pending: the task polls it again, and so registers its own waker.
+            // The task polls the future again, which registers the task's own waker.
             if let Poll::Ready(outcome) = Pin::new(&mut running).poll(&mut unheard) {
                 return self.finish(call, is_notification, outcome);
             }
@@ -230,7 +229,7 @@ impl Shell for Arc<Runner> {
     }
 }
 
-/// A handler's future that can't take its caller down, and tells how long it kept the thread.
+/// The future of a handler that catches panics and measures the time that it occupies the thread.
 struct Running {
     future: BoxFuture<Outcome>,
     handler: Arc<Erased>,
@@ -253,14 +252,14 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
     Failure::Exception { kind: "panic".into(), message: message.into(), traceback: String::new() }
 }
 
-/// For whoever runs the server: with or without a subscriber of `tracing`.
+/// Writes a message to standard error and to `tracing`.
 pub(super) fn report(text: &str) {
     tracing::error!("{text}");
-    // A closed standard error is no reason to stop serving.
+    // A closed standard error must not stop the server.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+    // A panic while the lock was held affects one call only, so the poison flag is ignored.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

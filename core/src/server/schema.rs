@@ -1,5 +1,5 @@
-//! JSON Schemas of Rust types, such that every client can read them: no dialect, no formats of Rust's own, and no
-//! references but where the server's profile leaves them.
+//! JSON Schemas of Rust types in a form that all clients can read: without dialect, without formats specific to Rust,
+//! and without references unless the server's profile allows them.
 
 use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde_json::{Value, json};
@@ -10,23 +10,23 @@ use crate::{
     schema::{self, SchemaProfile, portable},
 };
 
-/// What a handler's values are checked against and read by.
+/// Compiles the schema that a handler's values are checked against.
 pub(super) fn compile(schema: &Value, place: &str) -> Result<schema::Schema, Error> {
     schema::Schema::compile(to_raw(schema).get())
         .map_err(|it| Error::misuse(format!("the schema of {place} can't be used: {it}")))
 }
 
-/// Of what is read.
+/// Returns the schema of a type for deserialization.
 pub(super) fn of_arguments<T: JsonSchema>() -> Value {
     generated::<T>(settings())
 }
 
-/// Of what is written.
+/// Returns the schema of a type for serialization.
 pub(super) fn of_output<T: JsonSchema>() -> Value {
     generated::<T>(settings().for_serialize())
 }
 
-/// Without references, unless a type contains itself.
+/// Replaces references by their targets, unless a type is recursive.
 pub(super) fn written_out(schema: Value) -> Value {
     match schema.as_object().map(portable) {
         Some(Ok(written)) => Value::Object(written),
@@ -34,12 +34,12 @@ pub(super) fn written_out(schema: Value) -> Value {
     }
 }
 
-/// As the profile has it.
+/// Converts a schema to the server's profile.
 pub(super) fn shown(schema: Raw, profile: SchemaProfile, place: &str) -> Result<Raw, Error> {
     if profile == SchemaProfile::Full {
         return Ok(schema);
     }
-    // What is no object is refused, or left alone, where it is compiled.
+    // Values other than objects are handled where the schema is compiled.
     let Ok(whole) = serde_json::from_str(schema.get()) else { return Ok(schema) };
     match portable(&whole) {
         Ok(written) => Ok(to_raw(&written)),
@@ -50,12 +50,12 @@ pub(super) fn shown(schema: Raw, profile: SchemaProfile, place: &str) -> Result<
     }
 }
 
-/// Of a handler that takes no arguments.
+/// Returns the schema of a handler without arguments.
 pub(super) fn empty() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// The properties of an object's schema: name, description, whether it must be given.
+/// Returns the properties of an object schema: name, description, and whether it is required.
 pub(super) fn properties(schema: &Value) -> Vec<(String, Option<String>, bool)> {
     let required = schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
@@ -86,7 +86,8 @@ fn generated<T: JsonSchema>(settings: SchemaSettings) -> Value {
     schema.into()
 }
 
-/// `int64`, `uint8`, `double`, … are no formats of JSON Schema; what they bound is said by `minimum` and `maximum`.
+/// Removes `int64`, `uint8`, `double`, …, which are not formats of JSON Schema; `minimum` and `maximum` express the
+/// bounds.
 fn drop_rust_formats(schema: &mut Schema) {
     let is_number = schema.get("format").and_then(Value::as_str).is_some_and(|it| {
         ["int", "uint", "float", "double"].iter().any(|name| it.starts_with(name))

@@ -1,4 +1,4 @@
-//! Serving: the hooks around it, the ways in which it is done, and the signals that end it.
+//! Ways of serving, hooks around it, and termination signals.
 
 use std::{io::Write as _, sync::Arc, time::Duration};
 
@@ -14,23 +14,23 @@ use crate::{
     transport::listen::{self, Address},
 };
 
-/// How long a peer has to take what is queued when the server ends.
+/// The time for a peer to read what is queued when the server ends.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Something to be done once.
+/// A function that runs once, at start or shutdown.
 pub(super) type Hook<Done> = Box<dyn FnOnce() -> BoxFuture<Done> + Send>;
 
-/// How one connection is served.
+/// Limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) line: usize,
-    /// What is in flight at the end of the input has this long to finish.
+    /// The time for pending calls to finish at the end of the input.
     pub(super) grace: Duration,
 }
 
 impl Server {
-    /// Runs when [`Server::run`] begins, before the first call; hooks run in the order in which they were given. Where
-    /// one fails, nothing is served, and `run` gives its error.
+    /// Adds a hook that runs at the start of [`Server::run`], before the first call. Hooks run in the order of their
+    /// registration. If one fails, `run` returns its error and serves nothing.
     ///
     /// ```
     /// # use gudgeon::Server;
@@ -48,7 +48,8 @@ impl Server {
         self
     }
 
-    /// Runs when [`Server::run`] ends, after the last call; hooks run in the order in which they were given.
+    /// Adds a hook that runs at the end of [`Server::run`], after the last call. Hooks run in the order of their
+    /// registration.
     pub fn on_shutdown<F, Done>(mut self, hook: F) -> Self
     where
         F: FnOnce() -> Done + Send + 'static,
@@ -58,22 +59,23 @@ impl Server {
         self
     }
 
-    /// Serves standard input and output until the client closes them, or on SIGTERM and Ctrl-C (Transports, "stdio").
+    /// Serves standard input and output until the client closes them, or until SIGTERM or Ctrl-C (Transports,
+    /// "stdio").
     ///
-    /// What the program prints goes to standard error from then on, so that nothing but messages is on the wire. Must be
+    /// From then on the program's own output goes to standard error, so that it can't mix with messages. Must be
     /// called inside a tokio runtime.
     ///
     /// # Errors
-    /// When the process has no such streams, or serves them already.
+    /// Errors if the process has no such streams or serves them already.
     pub async fn run_stdio(self) -> Result<(), Error> {
         self.run("stdio").await
     }
 
-    /// Serves until the process is told to end, by SIGTERM or Ctrl-C: at an address, as [`Server::listen`] does, or over
-    /// standard input and output (`"stdio"`).
+    /// Serves until SIGTERM or Ctrl-C: at an address like [`Server::listen`], or over standard input and output
+    /// (`"stdio"`).
     ///
-    /// Its URL is said on standard error once it can be asked. At the end nothing new is taken, subscriptions end with
-    /// their result, and calls in flight get [`HttpOptions::shutdown_grace`] to finish.
+    /// The URL is written to standard error once the server is ready. At shutdown new requests are rejected,
+    /// subscriptions end with their result, and pending calls have [`HttpOptions::shutdown_grace`] to finish.
     ///
     /// ```no_run
     /// # #[tokio::main]
@@ -84,7 +86,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// When nothing can be served there, and as [`Server::run_stdio`] does.
+    /// Errors if the address can't be served, and like [`Server::run_stdio`].
     pub async fn run(mut self, at: &str) -> Result<(), Error> {
         let mut served = Ok(());
         for hook in std::mem::take(&mut self.at_start) {
@@ -105,9 +107,9 @@ impl Server {
         served
     }
 
-    /// Listens at an address, and serves whoever connects until the result is dropped or shut down:
-    /// `http://host:port/path` and `https://…` (with [`HttpOptions::tls`]), where `ws://…` is served as well,
-    /// `tcp://host:port` and `unix:/path`. Port 0 lets the system choose. Must be called inside a tokio runtime.
+    /// Listens at an address and serves connections until the result is dropped or shut down: `http://host:port/path`
+    /// and `https://…` (with [`HttpOptions::tls`]), which include WebSocket, `tcp://host:port` and `unix:/path`. With
+    /// port 0 the system chooses a free port. Must be called inside a tokio runtime.
     ///
     /// ```
     /// # use gudgeon::{Client, Server, client::Target};
@@ -124,7 +126,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// When nothing can listen there, or an option can't be used.
+    /// Errors if the address can't be bound or an option is invalid.
     pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
         let at: Address = if at == "stdio" {
             return Err(Error::misuse("\"stdio\" has nothing to listen at: run() serves it"));
@@ -136,8 +138,8 @@ impl Server {
         listen::listen(&at, server, shell, self.http.listen(self.limits.line)).await
     }
 
-    /// The server as a [`tower_service::Service`], to be mounted in axum at any path, or served by hyper. Must be called
-    /// inside a tokio runtime.
+    /// Returns the server as a [`tower_service::Service`], to mount in axum at any path or serve with hyper. Must be
+    /// called inside a tokio runtime.
     ///
     /// ```
     /// # use gudgeon::Server;
@@ -158,8 +160,8 @@ impl Server {
         HttpService::new(&self.hub, &self.http)
     }
 
-    /// Serves one client over any pair of streams, one message a line, until the reader ends. May be called again, also
-    /// at the same time, for the next client.
+    /// Serves a client over a pair of streams with one message per line, until the reader ends. Can be called several
+    /// times, also concurrently, for several clients.
     ///
     /// ```
     /// # use gudgeon::Server;
@@ -187,8 +189,8 @@ impl Server {
         wire::streams(Arc::clone(&self.hub), self.limits, None, reader, writer)
     }
 
-    /// Serves one client over a wire of your own, until the wire ends. May be called again, also at the same time, for
-    /// the next client.
+    /// Serves a client over a user-defined transport, until the transport ends. Can be called several times, also
+    /// concurrently, for several clients.
     ///
     /// ```
     /// # use std::{io, sync::Arc};
@@ -224,7 +226,7 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// What the wire failed of.
+    /// Errors if the transport fails.
     pub fn serve_transport<T: Transport>(
         &self,
         transport: T,
@@ -232,7 +234,7 @@ impl Server {
         wire::transport(Arc::clone(&self.hub), self.limits, transport)
     }
 
-    /// As [`Server::serve`], for a test.
+    /// Like [`Server::serve`], for tests.
     pub(crate) fn rehearse<R, W>(
         &self,
         rehearsal: Rehearsal,
@@ -247,7 +249,7 @@ impl Server {
     }
 }
 
-/// Until the process is told to; a second time means at once.
+/// Serves until a termination signal; a second signal stops at once.
 async fn listening(
     hub: &Hub,
     begun: impl Future<Output = Result<Listening, Error>>,
@@ -255,7 +257,7 @@ async fn listening(
     let unheard = |it: std::io::Error| {
         Error::new(ErrorKind::Connect, format!("signals can't be heard: {it}")).caused_by(it)
     };
-    // Before anybody can know that it is there.
+    // Installed before the server can be reached.
     let told = told_to_end().map_err(unheard)?;
     let listening = begun.await?;
     if let Some(warning) = listening.warning() {
@@ -271,15 +273,15 @@ async fn listening(
     Ok(())
 }
 
-/// The URL has a line of its own: programs that start servers read it.
+/// Writes the URL on a line of its own, because programs that start servers read it.
 fn announce(name: &str, url: &str) {
     let name = if name.is_empty() { "gudgeon" } else { name };
     tracing::info!("{name} serves {url}");
-    // A closed standard error is no reason not to serve.
+    // A closed standard error must not prevent serving.
     let _ = writeln!(std::io::stderr(), "{name} serves (Ctrl-C ends it)\n{url}");
 }
 
-/// From now on a signal to end is heard, and does not end the process: whoever awaits this learns of it.
+/// Installs handlers for termination signals; the returned future completes at the first one.
 #[cfg(unix)]
 pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -296,7 +298,7 @@ pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
 #[cfg(not(unix))]
 pub(super) fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async {
-        // Where it can't be heard, only the end of the input ends the server.
+        // Without signal handling, only the end of the input stops the server.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! What handlers keep for the length of a session.
+//! Values that handlers keep for the lifetime of a session.
 
 use std::{
     collections::HashMap,
@@ -11,43 +11,43 @@ use serde_json::Value;
 use super::{ToolError, run::lock};
 use crate::{protocol::exact, session::server::ClientIdentity};
 
-/// How many are kept at least before those of ended sessions are looked for.
+/// The number of entries at which those of ended sessions are removed.
 const SWEEP_AT: usize = 64;
 
-/// Values that live as long as a session of the handshake era: [`Context::session`](super::Context::session) gives it.
-/// Clones are the same. Values are kept as JSON.
+/// The values of a legacy session, returned by [`Context::session`](super::Context::session). Clones share the
+/// values, which are stored as JSON.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     values: Arc<Mutex<HashMap<String, Value>>>,
 }
 
 impl Session {
-    /// The value of this name; `None`: there is none. Fails where it is of another type.
+    /// Returns the value with this name, or `None`. Errors if it has another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ToolError> {
         let found = lock(&self.values).get(name).cloned();
         Ok(found.map(serde_json::from_value).transpose()?)
     }
 
-    /// Keeps a value under a name, in place of the one before. Fails where JSON can't say it.
+    /// Stores a value under a name. Errors if the value can't be serialized as JSON.
     pub fn set(&self, name: impl Into<String>, value: impl Serialize) -> Result<(), ToolError> {
         let value = serde_json::from_str(&exact::to_string(&value, "the value")?)?;
         lock(&self.values).insert(name.into(), value);
         Ok(())
     }
 
-    /// Takes a value away; whether there was one.
+    /// Removes a value; returns whether it existed.
     pub fn remove(&self, name: &str) -> bool {
         lock(&self.values).remove(name).is_some()
     }
 }
 
-/// Of every session. One is known by its client's identity, which lives exactly as long.
+/// The values of all sessions, by client identity, which lives exactly as long as its session.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the identity's address: as long as a weak reference is held nobody else gets it.
+    /// The key is the address of the identity, which stays reserved while the weak reference exists.
     kept: HashMap<usize, (Weak<ClientIdentity>, Session)>,
     sweep_at: usize,
 }

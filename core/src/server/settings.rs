@@ -1,4 +1,4 @@
-//! What a server says of itself, and how it behaves, as far as its builder sets it.
+//! Builder methods for the server's description and behaviour.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,70 +10,70 @@ use crate::{
 };
 
 impl Server {
-    /// Of your server. Default: none.
+    /// Sets the server's version. Default: empty.
     pub fn version(self, version: impl Into<String>) -> Self {
         self.facts(|it| it.info.version = version.into())
     }
 
-    /// A name for people.
+    /// Sets the name to display.
     pub fn title(self, title: impl Into<String>) -> Self {
         self.facts(|it| it.info.title = Some(title.into()))
     }
 
-    /// What the server is, for people.
+    /// Sets a description for people.
     pub fn description(self, description: impl Into<String>) -> Self {
         self.facts(|it| it.info.description = Some(description.into()))
     }
 
-    /// Where to read more.
+    /// Sets the URL of a web page about the server.
     pub fn website_url(self, url: impl Into<String>) -> Self {
         self.facts(|it| it.info.website_url = Some(url.into()))
     }
 
-    /// Pictures that a host may show.
+    /// Sets icons that a host may display.
     pub fn icons(self, icons: impl IntoIterator<Item = Icon>) -> Self {
         self.facts(|it| it.info.icons = Some(icons.into_iter().collect()))
     }
 
-    /// How the server as a whole is to be used, for models.
+    /// Sets instructions for models on how to use the server as a whole.
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
         self.facts(|it| it.instructions = Some(instructions.into()))
     }
 
-    /// Which revisions of the protocol are spoken, in any order. Default: all.
+    /// Sets the supported revisions, in any order. Default: all.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if the list is empty.
     #[track_caller]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
         let spoken = self.hub.edit(|offers| Arc::make_mut(&mut offers.server).speak(revisions));
         self.registered(spoken)
     }
 
-    /// Which older descriptions of the protocol are understood beside the revisions. Default: none.
+    /// Sets the supported dialects, older descriptions of the protocol. Default: none.
     pub fn dialects(self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
         self.facts(|it| it.dialects = dialects.into_iter().collect())
     }
 
-    /// Entries on one page of a list; clients fetch the next page with a cursor. Default: 100.
+    /// Sets the number of entries per page of a list. Default: 100.
     pub fn page_size(self, entries: usize) -> Self {
         self.facts(|it| it.page_size = entries.max(1))
     }
 
-    /// How long a client may keep lists. Default: not at all (Caching, from revision 2026-07-28).
+    /// Sets the time for which a client may cache lists. Default: none (Caching, from revision 2026-07-28).
     pub fn list_ttl(self, ttl: Duration) -> Self {
         self.facts(|it| it.list_ttl = ttl)
     }
 
-    /// What seals the state that clients carry between the rounds of a call (Multi Round-Trip Requests, "Server
-    /// Requirements"): the first key seals, every one opens, so that keys can be changed while calls are under way. Servers
-    /// that share the work need the same keys.
+    /// Sets the keys that seal the state which clients return between the rounds of a call (Multi Round-Trip
+    /// Requests, "Server Requirements"). The first key seals; every key can open, so that keys can be rotated while
+    /// calls are pending. Servers behind one address need the same keys.
     ///
-    /// Default: those of the environment variable `GUDGEON_STATE_KEYS`, separated by commas; else a key of this
-    /// process's own, so that a state is good here only.
+    /// Default: the keys in the environment variable `GUDGEON_STATE_KEYS`, separated by commas, or else a random key
+    /// of this process, whose states no other process can open.
     ///
     /// # Panics
-    /// When a key is empty: it would be a secret that everybody knows.
+    /// Panics if a key is empty.
     #[track_caller]
     pub fn request_state_keys<K: Into<Vec<u8>>>(self, keys: impl IntoIterator<Item = K>) -> Self {
         match state_keys(keys.into_iter().map(Into::into).collect()) {
@@ -82,27 +82,27 @@ impl Server {
         }
     }
 
-    /// The longest sealed state: bytes. In a longer one earlier answers are left out, and a handler that is no longer
-    /// waiting asks for them again. Default: 256 KiB.
+    /// Sets the maximum size of a sealed state in bytes. From a larger one earlier answers are left out, and a
+    /// handler that is not suspended any more asks again. Default: 256 KiB.
     pub fn max_request_state(self, bytes: usize) -> Self {
         self.facts(|it| it.rounds.max_state = bytes)
     }
 
-    /// How long a client may take for its answers. Default: 15 min.
+    /// Sets the time for a client to answer questions. Default: 15 min.
     pub fn state_ttl(self, ttl: Duration) -> Self {
         self.facts(|it| it.rounds.state_ttl = ttl)
     }
 
-    /// How many handlers may wait for answers that come with a later request (2026-07-28): others are run again from their
-    /// top when those come. And how long a handler waits for its client's answer in any revision before it is stopped: its
-    /// call fails then before 2026-07-28, and is run again from its top when the answer comes from then on. Default: 1,000,
-    /// and 5 min.
+    /// Sets limits for handlers that wait for answers. `limit` is the maximum number of handlers suspended until a
+    /// later request (2026-07-28); others are replayed when the answers arrive. `ttl` is the maximum time that a
+    /// handler waits in any revision: then it is stopped, and its call fails before 2026-07-28 or is replayed when
+    /// the answer arrives. Default: 1,000 and 5 min.
     pub fn park(self, limit: usize, ttl: Duration) -> Self {
         self.facts(|it| (it.rounds.park_limit, it.rounds.park_ttl) = (limit, ttl))
     }
 
-    /// How schemas are shown to clients: [`SchemaProfile::Portable`], the default, writes them without `$ref`, which many
-    /// hosts misread, and has none for types that contain themselves; [`SchemaProfile::Full`] leaves them as they are. To be
+    /// Sets the form in which schemas are published. [`SchemaProfile::Portable`], the default, expands `$ref`, which
+    /// many hosts misread, and rejects recursive types; [`SchemaProfile::Full`] leaves schemas unchanged. Must be
     /// called before the first tool is added.
     ///
     /// ```
@@ -119,7 +119,7 @@ impl Server {
     /// ```
     ///
     /// # Panics
-    /// When there are tools already.
+    /// Panics if tools have been added already.
     #[track_caller]
     pub fn schema_profile(self, profile: SchemaProfile) -> Self {
         let is_first = self.hub.edit(|offers| {
@@ -133,24 +133,26 @@ impl Server {
         self
     }
 
-    /// Whether callers see what is otherwise only logged: the text of a panic or of a hidden error. Default: no.
+    /// If true, callers see the text of panics and hidden errors, which are otherwise only logged. Default: false.
     pub fn debug(self, debug: bool) -> Self {
         self.facts(|it| it.debug = debug)
     }
 
-    /// The longest message that is read: bytes. A longer one is refused, and the connection goes on. Default: 16 MiB.
+    /// Sets the maximum size of a received message in bytes; a longer one is rejected, and the connection stays open.
+    /// Default: 16 MiB.
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.limits.line = bytes;
         self
     }
 
-    /// How long calls in flight may go on when the client has gone or the process is told to end. Default: 2 s.
+    /// Sets the time for pending calls to finish after the client has disconnected or the process was told to end.
+    /// Default: 2 s.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.limits.grace = grace;
         self
     }
 
-    /// How the server behaves over HTTP.
+    /// Sets the HTTP options.
     pub fn http(mut self, options: HttpOptions) -> Self {
         self.http = options;
         self

@@ -1,4 +1,4 @@
-//! Serving over the process's own standard streams.
+//! Serving over the standard streams of the process.
 
 use std::{
     fs::File,
@@ -27,7 +27,7 @@ use crate::{
 
 const CHUNK: usize = 64 * 1024;
 
-/// Until standard input ends, or the process is told to.
+/// Serves until standard input ends or a termination signal arrives.
 pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if TAKEN.swap(true, Ordering::AcqRel) {
@@ -50,11 +50,11 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
         let (stream, runner) = (Arc::clone(&stream), Arc::clone(&runner));
         move || {
             read(&input, &stream, &runner, limits.line);
-            // Whoever waited may have gone already.
+            // The receiver may have been dropped already.
             let _ = ended.send(());
         }
     };
-    // Before anybody is answered, who could be the one to send a signal.
+    // Installed before the first response, because its recipient may send a signal.
     let told_to_end = told_to_end().map_err(|it| failed("signals can't be heard", it))?;
     std::thread::Builder::new()
         .name("gudgeon-reader".into())
@@ -77,7 +77,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     Ok(())
 }
 
-/// The reader's thread: frames in, quick handlers run in place, one write a batch.
+/// The reading thread: reads frames, runs fast handlers in place, and writes once per batch.
 fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: usize) {
     let runtime = runner.runtime().clone();
     let _entered = runtime.enter();
@@ -99,7 +99,7 @@ fn read(mut input: &File, stream: &StreamServer, runner: &Arc<Runner>, limit: us
     runner.schedule();
 }
 
-/// Stops what still runs when serving is given up, as by dropping its future.
+/// Cancels pending calls when the future of `serve` is dropped.
 struct Stop(Arc<Runner>);
 
 impl Drop for Stop {

@@ -1,4 +1,4 @@
-//! A tool, as it is put together before a server offers it.
+//! Tools as added to a server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     router::{List, Offers, ToolOffer},
 };
 
-/// A tool and how it behaves (Tools).
+/// A tool and its options (Tools).
 ///
 /// ```
 /// # use std::time::Duration;
@@ -56,8 +56,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The arguments' type makes the input schema, the doc comments of its fields the parameters' descriptions; the type
-    /// that the handler returns makes the output schema. A name has 1 to 128 letters, digits, `_`, `-`, `.`.
+    /// Creates a tool. The arguments' type makes the input schema, with the doc comments of its fields as
+    /// descriptions; the return type makes the output schema. A name has 1 to 128 letters, digits, `_`, `-` and `.`.
     pub fn new<H: Handler<ToolKind, Form>, Form>(name: impl Into<String>, handler: H) -> Self {
         let input = H::arguments().unwrap_or_else(schema::empty);
         let mut listed = protocol::Tool::new(name, to_raw(&input));
@@ -72,65 +72,65 @@ impl Tool {
         }
     }
 
-    /// For people.
+    /// Sets the name to display.
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.listed.title = Some(title.into());
         self
     }
 
-    /// For models: what it does, and when to use it.
+    /// Sets the description for models: what the tool does and when to use it.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.listed.description = Some(description.into());
         self
     }
 
-    /// It changes nothing. Hosts may then call it without asking.
+    /// Marks the tool as read-only. Hosts may then call it without asking the user.
     pub fn read_only(mut self) -> Self {
         self.annotations.read_only_hint = Some(true);
         self
     }
 
-    /// Calling it twice with the same arguments does no more than calling it once.
+    /// Marks the tool as idempotent: calling it twice with the same arguments has the same effect as calling it once.
     pub fn idempotent(mut self) -> Self {
         self.annotations.idempotent_hint = Some(true);
         self
     }
 
-    /// Whether it may destroy something, where it is not read-only.
+    /// Declares whether a tool that is not read-only may destroy data.
     pub fn destructive(mut self, destructive: bool) -> Self {
         self.annotations.destructive_hint = Some(destructive);
         self
     }
 
-    /// Whether it deals with the world outside, as a web search does.
+    /// Declares whether the tool interacts with external systems, as a web search does.
     pub fn open_world(mut self, open_world: bool) -> Self {
         self.annotations.open_world_hint = Some(open_world);
         self
     }
 
-    /// A call that runs longer is stopped and fails. The time stands still while its handler waits for its client's answer
-    /// ([`Server::park`](super::Server::park) bounds that). Default: no limit.
+    /// Sets the time limit of a call, after which it fails. Time in which the handler waits for its client's answer
+    /// does not count ([`Server::park`](super::Server::park) limits it). Default: no limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.common.options.timeout = Some(timeout);
         self
     }
 
-    /// At most so many calls run at once, the others wait. A handler that waits for its client's answer leaves its place to
-    /// another, and stands in line for one again before it goes on. Default: no limit.
+    /// Sets the maximum number of concurrent calls; others wait. A handler that waits for its client's answer does
+    /// not count, and waits for its turn before it continues. Default: no limit.
     pub fn concurrency(mut self, calls: usize) -> Self {
         self.concurrency = Some(calls);
         self
     }
 
-    /// It must never be run again from its top: when its client answers a question and the run that asked is gone, because
-    /// of a restart or because the answer came to another server, the call fails; and its handler can't return questions.
-    /// Default: it is run again, with the answers so far and what [`Context::step`](super::Context::step) remembers.
+    /// Forbids replays: if the client answers a question but the run that asked is gone, because of a restart or
+    /// because the answer reached another server, the call fails. The handler can't return questions. Default: the
+    /// handler is run again with the answers so far and the results of [`Context::step`](super::Context::step).
     pub fn forbid_replay(mut self) -> Self {
         self.forbids_replay = true;
         self
     }
 
-    /// `false`: no output schema; what the handler returns is not checked against one.
+    /// If false, the tool has no output schema and its results are not checked. Default: true.
     pub fn output(mut self, output: bool) -> Self {
         if !output {
             self.listed.output_schema = None;
@@ -138,8 +138,8 @@ impl Tool {
         self
     }
 
-    /// The output schema of this type, in place of what the handler's own makes: for one that returns a
-    /// [`CallToolResult`](protocol::CallToolResult), to say by its content more than its structured content does.
+    /// Sets the output schema to that of a type, instead of the return type's. Useful for a handler that returns a
+    /// [`CallToolResult`](protocol::CallToolResult) whose content differs from its structured content.
     ///
     /// ```
     /// # use gudgeon::{Server, Tool, protocol::{CallToolResult, ContentBlock, json::to_raw}};
@@ -163,13 +163,13 @@ impl Tool {
         self
     }
 
-    /// A JSON Schema in place of the one that the handler's return type makes.
+    /// Sets the output schema as a JSON Schema, instead of that of the return type.
     pub fn output_schema(mut self, schema: &Value) -> Self {
         self.listed.output_schema = Some(to_raw(schema));
         self
     }
 
-    /// A JSON Schema in place of the one that the arguments' type makes.
+    /// Sets the input schema as a JSON Schema, instead of that of the arguments' type.
     pub fn input_schema(mut self, schema: &Value) -> Self {
         self.listed.input_schema = to_raw(schema);
         self

@@ -1,4 +1,4 @@
-//! Who sees what: predicates of the user's, and the judge that asks them on the service's behalf.
+//! Visibility predicates of users, and their evaluation for the service.
 
 use std::{
     collections::HashMap,
@@ -15,12 +15,12 @@ use crate::{
     router::{Failure, Handler, Offer, Offers, Registry, Reply},
 };
 
-/// Tells by who asks whether there is something for them.
+/// A predicate that decides by principal whether an item is visible.
 pub(super) struct Predicate(Box<Visible>);
 
 type Visible = dyn Fn(Option<&Principal>) -> bool + Send + Sync;
 
-/// Asks the predicates of what is offered at the moment, by kind and key.
+/// The predicates of the current items, by kind and key.
 #[derive(Default)]
 pub(super) struct Judge(Mutex<HashMap<(String, String), Handler>>);
 
@@ -31,14 +31,14 @@ impl Predicate {
         Arc::new(Self(Box::new(visible)))
     }
 
-    /// One that panics hides what it was asked about.
+    /// Evaluates the predicate; a panic hides the item.
     fn ask(&self, principal: Option<&Principal>) -> Option<bool> {
         catch_unwind(AssertUnwindSafe(|| (self.0)(principal))).ok()
     }
 }
 
 impl Judge {
-    /// From now on this is offered.
+    /// Replaces the predicates with those of the current items.
     pub(super) fn update(&self, offers: &Offers) {
         let mut found = HashMap::new();
         guarded(&offers.tools, &mut found);
@@ -52,7 +52,7 @@ impl Judge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer to [`crate::router::UnresolvedComponents::question`].
+    /// Returns the answer to [`crate::router::UnresolvedComponents::question`].
     pub(super) fn answer(&self, question: &str) -> Outcome {
         #[derive(Deserialize)]
         struct Question {

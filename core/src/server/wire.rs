@@ -1,4 +1,4 @@
-//! Serving one client over a wire: any pair of tokio's streams, or a transport of the user's.
+//! Serving a client over tokio streams or a user-defined transport.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::{
     transport::{Transport, lane::Connected, lines::Lines, listen::keep_time},
 };
 
-/// Unanswered requests of one client at which reading pauses.
+/// The number of pending requests of a client at which reading pauses.
 const MAX_IN_FLIGHT: usize = 10_000;
 
-/// Until the reader ends.
+/// Serves until the reader ends.
 pub(super) async fn streams<R, W>(
     hub: Arc<Hub>,
     limits: Limits,
@@ -40,7 +40,7 @@ pub(super) async fn streams<R, W>(
     lines.serve(one.connected(), reader, writer).await;
 }
 
-/// Until the transport ends, or fails.
+/// Serves until the transport ends or fails.
 pub(super) async fn transport(
     hub: Arc<Hub>,
     limits: Limits,
@@ -97,7 +97,7 @@ pub(super) async fn transport(
     })
 }
 
-/// An endpoint that one client is connected to. What still runs is stopped when it is dropped.
+/// An endpoint with a single client. Dropping it cancels pending calls.
 struct One {
     server: Arc<EndpointServer>,
     shell: Arc<dyn Shell>,

@@ -1,4 +1,4 @@
-//! Threads for handlers that were seen to keep theirs for long: so they stall each other at most.
+//! Threads for slow handlers, which therefore stall only each other.
 
 use std::{
     collections::VecDeque,
@@ -15,12 +15,13 @@ use std::{
 use tokio::runtime::Handle;
 
 const MAX_THREADS: usize = 64;
-/// A thread without work ends after this long.
+/// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Unlike tokio's blocking pool it is never waited for, so a handler that hangs can't keep the process from ending.
+/// A thread pool. Unlike tokio's blocking pool it is not waited for at shutdown, so a handler that hangs can't keep
+/// the process alive.
 #[derive(Clone, Default)]
 pub(super) struct Workers {
     pool: Arc<Pool>,
@@ -39,10 +40,10 @@ struct State {
     idle: usize,
 }
 
-/// A future that these threads poll.
+/// A future that is polled on the pool's threads.
 struct Errand {
     pool: Arc<Pool>,
-    /// Where it finds timers and sockets.
+    /// The runtime that provides timers and sockets.
     runtime: Handle,
     state: AtomicU8,
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
@@ -52,11 +53,11 @@ struct Errand {
 const WAITING: u8 = 0;
 const QUEUED: u8 = 1;
 const POLLED: u8 = 2;
-/// It was woken while it was polled.
+/// Woken while being polled.
 const POLLED_AND_WOKEN: u8 = 3;
 
 impl Workers {
-    /// Polls a future whenever it can go on. While it waits, for an answer say, it holds no thread.
+    /// Polls a future on the pool until it is finished. While the future is pending it occupies no thread.
     pub(super) fn spawn(&self, runtime: Handle, future: impl Future<Output = ()> + Send + 'static) {
         let errand = Arc::new(Errand {
             pool: Arc::clone(&self.pool),

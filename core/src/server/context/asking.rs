@@ -1,4 +1,4 @@
-//! What a handler asks its client, and the steps that it takes once.
+//! Questions of a handler to its client, and journaled steps.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,35 +25,36 @@ use crate::{
 };
 
 tokio::task_local! {
-    /// The key of the step that this code runs in.
+    /// The key of the step that this task runs in.
     static STEP: String;
 }
 
-/// What one call has asked.
+/// The questions and steps of a call.
 #[derive(Default)]
 pub(super) struct Asking {
-    /// Questions without a key of their own, by kind, those of a step apart: it may not be done again on a later run.
+    /// The number of questions without a key, by kind; a step counts its own, because it may be skipped in a replay.
     counts: BTreeMap<String, u32>,
     next: u64,
     waiting: HashMap<AskId, oneshot::Sender<Result<Raw, Failure>>>,
-    /// What was done already.
+    /// The results of finished steps.
     steps: BTreeMap<String, Arc<OnceCell<Raw>>>,
     is_over: bool,
 }
 
 impl Context {
-    /// Asks the user by a form, and waits for the answer (Elicitation). A plain type, such as `bool`, is asked as the one
-    /// property `value`, a struct by its fields.
+    /// Asks the user to fill in a form and waits for the answer (Elicitation). A plain type such as `bool` is asked
+    /// as a form with the single property `value`, a struct by its fields.
     ///
-    /// Where questions travel in results (2026-07-28, Multi Round-Trip Requests) the handler waits until the client sends
-    /// its request again with the answer. If that comes to another process, or too late, the handler is run again from its
-    /// top and the earlier answers are there at once; see [`Context::step`] for what must not happen twice.
+    /// In revision 2026-07-28, where questions are part of results (Multi Round-Trip Requests), the handler is
+    /// suspended until the client repeats its request with the answer. If the repeated request reaches another
+    /// process or arrives too late, the handler is replayed from the start with the earlier answers; use
+    /// [`Context::step`] for effects that must not be repeated.
     ///
-    /// An answer that does not fit the form, or that the type can't be read from (`#[serde(try_from = "…")]` checks more
-    /// than forms can say), is asked for again, three times in all.
+    /// An answer that does not fit the form or the type (`#[serde(try_from = "…")]` can check more than forms) is
+    /// asked for again, up to three times in all.
     ///
-    /// It fails when the user said no or closed the form, when no answer fits, when the client did not declare
-    /// elicitation, and when the client's revision has no form for the type: then nothing is sent.
+    /// Errors if the user declines or cancels, if no answer fits, if the client did not declare elicitation, and if
+    /// the client's revision has no form for the type; in the last case nothing is sent.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -73,7 +74,7 @@ impl Context {
         self.ask(Self::form(message.into())?).await
     }
 
-    /// [`Context::elicit`] that gives a no back instead of failing.
+    /// Like [`Context::elicit`], but returns the user's decline or cancellation as a value.
     pub async fn try_elicit<T>(&self, message: impl Into<String>) -> Result<Outcome<T>, ToolError>
     where
         T: DeserializeOwned + JsonSchema,
@@ -90,7 +91,7 @@ impl Context {
         }
     }
 
-    /// Sends the user to a page (Elicitation, "URL Mode"), and gives the elicitation's id. Fails as
+    /// Asks the user to visit a URL (Elicitation, "URL Mode") and returns the elicitation's id. Errors as
     /// [`Context::elicit`] does.
     pub async fn elicit_url(
         &self,
@@ -100,7 +101,7 @@ impl Context {
         self.ask(ask::elicit_url(message, url)).await
     }
 
-    /// Asks the client's model (Sampling). Fails as [`Context::elicit`] does.
+    /// Sends a request to the client's model (Sampling). Errors as [`Context::elicit`] does.
     pub async fn sample(
         &self,
         request: CreateMessageRequestParams,
@@ -108,13 +109,13 @@ impl Context {
         self.ask(ask::sample(request)).await
     }
 
-    /// Asks for the folders that the client lets a server work in (Roots). Fails as [`Context::elicit`] does.
+    /// Asks for the directories that the client lets a server work in (Roots). Errors as [`Context::elicit`] does.
     pub async fn roots(&self) -> Result<Vec<Root>, ToolError> {
         self.ask(ask::roots()).await
     }
 
-    /// Asks one question or several at once, and waits until all are answered. Those whose answers don't fit are asked
-    /// again, as [`Context::elicit`] does.
+    /// Asks one or several questions at once and waits for all answers. Questions with an invalid answer are asked
+    /// again, as by [`Context::elicit`].
     pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, ToolError> {
         let mut results = self.put(&questions.puts()).await?;
         loop {
@@ -126,13 +127,13 @@ impl Context {
         }
     }
 
-    /// Does something once for the call, and remembers what it gave: should the handler have to run again from its top,
-    /// because its client's answer came to another process or too late for this one, the step is not done again.
+    /// Runs a future once per call and records its result. If the handler is replayed from the start, because its
+    /// client's answer reached another process or arrived too late, the recorded result is used instead.
     ///
-    /// That is at least once, not exactly once: a process that dies between the deed and the next question has forgotten
-    /// it. What the step gives goes through JSON, on the first run too. A failed step is not remembered. A key names one
-    /// step of a call: a second one under it waits for the first, and gives the same. What a step asks is numbered for
-    /// itself, as `<key>/elicit-1`.
+    /// The guarantee is at least once, not exactly once: a process that ends between the step and the next question
+    /// loses the record. The result is serialized as JSON, on the first run too. A failed step is not recorded. A key
+    /// identifies a step within a call: a second step with the same key waits for the first and gets its result.
+    /// Questions inside a step are numbered separately, as in `<key>/elicit-1`.
     ///
     /// ```
     /// # use gudgeon::{Context, Server, ToolError};
@@ -172,9 +173,8 @@ impl Context {
         Ok(serde_json::from_str(value.get())?)
     }
 
-    /// The answer to a question that the handler returned before; `None` until it was answered with what its type can be
-    /// read from: return it once more then. It fails when the user said no, and when it was answered three times with what
-    /// does not fit.
+    /// Returns the answer to a question that the handler has returned. `None` means that there is no valid answer
+    /// yet: return the question again. Errors if the user declined, and after three invalid answers.
     pub fn answer<T>(&self, question: &Question<T>) -> Result<Option<T>, ToolError> {
         let Some(known) = self.known(&question.put) else { return Ok(None) };
         let problem = match question.decode(&known)? {
@@ -186,7 +186,7 @@ impl Context {
         refused.map(|()| None).map_err(|fault| ToolError::of(Failure::from(fault)))
     }
 
-    /// A question without a key of its own gets its number when the call first names it.
+    /// Returns the question's key; a question without a key gets its number when it is first used.
     pub(in crate::server) fn key<'p>(&self, put: &'p Put) -> &'p str {
         put.key(|kind| {
             let kind = STEP.try_with(|step| format!("{step}/{kind}")).unwrap_or(kind.to_owned());
@@ -207,7 +207,7 @@ impl Context {
         ask::form(message).map_err(ToolError::hidden)
     }
 
-    /// The clients' results, in order; the first failure where there is one.
+    /// Returns the clients' results in order, or the first error.
     async fn put(&self, puts: &[&Put]) -> Result<Vec<Raw>, ToolError> {
         self.check(puts)?;
         let waiting: Vec<_> = puts
@@ -230,7 +230,7 @@ impl Context {
         answers.into_iter().collect::<Result<_, _>>().map_err(ToolError::of)
     }
 
-    /// Asks those questions again whose results are none of the types asked for, and puts the new results in their place.
+    /// Asks the questions with an invalid answer again and replaces their results.
     async fn put_again(
         &self,
         puts: &[&Put],
@@ -247,7 +247,7 @@ impl Context {
         Ok(())
     }
 
-    /// Of several questions none is asked where one can't be.
+    /// Errors if any of the questions can't be asked; then none is asked.
     fn check(&self, puts: &[&Put]) -> Result<(), ToolError> {
         if puts.len() == 1 {
             return Ok(());
@@ -263,14 +263,14 @@ impl Context {
         Asked { key, method: put.method, params: put.params.clone() }
     }
 
-    /// `problem`: what is wrong with the answer that came before.
+    /// Sends a question; `problem` describes the error in the previous answer.
     fn send(&self, put: &Put, problem: Option<String>) -> oneshot::Receiver<Result<Raw, Failure>> {
         let (sender, receiver) = oneshot::channel();
         let ask = {
             let mut asking = self.asking();
             if asking.is_over {
                 if !self.is_cancelled() {
-                    // The receiver is here.
+                    // The receiver still exists here.
                     let _ = sender.send(Err(too_late().into()));
                 }
                 return receiver;
@@ -281,7 +281,7 @@ impl Context {
             ask
         };
         let question = self.question(put);
-        // Asking starts no handlers: all that can come of it at once is a refusal, or what was answered before.
+        // Asking starts no handler: the only immediate outcomes are a rejection or a known answer.
         let (connection, call) = (&self.call.connection, self.call.id);
         let Work { answers, .. } = match problem {
             None => connection.ask(call, ask, question),
@@ -294,7 +294,7 @@ impl Context {
         receiver
     }
 
-    /// Lets others that run for the same call ask in the same round; then what was asked goes out.
+    /// Yields, so that concurrent tasks of the call can add questions to the round, which is then sent.
     async fn wait_for_round(&self) {
         tokio::task::yield_now().await;
         let work = self.call.connection.waits(self.call.id, false);
@@ -307,12 +307,12 @@ impl Context {
     pub(in crate::server) fn answered(&self, ask: AskId, outcome: Result<Raw, Fault>) {
         let waiting = self.asking().waiting.remove(&ask);
         if let Some(sender) = waiting {
-            // It may have given up in between.
+            // The receiver may have been dropped.
             let _ = sender.send(outcome.map_err(Failure::from));
         }
     }
 
-    /// The call is over: nobody answers any more.
+    /// Ends the call: pending questions get no answer.
     pub(in crate::server) fn end(&self) {
         let mut asking = self.asking();
         asking.is_over = true;

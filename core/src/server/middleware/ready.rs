@@ -11,22 +11,22 @@ use serde_json::Value;
 use super::{Next, Request};
 use crate::server::{ToolError, handler::BoxFuture};
 
-/// What middleware is.
+/// The type of a middleware function.
 pub trait Ready: Fn(Request, Next) -> Answering + Send + Sync + 'static {}
 
 impl<F: Fn(Request, Next) -> Answering + Send + Sync + 'static> Ready for F {}
 
 type Answering = BoxFuture<Result<Value, ToolError>>;
 
-/// As HTTP says it: codes below zero are not for new uses (2026-07-28, "Error Codes").
+/// An HTTP status as the code, because negative codes are reserved (2026-07-28, "Error Codes").
 const TOO_MANY: i64 = 429;
 const TOO_LARGE: i64 = 413;
-/// Whose requests are counted at most.
+/// The maximum number of callers whose requests are counted.
 const KEPT: usize = 10_000;
-/// A client that is kept from these can't even learn what it did wrong.
+/// Methods that are never rejected, because a client could not learn the reason without them.
 const SPARED: [&str; 3] = ["initialize", "server/discover", "ping"];
 
-/// Tells `tracing` how many milliseconds each request took.
+/// Logs the duration of each request in milliseconds with `tracing`.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -43,7 +43,7 @@ pub fn timing() -> impl Ready {
     }
 }
 
-/// Tells `tracing` of each request and how it ended; `params`: with what was asked.
+/// Logs each request and its outcome with `tracing`; with `params`, the params as well.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -68,18 +68,18 @@ pub fn logging(params: bool) -> impl Ready {
     }
 }
 
-/// Whose requests [`rate_limit_by`] counts together.
+/// The callers that share a limit in [`rate_limit_by`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CountedBy {
-    /// Those of a principal, or without one those of the clients of one name.
+    /// Each principal, or each client name if there is no principal.
     Principal,
-    /// Those of the clients of one name.
+    /// Each client name.
     Client,
-    /// Everybody's.
+    /// All callers together.
     Server,
 }
 
-/// [`rate_limit_by`] principal.
+/// Like [`rate_limit_by`], by principal.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -87,15 +87,15 @@ pub enum CountedBy {
 /// ```
 ///
 /// # Panics
-/// When one of them is not above 0.
+/// Panics if `per_second` or `burst` is not positive.
 #[track_caller]
 pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
     rate_limit_by(CountedBy::Principal, per_second, burst)
 }
 
-/// Refuses what comes faster than so many requests a second, of which `burst` may come at once. `initialize`,
-/// `server/discover`, `ping` and notifications pass uncounted. Tools are refused with a result that the model reads, all else with the
-/// error 429.
+/// Rejects requests beyond `per_second` on average, with up to `burst` at once. `initialize`, `server/discover`,
+/// `ping` and notifications are never rejected. A rejected tool call gets a result that the model can read; other
+/// requests get error 429.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware::{self, CountedBy}};
@@ -104,7 +104,7 @@ pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
 /// ```
 ///
 /// # Panics
-/// When one of the numbers is not above 0.
+/// Panics if `per_second` or `burst` is not positive.
 #[track_caller]
 pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
     assert!(
@@ -142,8 +142,8 @@ pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
     }
 }
 
-/// Refuses results over so many bytes of JSON, as [`rate_limit`] refuses, with 413, and with the same exceptions.
-/// Questions are no results.
+/// Rejects results of more than `max_bytes` of JSON with error 413, in the same way and with the same exceptions as
+/// [`rate_limit`]. Questions are not results.
 ///
 /// ```
 /// # use gudgeon::{Server, server::middleware};
@@ -151,7 +151,7 @@ pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
 /// ```
 ///
 /// # Panics
-/// When it is not above 0.
+/// Panics if `max_bytes` is 0.
 #[track_caller]
 pub fn response_limit(max_bytes: usize) -> impl Ready {
     assert!(max_bytes >= 1, "response_limit takes a number of bytes above 0, not {max_bytes}");
