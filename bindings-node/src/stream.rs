@@ -126,7 +126,7 @@ fn served(
     let (shared, stream) = offered.open(|offers| {
         let server = match rehearsal {
             None => StreamServer::new(offers, output),
-            Some(rehearsal) => StreamServer::rehearsal(offers, output, rehearsal),
+            Some(rehearsal) => StreamServer::rehearsal(offers, output, rehearsal, None),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server, kick, paused, stopped });

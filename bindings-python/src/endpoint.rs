@@ -231,6 +231,12 @@ impl NativePrincipal {
     }
 }
 
+impl NativePrincipal {
+    pub(crate) fn shared(&self) -> Arc<Principal> {
+        Arc::clone(&self.0)
+    }
+}
+
 /// One request and its answer. Dropped before it is complete, it is given up.
 #[pyclass(frozen)]
 #[derive(Debug)]

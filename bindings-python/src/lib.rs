@@ -33,6 +33,7 @@ mod serving;
 mod session_values;
 mod source;
 mod stream;
+mod test_serving;
 mod waker;
 
 /// What thousands of connections held is given back, and used again, when they are gone: glibc keeps and splinters it.
@@ -54,5 +55,6 @@ mod _native {
         handler::Registered,
         server::{NativeServer, Read, expand, portable, variables},
         serving::{Serving, shut_down, take_stdio},
+        test_serving::TestServing,
     };
 }

@@ -13,7 +13,7 @@ use gudgeon::{
         AnyRegistry, Failure, Middleware, Offers, ResultBuilder, ServerFacts, Visibility,
         find_resource, uri_template::UriTemplate,
     },
-    service::{EndpointConfig, Rehearsal},
+    service::EndpointConfig,
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
 };
@@ -31,6 +31,7 @@ use crate::{
     registration,
     serving::Serving,
     source::Source,
+    test_serving::TestServing,
     stream::{Limits, Stream, lock},
 };
 
@@ -233,9 +234,8 @@ impl NativeServer {
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
     }
 
-    /// Serves one stream of frames. The descriptors are duplicated; the caller keeps its own. `rehearsal`, for a test:
-    /// whether handlers are replayed between rounds, and what seals states where the server has no keys.
-    #[pyo3(signature = (fd_in, fd_out, app, context, rehearsal = None))]
+    /// Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
+    #[pyo3(signature = (fd_in, fd_out, app, context, testing = None))]
     fn serve(
         &self,
         py: Python<'_>,
@@ -243,7 +243,7 @@ impl NativeServer {
         fd_out: i32,
         app: Py<PyAny>,
         context: Py<PyAny>,
-        rehearsal: Option<(bool, [u8; 32])>,
+        testing: Option<&TestServing>,
     ) -> PyResult<Serving> {
         if fd_in < 0 || fd_out < 0 {
             return Err(pyo3::exceptions::PyValueError::new_err("no file descriptor is negative"));
@@ -255,8 +255,8 @@ impl NativeServer {
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
         let offers = Arc::clone(&self.lock().offers);
-        let rehearsal = rehearsal.map(|(replays, key)| Rehearsal { replays, state_key: Some(key) });
-        let source = Source::frames(offers, rehearsal, (input, output.into()), self.limits.line);
+        let testing = testing.map(TestServing::parts);
+        let source = Source::frames(offers, testing, (input, output.into()), self.limits.line);
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);
         py.detach(|| Serving::start(stream))

@@ -12,6 +12,7 @@ use gudgeon::{
     framing::LineDecoder,
     router::Offers,
     service::Rehearsal,
+    session::server::HttpFacts,
 };
 
 use crate::mail::Mail;
@@ -38,13 +39,15 @@ pub(crate) struct Frames {
 impl Source {
     pub(crate) fn frames(
         offers: Arc<Offers>,
-        rehearsal: Option<Rehearsal>,
+        testing: Option<(Rehearsal, HttpFacts)>,
         (input, output): (OwnedFd, File),
         line: usize,
     ) -> Self {
-        let server = match rehearsal {
+        let server = match testing {
             None => StreamServer::new(offers, output),
-            Some(rehearsal) => StreamServer::rehearsal(offers, output, rehearsal),
+            Some((rehearsal, facts)) => {
+                StreamServer::rehearsal(offers, output, rehearsal, Some(facts))
+            }
         };
         Self::Frames(Frames { server, input, decoder: Mutex::new(LineDecoder::new(line)) })
     }

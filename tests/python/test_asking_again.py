@@ -132,7 +132,7 @@ class Says:
 
 def call(name: str, era: str, replay: bool, said: Callable[[Any], Any], kind: str, **more: Any) -> str:
     answers = {"Who?": said, "How many?": said}
-    with connect_sync(make(**KEYS), era=era, answers=answers, replay=replay, **more) as client:
+    with connect_sync(make(**KEYS), revision=era, answers=answers, replay=replay, **more) as client:
         return str(client.call_tool(name, {"kind": kind}).text)
 
 
@@ -166,7 +166,7 @@ def test_returned_questions_of_def_handlers_are_asked_again(era: str, replay: bo
 @pytest.mark.parametrize("kind", ["pydantic", "dataclass"])
 def test_what_never_fits_ends_in_an_error_that_says_why(name: str, kind: str, era: str, replay: bool) -> None:
     answers = {"Who?": "Ada", "How many?": {"count": 3}}
-    with connect_sync(make(), era=era, answers=answers, replay=replay) as client:
+    with connect_sync(make(), revision=era, answers=answers, replay=replay) as client:
         with pytest.raises(ProtocolError) as caught:
             client.call_tool(name, {"kind": kind})
     assert caught.value.code == -32602
@@ -218,7 +218,7 @@ def test_the_handler_may_catch_it_and_go_on() -> None:
             return str(error.code)
 
     for era, replay in ERAS:
-        with connect_sync(app, era=era, answers={"How many?": {"count": 1}}, replay=replay) as client:
+        with connect_sync(app, revision=era, answers={"How many?": {"count": 1}}, replay=replay) as client:
             assert client.call_tool("buy").text == "-32602"
 
 
@@ -262,7 +262,7 @@ def test_an_error_of_the_types_own_is_not_asked_again() -> None:
 
     for era, replay in ERAS:
         said = Says(*range(9))
-        with connect_sync(app, era=era, answers={"How many?": said}, replay=replay) as client:
+        with connect_sync(app, revision=era, answers={"How many?": said}, replay=replay) as client:
             with pytest.raises(ToolError, match="RuntimeError"):
                 client.call_tool("buy")
         assert len(said.asked) == 1

@@ -1,13 +1,14 @@
 import asyncio
 import contextlib
 import json
+import re
 
 import pytest
 
 from gudgeon import Context, Server, SyncContext, ask
 from gudgeon.errors import CallTimeout, Declined, ProtocolError, ToolError
 from gudgeon.testing import ERAS, Faults, Recorder, connect, connect_sync
-from gudgeon.types import Root, SampleResult
+from gudgeon.types import Principal, Root, SampleResult
 
 ASKING = ("2025-06-18", "2025-11-25", "2026-07-28")
 MODERN = "2026-07-28"
@@ -26,10 +27,10 @@ def app():
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_client_is_pinned_to_its_revision(app, era):
-    async with connect(app, era=era) as client:
+    async with connect(app, revision=era) as client:
         assert client.revision == era
         assert (await client.call_tool("add", {"a": 1, "b": 2}, returns=int)).data == 3
-    with connect_sync(app, era=era) as blocking:
+    with connect_sync(app, revision=era) as blocking:
         assert blocking.revision == era
 
 
@@ -42,12 +43,12 @@ def test_the_newest_revision_is_the_usual_one(app):
 def test_a_recorder_writes_a_transcript(app, tmp_path, face):
     path = tmp_path / "talk.txt"
     if face == "sync":
-        with connect_sync(app, era="2025-11-25", recorder=Recorder(path)) as client:
+        with connect_sync(app, revision="2025-11-25", recorder=Recorder(path)) as client:
             client.call_tool("add", {"a": 1, "b": 2})
     else:
 
         async def main():
-            async with connect(app, era="2025-11-25", recorder=Recorder(path)) as client:
+            async with connect(app, revision="2025-11-25", recorder=Recorder(path)) as client:
                 await client.call_tool("add", {"a": 1, "b": 2})
 
         asyncio.run(main())
@@ -65,7 +66,7 @@ async def test_lost_messages_are_lost_and_doubled_ones_do_no_harm(app):
     outcomes = []
     for _ in range(2):
         lost = []
-        async with connect(app, era="2025-11-25", faults=Faults(seed=3, drop=0.4)) as client:
+        async with connect(app, revision="2025-11-25", faults=Faults(seed=3, drop=0.4)) as client:
             for n in range(10):
                 try:
                     await client.call_tool("add", {"a": n, "b": 1}, timeout=0.1)
@@ -85,7 +86,7 @@ async def test_messages_get_lost_and_come_twice_in_both_directions(tmp_path):
 
     path = tmp_path / "talk.txt"
     faults = Faults(seed=5, drop=0.3, duplicate=0.3)
-    async with connect(app, era="2025-11-25", faults=faults, recorder=Recorder(path)) as client:
+    async with connect(app, revision="2025-11-25", faults=faults, recorder=Recorder(path)) as client:
         for n in range(40):
             with contextlib.suppress(CallTimeout):
                 await client.call_tool("count", {"n": n}, timeout=0.1)
@@ -98,7 +99,7 @@ async def test_messages_get_lost_and_come_twice_in_both_directions(tmp_path):
 
 def test_what_can_not_be_meant_is_refused(app):
     with pytest.raises(ValueError, match="2024-11-05"):
-        connect(app, era="2020-01-01")
+        connect(app, revision="2020-01-01")
     with pytest.raises(TypeError, match="takes a Server"):
         connect("http://127.0.0.1/mcp")
     with pytest.raises(ValueError):
@@ -162,11 +163,11 @@ ALL = ["True", "Eve", "False", "Please.", "file:///a"]
 @pytest.mark.parametrize("era", ASKING)
 async def test_questions_are_answered_by_key_or_message_in_every_era(era, answers):
     runs = []
-    async with connect(asking(runs), era=era, answers=answers) as client:
+    async with connect(asking(runs), revision=era, answers=answers) as client:
         assert (await client.call_tool("everything", returns=list[str])).data == ALL
         assert (await client.call_tool("everything_sync", returns=list[str])).data == ALL
     assert runs == ["async", "sync"]
-    with connect_sync(asking(runs), era=era, answers=answers) as blocking:
+    with connect_sync(asking(runs), revision=era, answers=answers) as blocking:
         assert blocking.call_tool("everything", returns=list[str]).data == ALL
         assert blocking.call_tool("everything_sync", returns=list[str]).data == ALL
 
@@ -179,7 +180,7 @@ def test_a_key_comes_before_the_message():
 @pytest.mark.parametrize("era", ASKING)
 def test_declining_is_an_answer(era):
     for no in (Declined, Declined("no")):
-        with connect_sync(asking([]), era=era, answers={**BY_KEY, "Sure?": no, "elicit-1": no}) as client:
+        with connect_sync(asking([]), revision=era, answers={**BY_KEY, "Sure?": no, "elicit-1": no}) as client:
             with pytest.raises(ToolError, match=r"declined: Sure\?"):
                 client.call_tool("everything")
 
@@ -194,7 +195,7 @@ def test_questions_come_twice_and_do_no_harm(era):
         name = await ctx.elicit("Name?", str, key="name")
         return f"{number} {name} {await ctx.elicit('Sure?', bool)}"
 
-    with connect_sync(app, era=era, answers={"name": "Ada", "Sure?": True}, faults=Faults(duplicate=1)) as client:
+    with connect_sync(app, revision=era, answers={"name": "Ada", "Sure?": True}, faults=Faults(duplicate=1)) as client:
         for _ in range(3):
             assert client.call_tool("order").text.endswith("Ada True")
 
@@ -209,7 +210,7 @@ def test_errors_name_the_server_behind_the_wire(tmp_path):
 
 @pytest.mark.parametrize("era", ASKING)
 def test_a_question_without_an_answer_says_which(era):
-    with connect_sync(asking([]), era=era, answers={"Sure?": True}) as client:
+    with connect_sync(asking([]), revision=era, answers={"Sure?": True}) as client:
         with pytest.raises((ProtocolError, ToolError), match=r"'Name\?' \(key 'user_name'\).*'Sure\?'"):
             client.call_tool("everything")
 
@@ -222,7 +223,7 @@ def test_without_answers_nothing_is_declared():
         return sorted(ctx.client.capabilities)
 
     for answers, expected in ((None, []), ({}, ["elicitation", "roots", "sampling"])):
-        with connect_sync(app, era="2025-11-25", answers=answers) as client:
+        with connect_sync(app, revision="2025-11-25", answers=answers) as client:
             assert client.call_tool("can", returns=list[str]).data == expected
 
 
@@ -232,7 +233,7 @@ def test_without_answers_nothing_is_declared():
 @pytest.mark.parametrize("era", ASKING)
 async def test_replay_runs_the_handler_anew_for_every_round(era):
     runs = []
-    async with connect(asking(runs), era=era, answers=BY_KEY, replay=True) as client:
+    async with connect(asking(runs), revision=era, answers=BY_KEY, replay=True) as client:
         assert (await client.call_tool("everything", returns=list[str])).data == ALL
         assert (await client.call_tool("everything_sync", returns=list[str])).data == ALL
     # Two questions are one round: five runs of each.
@@ -337,6 +338,63 @@ def test_calls_under_way_survive_a_restart():
 @pytest.mark.parametrize("era", ("2025-06-18", "2025-11-25"))
 def test_where_there_are_no_rounds_nothing_restarts(era):
     runs = []
-    with connect_sync(asking(runs), era=era, answers=BY_KEY, faults=Faults(restart_between_rounds=True)) as client:
+    with connect_sync(asking(runs), revision=era, answers=BY_KEY, faults=Faults(restart_between_rounds=True)) as client:
         assert client.call_tool("everything", returns=list[str]).data == ALL
     assert runs == ["async"]
+
+
+# ── who calls, headers, log ──────────────────────────────────────────────────────────────────────────
+
+
+def whoami(app):
+    @app.tool
+    def whoami(ctx: SyncContext) -> list[str]:
+        ctx.info("asked")
+        return [ctx.principal.subject if ctx.principal else "nobody", ctx.headers.get("X-Tenant", "none")]
+
+    @app.tool(visible=lambda who: who is not None and "staff" in who.scopes)
+    def restock() -> str:
+        return "done"
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("more", [{}, {"faults": Faults()}], ids=["memory", "tapped"])
+async def test_a_test_chooses_the_principal_and_the_headers_of_its_calls(era, more):
+    app, ada = Server("shelf"), Principal("ada", scopes=["staff"])
+    whoami(app)
+    async with connect(app, revision=era, principal=ada, headers={"X-Tenant": "north"}, **more) as client:
+        assert (await client.call_tool("whoami", returns=list[str])).data == ["ada", "north"]
+        assert (await client.call_tool("restock")).text == "done"
+        assert [tool.name for tool in await client.list_tools()] == ["whoami", "restock"]
+    with connect_sync(app, revision=era, principal=Principal("bob"), **more) as blocking:
+        assert blocking.call_tool("whoami", returns=list[str]).data == ["bob", "none"]
+        assert [tool.name for tool in blocking.list_tools()] == ["whoami"]
+    with connect_sync(app, revision=era, **more) as blocking:
+        assert blocking.call_tool("whoami", returns=list[str]).data == ["nobody", "none"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_test_reads_the_log(era):
+    app, lines = Server("shelf"), []
+    whoami(app)
+    with connect_sync(app, revision=era, on_log=lines.append) as client:
+        client.call_tool("whoami")
+    assert [(line.level, line.data) for line in lines] == [("info", "asked")]
+
+
+@pytest.mark.parametrize("connecting", [connect, connect_sync])
+def test_wrong_options_of_connect_are_refused_with_the_fix(app, connecting):
+    wrong = [
+        ({"era": "2025-11-25"}, "connect(): unknown option 'era'; did you mean 'revision'?"),
+        ({"anwsers": {}}, "connect(): unknown option 'anwsers'; did you mean 'answers'?"),
+        ({"principal": "ada"}, "connect(): principal= takes a Principal, not 'ada'"),
+        ({"headers": ["a"]}, "connect(): headers= is a mapping"),
+        ({"headers": {"a": 1}}, "connect(): headers= takes strings, not {'a': 1}"),
+        ({"on_log": 1}, "connect(): on_log= is a function"),
+    ]
+    for options, text in wrong:
+        with pytest.raises(TypeError, match=re.escape(text)):
+            connecting(app, **options)
+    for headers in ({"no good": "x"}, {"x": "no\ngood"}):
+        with pytest.raises(ValueError, match="valid HTTP header"):
+            connecting(app, headers=headers)

@@ -52,7 +52,7 @@ def test_every_request_passes(era: str, noted: list[Any]) -> None:
         return "about"
 
     note(app, noted)
-    with connect_sync(app, era=era) as client:
+    with connect_sync(app, revision=era) as client:
         client.list_tools()
         client.call_tool("open", {"title": "Dune"})
         client.get_prompt("review", {"title": "Dune"})
@@ -84,7 +84,7 @@ def test_lists_are_changed_and_told_in_the_clients_revision() -> None:
         return Page([Tool(name="shut", input_schema={"type": "object"}, title="Shut"), *page.items])
 
     for era, title in (("2024-11-05", None), ("2026-07-28", "Shut")):
-        with connect_sync(app, era=era) as client:
+        with connect_sync(app, revision=era) as client:
             assert [tool.name for tool in client.list_tools()] == ["shut", "open"]
             assert client.list_tools()[0].title == title
 
@@ -106,7 +106,7 @@ def test_results_that_are_changed_in_place_are_sent_changed() -> None:
         return result
 
     for era in ERAS:
-        with connect_sync(app, era=era) as client:
+        with connect_sync(app, revision=era) as client:
             assert client.request("acme/count")["books"] == 2
             assert client.instructions == "Changed."
 
@@ -128,7 +128,7 @@ def test_what_the_core_refuses_passes_as_its_error(noted: list[Any]) -> None:
                 return ToolResult("found")
             raise
 
-    with connect_sync(app, era="2025-11-25") as client:
+    with connect_sync(app, revision="2025-11-25") as client:
         assert client.call_tool("lost").text == "found"
         with pytest.raises(McpError, match="Unknown tool: none"):
             client.call_tool("none")
@@ -166,7 +166,7 @@ def test_the_first_is_the_outermost_and_arguments_may_change(noted: list[Any]) -
         result = await next(request)
         return ToolResult(result.text + "!")
 
-    with connect_sync(app, era="2025-06-18") as client:
+    with connect_sync(app, revision="2025-06-18") as client:
         assert client.call_tool("open", {"title": "dune"}).text == "open DUNE!"
     assert noted[0][2].text == "open DUNE!"
 
@@ -221,7 +221,7 @@ def test_a_result_that_is_not_returned_is_the_middlewares_fault(caplog: pytest.L
     def nothing() -> None:
         pass
 
-    with connect_sync(app, era="2025-11-25") as client:
+    with connect_sync(app, revision="2025-11-25") as client:
         for name in ("open", "close"):
             result = client.call_tool(name, {"title": "dune"} if name == "open" else {}, raise_on_error=False)
             assert result.is_error and "TypeError" in result.text
@@ -263,7 +263,7 @@ def test_what_resources_give_is_the_same_behind_middleware(era: str) -> None:
                 return await next(request)
 
         uris = ["text", "bytes", "nothing", "typed", "books/1"]
-        with connect_sync(app, era=era) as client:
+        with connect_sync(app, revision=era) as client:
             return [client.request("resources/read", {"uri": f"shelf://{uri}"})["contents"] for uri in uris]
 
     plain = served(False)
@@ -291,7 +291,7 @@ def test_a_handler_in_the_cores_place_asks_as_a_tool_does(era: str) -> None:
 
     answers = {"any?": True, "Really?": False, "Sure?": True}
     for replay in (False, True):
-        with connect_sync(app, era=era, answers=answers, replay=replay) as client:
+        with connect_sync(app, revision=era, answers=answers, replay=replay) as client:
             assert client.call_tool("any").text == "any True False"
             got = client.request("prompts/get", {"name": "x"}) if era < "2026-07-28" else None
             assert got is None or got["messages"][0]["content"]["text"] == "True"
@@ -317,7 +317,7 @@ def test_questions_look_as_handlers_return_them(noted: list[Any]) -> None:
     note(app, noted, on="tools/call")
     app.middleware(ResponseLimit(200))
     for era in ("2025-06-18", "2026-07-28"):
-        with connect_sync(app, era=era, answers={"Sure?": True}) as client:
+        with connect_sync(app, revision=era, answers={"Sure?": True}) as client:
             assert client.call_tool("remove").text == "True"
             assert client.call_tool("parks").text == "True"
             assert client.call_tool("blocks").text == "True"
@@ -461,7 +461,7 @@ def test_a_method_of_the_specifications_is_replaced() -> None:
         return ToolResult(f"{name} {arguments}")
 
     for era in ERAS:
-        with connect_sync(app, era=era) as client:
+        with connect_sync(app, revision=era) as client:
             assert "tools" in client.capabilities
             assert [tool.name for tool in client.list_tools()] == ["first"]
             assert client.list_tools_page("second").items[0].name == "second"

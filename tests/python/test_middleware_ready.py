@@ -127,7 +127,7 @@ def test_responses_are_limited(app: Server[Any]) -> None:
         return id * 100
 
     app.middleware(ResponseLimit(150))
-    with connect_sync(app, era="2025-11-25") as client:
+    with connect_sync(app, revision="2025-11-25") as client:
         assert client.call_tool("open", {"title": "x"}).text == "open x"
         refused = client.call_tool("open", {"title": "x" * 200}, raise_on_error=False)
         assert re.fullmatch(r"the result of tools/call open has \d+ bytes, more than 150: ask for less", refused.text)

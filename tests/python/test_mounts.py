@@ -104,7 +104,7 @@ async def test_what_a_mounted_server_tells_reaches_the_clients_of_those_around_i
     room.mount("shelf", shelf)
     house.mount("room", room)
     for era in ("2025-06-18", "2026-07-28"):
-        async with connect(house, era=era) as client, client.subscribe("shelf://about") as changes:
+        async with connect(house, revision=era) as client, client.subscribe("shelf://about") as changes:
             shelf.notify_updated("shelf://about")
             change = await anext(changes)
             assert (change.kind, change.uri) == ("updated", "shelf://about")

@@ -96,12 +96,12 @@ def check(outer: Any, era: str, name: str, text: str) -> None:
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("name", ["blocking", "waiting"])
 def test_a_handlers_span_lies_below_the_clients(era: str, name: str, outer: Any) -> None:
-    with connect_sync(traced(), era=era) as client:
+    with connect_sync(traced(), revision=era) as client:
         check(outer, era, name, client.call_tool(name, meta={"own": 1}).text)
 
 
 async def test_an_async_client_stamps_the_span_of_its_task(outer: Any) -> None:
-    async with connect(traced(), era="2026-07-28") as client:
+    async with connect(traced(), revision="2026-07-28") as client:
         result = await client.call_tool("waiting", meta={"own": 1})
     check(outer, "2026-07-28", "waiting", result.text)
 
@@ -137,7 +137,7 @@ def test_what_middleware_sees_of_the_core_has_a_span(outer: Any) -> None:
 
 
 def test_prompts_resources_and_failures_have_their_spans(outer: Any) -> None:
-    with connect_sync(traced(), era="2025-11-25") as client:
+    with connect_sync(traced(), revision="2025-11-25") as client:
         client.get_prompt("greet")
         client.read_resource("t://x")
         client.call_tool("fails", raise_on_error=False)
@@ -186,7 +186,7 @@ def test_a_program_without_it_never_imports_it() -> None:
         @app.tool
         def meta(ctx: SyncContext) -> str:
             return json.dumps("traceparent" in ctx.meta)
-        with connect_sync(app, era="2025-11-25") as client:
+        with connect_sync(app, revision="2025-11-25") as client:
             print(client.call_tool("meta").text, any(name.startswith("opentelemetry") for name in sys.modules))
     """
     import textwrap

@@ -69,7 +69,7 @@ class OtherEnd:
 def _served(place: InMemory) -> Any:
     from ._serving import Served
 
-    return Served(place.server, place.rehearsal)
+    return Served(place.server, place.testing)
 
 
 class _LoopThread:

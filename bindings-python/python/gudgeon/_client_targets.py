@@ -69,11 +69,11 @@ class Url:
 
 
 class InMemory:
-    """A `Server` of this program; `rehearsal` is what `on_descriptors` takes."""
+    """A `Server` of this program; `testing` is what `on_descriptors` takes."""
 
-    def __init__(self, server: Any, rehearsal: tuple[bool, bytes] | None = None) -> None:
+    def __init__(self, server: Any, testing: Any = None) -> None:
         self.server = server
-        self.rehearsal = rehearsal
+        self.testing = testing
 
 
 class Wire:

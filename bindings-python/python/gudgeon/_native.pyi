@@ -442,10 +442,9 @@ class Server:
         Tells clients that what this id sent somebody to is finished.
         """
     def remove(self, /, kind: str, key: str) -> None: ...
-    def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any, rehearsal: tuple[bool, SupportsLenAndGetItem[SupportsIndex]] | None = None) -> Serving:
+    def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any, testing: TestServing | None = None) -> Serving:
         """
-        Serves one stream of frames. The descriptors are duplicated; the caller keeps its own. `rehearsal`, for a test:
-        whether handlers are replayed between rounds, and what seals states where the server has no keys.
+        Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
     def set_judge(self, /, invoke: Any) -> None:
@@ -548,6 +547,16 @@ class Slot:
     """
     def fail(self, /, error: Any) -> None: ...
     def reply(self, /, result: Any) -> None: ...
+
+@final
+class TestServing:
+    """
+    How a test's connection is served: with replay or without, and with which principal and headers in every call.
+    """
+    def __new__(cls, /, *, replays: bool, state_key: SupportsLenAndGetItem[SupportsIndex], principal: Principal | None, headers: SupportsGetItem[int, tuple[str, str]]) -> TestServing:
+        """
+        `state_key` seals request states where the server has no keys of its own.
+        """
 
 def expand(template: str, variables: bytes) -> str:
     """

@@ -34,7 +34,7 @@ class Identify:
             found = self._find(scope)
             if hasattr(found, "__await__"):
                 found = await found
-            return None if found is None else _native(found)
+            return None if found is None else native_principal(found)
         except Exception as error:
             from traceback import format_exception
 
@@ -80,7 +80,8 @@ def _subject(user: Any) -> str | None:
     return None
 
 
-def _native(found: Any) -> Any:
+def native_principal(found: Any) -> Any:
+    """Returns a `Principal` as the native half takes it."""
     from ._json import encode
     from ._native import Principal as Known
     from .types import Principal

@@ -76,14 +76,13 @@ async def serve_stdio(app: Any) -> None:
         os.close(fd_out)
 
 
-def on_descriptors(fd_in: int, fd_out: int, rehearsal: tuple[bool, bytes] | None = None) -> Start:
+def on_descriptors(fd_in: int, fd_out: int, testing: Any = None) -> Start:
     """Starts to serve one stream of frames; the descriptors are duplicated.
 
     Args:
-        rehearsal: For a test: whether handlers are replayed between rounds, and the key of 32 bytes that states are
-            sealed with where the server has none. Default None.
+        testing: The `TestServing` of a test's connection. Default None.
     """
-    return lambda app, context: app._native.serve(fd_in, fd_out, app, context, rehearsal)
+    return lambda app, context: app._native.serve(fd_in, fd_out, app, context, testing)
 
 
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
@@ -177,9 +176,9 @@ class Lane:
 class Served:
     """A server in memory, on one end of a pair of sockets. Close it when its client is gone."""
 
-    def __init__(self, app: Any, rehearsal: tuple[bool, bytes] | None = None) -> None:
+    def __init__(self, app: Any, testing: Any = None) -> None:
         self._app = app
-        self._rehearsal = rehearsal
+        self._testing = testing
         self._serving: Any = None
         self._runner: Any = None
 
@@ -188,7 +187,7 @@ class Served:
         import asyncio
 
         opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        start = on_descriptors(fd, fd, self._rehearsal)
+        start = on_descriptors(fd, fd, self._testing)
         self._runner = asyncio.ensure_future(serve(self._app, start, opened=opened.set_result))
         await asyncio.wait([opened, self._runner], return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
@@ -222,7 +221,7 @@ class Served:
 
         def run() -> None:
             try:
-                serve_blocking(self._app, on_descriptors(fd, fd, self._rehearsal), opened=opened)
+                serve_blocking(self._app, on_descriptors(fd, fd, self._testing), opened=opened)
             except BaseException as error:
                 failed.append(error)
             finally:

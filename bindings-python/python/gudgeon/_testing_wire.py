@@ -15,10 +15,10 @@ _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
 class Tap:
     """A transport that listens in: the server serves the far end of a pair of sockets."""
 
-    def __init__(self, server: Any, rehearsal: tuple[bool, bytes], faults: Any, recorder: Any) -> None:
+    def __init__(self, server: Any, testing: Any, faults: Any, recorder: Any) -> None:
         self._server = server
         self.stands_for = f"Server({server.name!r})"
-        self._rehearsal = rehearsal
+        self._testing = testing
         self._recorder = recorder
         self._restarts = faults is not None and faults.restart_between_rounds
         # In each direction by itself: how the two interleave is up to chance.
@@ -89,7 +89,7 @@ class Tap:
                 await self._serving.end()
                 self._serving = None
             if self._serving is None:
-                self._serving = await _Serving(self._inbox).start(self._server, self._rehearsal)
+                self._serving = await _Serving(self._inbox).start(self._server, self._testing)
             return self._serving
 
 
@@ -121,13 +121,13 @@ class _Serving:
         self._reader: Any = None
         self._is_ending = False
 
-    async def start(self, server: Any, rehearsal: tuple[bool, bytes]) -> _Serving:
+    async def start(self, server: Any, testing: Any) -> _Serving:
         from ._serving import Served
 
         self._stream, theirs = socket.socketpair()
         self._stream.setblocking(False)
         try:
-            self._served = await Served(server, rehearsal).start(theirs.fileno())
+            self._served = await Served(server, testing).start(theirs.fileno())
         except BaseException:
             self._stream.close()
             raise

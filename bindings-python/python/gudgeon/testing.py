@@ -45,36 +45,65 @@ class Recorder:
             file.write(f"{mark} {message.decode('utf-8', 'replace')}\n")
 
 
-def connect(server, /, *, era=None, answers=None, replay=False, faults=None, recorder=None):
-    """A `Client` of this server, in memory: `async with connect(app, answers={"Sure?": True}) as client: …`
+def connect(
+    server,
+    *,
+    revision=None,
+    answers=None,
+    principal=None,
+    headers=None,
+    on_log=None,
+    replay=False,
+    faults=None,
+    recorder=None,
+    **unknown,
+):
+    """Connects a `Client` to this server in memory: `async with connect(app, answers={"Sure?": True}) as client: …`
 
     Args:
-        era: The one revision to speak, of `ERAS`. Default: the newest that the server speaks.
-        answers: What is answered, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order)
-            or its message (a model's: any message's text; for roots: `roots`): what `on_elicit` may give, a text or
+        server: The `Server` under test.
+        revision: The one revision to speak, of `ERAS`. Default: the newest that the server speaks.
+        answers: Answers by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order) or its
+            message (for sampling the text of any message; for roots `roots`): what `on_elicit` may return, a string or
             SampleResult, a list of roots, `Declined`, or a function of the request. With it, even an empty one, the
-            client declares that it answers everything. What the handler's type refuses is asked for three times, and is
-            then an error that says why. Default: it answers nothing.
-        replay: Whether handlers that wait are thrown away at every question, so that each runs again from its top with
-            the answers so far. Only 2026-07-28 has rounds to replay between; a tool with `replay="forbid"` can't ask
-            then. Default False.
-        faults: How bad the wire is. Default: perfect.
-        recorder: Writes a transcript.
+            client declares that it answers everything. An answer that the handler's type refuses is asked for three
+            times, then the handler gets an error with the reason. Default: the client answers nothing.
+        principal: The `Principal` of every call: `ctx.principal`, and the argument of `visible=`. Default: None.
+        headers: HTTP headers of every call, by name: `ctx.headers`. Default: none.
+        on_log: A function that gets each `LogMessage` of the server, "info" and above unless `set_log_level` says
+            otherwise. Default: log messages are dropped.
+        replay: Throws waiting handlers away at every question, so that each runs again from its top with the answers
+            so far. Has no effect before 2026-07-28; a tool with `replay="forbid"` can't ask then. Default False.
+        faults: The `Faults` of the wire. Default: none.
+        recorder: A `Recorder` that writes a transcript. Default: none.
 
     Raises:
-        ValueError: There is no such era.
-        TypeError: This is no `Server`, or an option is of another type.
+        ValueError: The revision does not exist, or a header is not valid HTTP.
+        TypeError: The server is not a `Server`, or an option is unknown or has the wrong type.
 
     Spec: Base Protocol › Patterns › Multi round-trip requests.
     """
     from ._testing import TestLink
     from .client import Client
 
-    return TestLink(server, era, answers, replay, faults, recorder).connecting(Client)
+    link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
+    return link.connecting(Client)
 
 
-def connect_sync(server, /, *, era=None, answers=None, replay=False, faults=None, recorder=None):
-    """A `SyncClient` of this server, in memory; parameters and errors are those of `connect`.
+def connect_sync(
+    server,
+    *,
+    revision=None,
+    answers=None,
+    principal=None,
+    headers=None,
+    on_log=None,
+    replay=False,
+    faults=None,
+    recorder=None,
+    **unknown,
+):
+    """Connects a `SyncClient` to this server in memory; parameters and errors are those of `connect`.
 
     >>> from gudgeon import Server, SyncContext
     >>> app = Server("shelf")
@@ -92,4 +121,5 @@ def connect_sync(server, /, *, era=None, answers=None, replay=False, faults=None
     from ._testing import TestLink
     from .client import SyncClient
 
-    return TestLink(server, era, answers, replay, faults, recorder).connecting_sync(SyncClient)
+    link = TestLink(server, revision, answers, principal, headers, on_log, replay, faults, recorder, unknown)
+    return link.connecting_sync(SyncClient)

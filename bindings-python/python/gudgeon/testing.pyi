@@ -1,9 +1,10 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from os import PathLike
 from typing import Any
 
 from . import Client, Server, SyncClient
+from .types import LogMessage, Principal
 
 ERAS: tuple[str, ...]  # every revision
 
@@ -22,20 +23,24 @@ class Recorder:
 
 def connect(
     server: Server[Any],
-    /,
     *,
-    era: str = ...,
+    revision: str = ...,
     answers: Mapping[str, Any] | None = None,
+    principal: Principal | None = None,
+    headers: Mapping[str, str] | None = None,
+    on_log: Callable[[LogMessage], Any] | None = None,
     replay: bool = False,
     faults: Faults | None = None,
     recorder: Recorder | None = None,
 ) -> AbstractAsyncContextManager[Client]: ...
 def connect_sync(
     server: Server[Any],
-    /,
     *,
-    era: str = ...,
+    revision: str = ...,
     answers: Mapping[str, Any] | None = None,
+    principal: Principal | None = None,
+    headers: Mapping[str, str] | None = None,
+    on_log: Callable[[LogMessage], Any] | None = None,
     replay: bool = False,
     faults: Faults | None = None,
     recorder: Recorder | None = None,

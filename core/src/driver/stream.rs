@@ -12,7 +12,10 @@ use crate::{
     framing::{Frame, LineDecoder},
     router::Offers,
     service::{HandlerEvent, Input, Output, Rehearsal, Service, Start},
-    session::{CallId, server::ListKind},
+    session::{
+        CallId,
+        server::{HttpFacts, ListKind},
+    },
 };
 
 /// Unwritten bytes at which reading pauses, and who would add to them should wait.
@@ -34,12 +37,22 @@ pub struct StreamServer {
 
 impl StreamServer {
     pub fn new(offers: Arc<Offers>, output: File) -> Arc<Self> {
-        Self::started(offers, output, &start())
+        Self::started(Service::new(offers, &start()), output)
     }
 
-    /// One that serves a test.
-    pub fn rehearsal(offers: Arc<Offers>, output: File, rehearsal: Rehearsal) -> Arc<Self> {
-        Self::started(offers, output, &Start { rehearsal: Some(rehearsal), ..start() })
+    /// Serves a test; `facts` are the principal and headers of every call.
+    pub fn rehearsal(
+        offers: Arc<Offers>,
+        output: File,
+        rehearsal: Rehearsal,
+        facts: Option<HttpFacts>,
+    ) -> Arc<Self> {
+        let service = Service::new(offers, &Start { rehearsal: Some(rehearsal), ..start() });
+        let service = match facts {
+            None => service,
+            Some(facts) => service.with_facts(facts),
+        };
+        Self::started(service, output)
     }
 
     /// Takes what was read. Replies are queued, not yet written.
@@ -105,9 +118,9 @@ impl StreamServer {
         self.writer.is_broken()
     }
 
-    fn started(offers: Arc<Offers>, output: File, start: &Start) -> Arc<Self> {
+    fn started(service: Service, output: File) -> Arc<Self> {
         Arc::new(Self {
-            service: Mutex::new(Service::new(offers, start)),
+            service: Mutex::new(service),
             reports: Mutex::default(),
             writer: BatchWriter::new(output),
         })

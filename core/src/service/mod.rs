@@ -46,7 +46,7 @@ use crate::{
     session::{
         CallId,
         asking::AskId,
-        server::{self as session, CallContext, ListKind, ServerSession, SessionConfig},
+        server::{self as session, CallContext, HttpFacts, ListKind, ServerSession, SessionConfig},
     },
 };
 
@@ -133,6 +133,8 @@ pub struct Service {
     config: Arc<SessionConfig>,
     outputs: VecDeque<Output>,
     is_behind: bool,
+    /// The principal and headers of every call; only tests set them on a stream.
+    facts: Option<Arc<HttpFacts>>,
 }
 
 impl Service {
@@ -145,7 +147,15 @@ impl Service {
             config,
             outputs: VecDeque::new(),
             is_behind: false,
+            facts: None,
         }
+    }
+
+    /// Gives every call this principal and these headers, as if each had come in an HTTP request.
+    #[must_use]
+    pub fn with_facts(mut self, facts: HttpFacts) -> Self {
+        self.facts = Some(Arc::new(facts));
+        self
     }
 
     pub fn handle(&mut self, now: Instant, input: Input<'_>) {
@@ -225,6 +235,13 @@ impl Service {
         upshot.tell(call, |it| self.session.handle(it));
     }
 
+    fn add_facts(&self, context: &mut CallContext) {
+        if let Some(facts) = &self.facts {
+            context.principal.clone_from(&facts.principal);
+            context.http = Some(Arc::clone(facts));
+        }
+    }
+
     fn drain(&mut self, now: Instant) {
         loop {
             if let Some((call, answer)) = self.calls.replies.pop_front() {
@@ -247,7 +264,8 @@ impl Service {
                 session::Output::Detail(text) => {
                     self.calls.effects.push_back(Effect::Detail(text));
                 }
-                session::Output::Call(call) => {
+                session::Output::Call(mut call) => {
+                    self.add_facts(&mut call.context);
                     let id = call.context.call;
                     let upshot = self.calls.begin(now, call);
                     self.conclude(id, upshot);
@@ -261,7 +279,8 @@ impl Service {
                     let upshot = self.calls.unfit(now, call, ask, &problem);
                     self.conclude(call, upshot);
                 }
-                session::Output::Notified { method, params, context } => {
+                session::Output::Notified { method, params, mut context } => {
+                    self.add_facts(&mut context);
                     let listener = context.call;
                     if !self.calls.notify(&method, params, context) {
                         self.session.handle(session::Input::Heard(listener));

@@ -13,7 +13,7 @@ ASKING = [era for era in ERAS if era >= "2025-06-18"]  # the revisions in which 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_withdraw(era: str) -> None:
-    with connect_sync(app, era=era) as client:
+    with connect_sync(app, revision=era) as client:
         assert client.call_tool("withdraw", {"name": "ada", "euros": 30}).text == "70"
         with pytest.raises(ToolError, match="Nobody here is called eve"):
             client.call_tool("withdraw", {"name": "eve", "euros": 1})
@@ -23,17 +23,17 @@ def test_withdraw(era: str) -> None:
 @pytest.mark.parametrize("replay", [False, True])  # True: the handler runs from its top again for every answer
 async def test_close_account(era: str, replay: bool) -> None:
     answers = {"Close ada's account?": True, "Why do you leave?": "the coffee"}
-    async with connect(app, era=era, answers=answers, replay=replay) as client:
+    async with connect(app, revision=era, answers=answers, replay=replay) as client:
         closed = await client.call_tool("close_account", {"name": "ada"})
         assert closed.text == "closed, because: the coffee"
-    async with connect(app, era=era, answers={"sure": False, "reason": "-"}, replay=replay) as client:  # by key
+    async with connect(app, revision=era, answers={"sure": False, "reason": "-"}, replay=replay) as client:  # by key
         assert (await client.call_tool("close_account", {"name": "ada"})).text == "kept"
 
 
 @pytest.mark.parametrize("era", ASKING)
 @pytest.mark.parametrize("no", [Declined(), Cancelled()])
 async def test_who_does_not_answer_keeps_the_account(era: str, no: object) -> None:
-    async with connect(app, era=era, answers={"Close ada's account?": no}) as client:
+    async with connect(app, revision=era, answers={"Close ada's account?": no}) as client:
         with pytest.raises(ToolError, match="The user declined: Close ada's account"):
             await client.call_tool("close_account", {"name": "ada"})
 
