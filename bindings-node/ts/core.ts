@@ -27,7 +27,7 @@ interface Registration {
   readonly visible?: Visible | undefined;
 }
 
-interface Link {
+interface MountPoint {
   readonly prefix: string;
   readonly into: ServerCore;
 }
@@ -44,7 +44,7 @@ export class ServerCore {
   /** By the numbers that the native half knows handlers by. */
   readonly plans: (Plan | undefined)[] = [];
   readonly #registrations: Registration[] = [];
-  readonly #links: Link[] = [];
+  readonly #mountPoints: MountPoint[] = [];
   /** Servers mounted here, whose lifespans belong to this one's. */
   readonly mounted: ServerCore[] = [];
   #hosted: Mounted | undefined;
@@ -128,7 +128,7 @@ export class ServerCore {
     this.plans[id] = plan;
     this.#registrations.push(registration);
     for (const warning of warnings ?? []) process.emitWarning(warning);
-    for (const link of this.#links) link.into.#register(linked(registration, link));
+    for (const link of this.#mountPoints) link.into.#register(linked(registration, link));
   }
 
   /** Refuses a name that is taken here, or in a server that this one is mounted into. */
@@ -144,7 +144,7 @@ export class ServerCore {
           "give this one another name, or remove that one first",
       );
     }
-    for (const { into, prefix } of this.#links) into.#checkFree({ place, kind, key: keyIn(kind, key, prefix), declaration });
+    for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: keyIn(kind, key, prefix), declaration });
   }
 
   /** Offers all of this server's, now and later, in another one. */
@@ -161,7 +161,7 @@ export class ServerCore {
     const offered = this.#registrations.map((registration) => linked(registration, link));
     for (const registration of offered) into.#checkFree(registration);
     for (const registration of offered) into.#register(registration);
-    this.#links.push(link);
+    this.#mountPoints.push(link);
   }
 
   /** The first that has a lifespan, of this server and those mounted into it. */
@@ -243,7 +243,7 @@ export class ServerCore {
         else this.#remove(kind, key);
       }
     });
-    for (const { into, prefix } of this.#links) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
+    for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
   }
 
   /** The keys here of what carries one of the tags. */
@@ -255,7 +255,7 @@ export class ServerCore {
   /** This server and those that it is mounted into, each once. */
   #above(found: Set<ServerCore> = new Set()): Set<ServerCore> {
     found.add(this);
-    for (const { into } of this.#links) if (!found.has(into)) into.#above(found);
+    for (const { into } of this.#mountPoints) if (!found.has(into)) into.#above(found);
     return found;
   }
 
@@ -302,7 +302,7 @@ function keyIn(kind: Registration["kind"], key: string, prefix: string): string 
   return kind === "tool" || kind === "prompt" || (kind === "completion" && !isTemplate(key)) ? `${prefix}_${key}` : key;
 }
 
-function linked(registration: Registration, { prefix, into }: Link): Registration {
+function linked(registration: Registration, { prefix, into }: MountPoint): Registration {
   const { kind, key, declaration, plan, seen, visible } = registration;
   const place = `mount(${JSON.stringify(prefix)}): ${registration.place}`;
   const name = keyIn(kind, key, prefix);

@@ -20,7 +20,7 @@ export function tapped(core: ServerCore, rehearsal: Rehearsal, faults: Faults = 
 
 class Tap implements Transport {
   readonly standsFor: string;
-  readonly #inbox = new Lane();
+  readonly #inbox = new MessageQueue();
   readonly #toServer: (id: unknown) => number;
   readonly #toClient: (id: unknown) => number;
   /** Ids of requests that belong to the handshake. */
@@ -103,7 +103,7 @@ class Tap implements Transport {
 
 /** The server, as one process of it would serve. */
 class Serving {
-  readonly #heard = new Lane();
+  readonly #heard = new MessageQueue();
   readonly #served: Promise<void>;
   #isEnding = false;
 
@@ -136,7 +136,7 @@ class Serving {
 }
 
 /** Messages in one direction. */
-class Lane {
+class MessageQueue {
   readonly #waiting: string[] = [];
   #wake: (() => void) | undefined;
   #isEnded = false;

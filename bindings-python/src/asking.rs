@@ -134,7 +134,7 @@ impl Pending {
             let answer = lock(&self.answer);
             match answer.try_recv() {
                 Err(TryRecvError::Empty) => {
-                    let _aside = self.stream.stand_aside();
+                    let _aside = self.stream.enter_blocking();
                     answer.recv().ok()
                 }
                 at_once => at_once.ok(),

@@ -26,20 +26,20 @@ use serde_json::value::RawValue;
 
 use crate::{
     asking::{Pending, python},
+    asyncio_queue::Key,
     convert,
     error::raise,
     forks,
     handler::{PyHandler, Registered},
-    lane::Key,
-    link::Link,
-    stream::{Behind, Job, Stream},
+    handler_binding::HandlerBinding,
+    stream::{DeferredCall, Job, Stream},
 };
 
 /// The circumstances of one call.
 #[pyclass(frozen)]
 pub(crate) struct Call {
     stream: Arc<Stream>,
-    link: Arc<Link>,
+    binding: Arc<HandlerBinding>,
     is_async: bool,
     state: PyOnceLock<Py<PyDict>>,
     questions: PyOnceLock<Py<PyDict>>,
@@ -52,7 +52,7 @@ impl Call {
     pub(crate) fn new(stream: &Arc<Stream>, job: &Job) -> Self {
         Self {
             stream: Arc::clone(stream),
-            link: Arc::clone(&job.link),
+            binding: Arc::clone(&job.binding),
             is_async: job.handler.is_async(),
             state: PyOnceLock::new(),
             questions: PyOnceLock::new(),
@@ -67,7 +67,7 @@ impl Call {
             true => self.stream.server.try_flush(),
             false => py.detach(|| self.stream.server.flush()),
         }
-        self.stream.mind_the_clock();
+        self.stream.update_timer();
     }
 }
 
@@ -82,7 +82,7 @@ impl Call {
     /// `None` for a notification.
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(id) = self.link.look(|it| it.request_id.clone()) else { return Ok(None) };
+        let Some(id) = self.binding.look(|it| it.request_id.clone()) else { return Ok(None) };
         let text = id.as_json();
         if text.starts_with('"') {
             let id: String =
@@ -94,30 +94,30 @@ impl Call {
 
     #[getter]
     fn revision(&self) -> &'static str {
-        self.link.look(CallContext::spoken)
+        self.binding.look(CallContext::spoken)
     }
 
     /// The request's `_meta`, as JSON.
     #[getter]
     fn meta(&self) -> Option<String> {
-        self.link.look(|it| text(it.meta.as_deref()))
+        self.binding.look(|it| text(it.meta.as_deref()))
     }
 
     /// The client's `Implementation`, as JSON.
     #[getter]
     fn client_info(&self) -> Option<String> {
-        self.link.look(|it| text(it.client.info.as_deref()))
+        self.binding.look(|it| text(it.client.info.as_deref()))
     }
 
     /// What the client declared, as JSON.
     #[getter]
     fn client_capabilities(&self) -> Option<String> {
-        self.link.look(|it| text(it.client.capabilities.as_deref()))
+        self.binding.look(|it| text(it.client.capabilities.as_deref()))
     }
 
     #[getter]
     fn cancelled(&self) -> bool {
-        self.link.is_cancelled()
+        self.binding.is_cancelled()
     }
 
     #[getter]
@@ -133,7 +133,7 @@ impl Call {
 
     /// Runs the `def` handler of a registration, which middleware stands in front of, on a thread of the pool, in this
     /// `contextvars.Context`; `resolve(reply, error)` is called there.
-    fn run_behind(
+    fn run_deferred(
         slf: &Bound<'_, Self>,
         registered: &Registered,
         context: Py<PyAny>,
@@ -143,13 +143,13 @@ impl Call {
         let input =
             String::from_utf8(raw.to_vec()).map_err(|it| PyValueError::new_err(it.to_string()))?;
         let this = slf.get();
-        let behind = Behind { context, call: slf.clone().into_any().unbind(), resolve };
+        let deferred = DeferredCall { context, call: slf.clone().into_any().unbind(), resolve };
         this.stream.start_behind(Job {
             handler: Arc::clone(&registered.handler),
             input,
-            link: Arc::clone(&this.link),
+            binding: Arc::clone(&this.binding),
             is_notification: false,
-            behind: Some(behind),
+            deferred: Some(deferred),
         });
         Ok(())
     }
@@ -169,19 +169,19 @@ impl Call {
     /// Counts the requests that this call went on for: what is known of the request is true for one of them.
     #[getter]
     fn turn(&self) -> u32 {
-        self.link.turn()
+        self.binding.turn()
     }
 
     /// What a step gave in an earlier run, as JSON.
     fn step_before<'py>(&self, py: Python<'py>, key: &str) -> Option<Bound<'py, PyBytes>> {
-        let gave = self.link.look(|it| it.answers.step(key));
+        let gave = self.binding.look(|it| it.answers.step(key));
         gave.map(|it| PyBytes::new(py, it.get().as_bytes()))
     }
 
     /// A step is done and gave this: JSON.
     fn step_done(&self, py: Python<'_>, key: &str, gave: &[u8]) -> PyResult<()> {
         let gave = json(gave)?;
-        py.detach(|| self.stream.server.step(self.link.handler(), key, gave));
+        py.detach(|| self.stream.server.step(self.binding.handler(), key, gave));
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Call {
         let params =
             std::str::from_utf8(params).map_err(|it| PyValueError::new_err(it.to_string()))?;
         let method = question(method)?;
-        let answer = self.link.look(|it| it.answers.get(key, method, params));
+        let answer = self.binding.look(|it| it.answers.get(key, method, params));
         Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
     }
 
@@ -211,7 +211,7 @@ impl Call {
         problem: &str,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let question = Question { key, method: question(method)?, params: json(params)? };
-        match self.link.look(|it| it.answers.refuse(&question, problem)) {
+        match self.binding.look(|it| it.answers.refuse(&question, problem)) {
             Ok(()) => Ok(None),
             Err(fault) => python(py, Some(Err(fault.into())))?.get_item(1).map(Some),
         }
@@ -227,7 +227,7 @@ impl Call {
             Ok(Question { key: String::new(), method: question(&method)?, params: json(&params)? })
         };
         let questions = questions.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        match self.link.look(|it| it.may_ask(&questions)) {
+        match self.binding.look(|it| it.may_ask(&questions)) {
             Ok(()) => Ok(None),
             Err(fault) => python(py, Some(Err(fault.into())))?.get_item(1).map(Some),
         }
@@ -246,7 +246,7 @@ impl Call {
         problem: Option<String>,
     ) -> PyResult<Option<Pending>> {
         let question = Question { key, method: question(method)?, params: json(params)? };
-        let call = self.link.handler();
+        let call = self.binding.handler();
         let waiting = &self.stream.waiting;
         let (ask, pending) = if let Some(resolve) = resolve {
             (waiting.task(call, resolve), None)
@@ -280,7 +280,7 @@ impl Call {
     fn end_round(&self, py: Python<'_>, blocks: bool) {
         self.asks.store(false, Ordering::Release);
         py.detach(|| {
-            let work = self.stream.server.waits(self.link.handler(), blocks);
+            let work = self.stream.server.waits(self.binding.handler(), blocks);
             if !work.is_empty() {
                 self.stream.distribute(work, false);
             }
@@ -291,33 +291,33 @@ impl Call {
     /// Whether it belongs to a session.
     #[getter]
     fn has_session(&self) -> bool {
-        self.link.look(CallContext::has_session)
+        self.binding.look(CallContext::has_session)
     }
 
     /// A dictionary that lives as long as the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
-        let client = self.link.look(|it| Arc::clone(&it.client));
+        let client = self.binding.look(|it| Arc::clone(&it.client));
         self.stream.sessions.of(py, &client)
     }
 
     /// The id of the session over HTTP.
     #[getter]
     fn session_id(&self) -> Option<String> {
-        self.link.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
+        self.binding.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
     }
 
     /// Who asks, as JSON.
     #[getter]
     fn principal(&self) -> Option<String> {
-        let principal = self.link.look(|it| it.principal.clone())?;
+        let principal = self.binding.look(|it| it.principal.clone())?;
         serde_json::to_string(&*principal).ok()
     }
 
     /// The headers of the HTTP request: name and value, in the order in which they came.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
-        let Some(http) = self.link.look(|it| it.http.clone()) else { return Vec::new() };
+        let Some(http) = self.binding.look(|it| it.http.clone()) else { return Vec::new() };
         let text = |value: &[u8]| String::from_utf8(value.to_vec());
         let latin = |value: &[u8]| value.iter().copied().map(char::from).collect();
         http.headers
@@ -333,7 +333,7 @@ impl Call {
     #[pyo3(signature = (retry = None))]
     fn close_stream(&self, py: Python<'_>, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it).ok());
-        py.detach(|| self.stream.server.close_stream(self.link.handler(), retry));
+        py.detach(|| self.stream.server.close_stream(self.binding.handler(), retry));
     }
 
     /// Whether the peer reads fast enough for more to be sent.
@@ -344,9 +344,9 @@ impl Call {
 
     #[pyo3(signature = (progress, total, message))]
     fn progress(&self, py: Python<'_>, progress: f64, total: Option<f64>, message: Option<String>) {
-        if self.link.look(|it| it.wants_progress) && !self.cancelled() {
+        if self.binding.look(|it| it.wants_progress) && !self.cancelled() {
             let step = Progress { progress, total, message };
-            self.stream.server.progress(self.link.handler(), step);
+            self.stream.server.progress(self.binding.handler(), step);
             self.flush(py);
         }
     }
@@ -363,7 +363,7 @@ impl Call {
         let level = LoggingLevel::named(level).map_err(|it| raise(&it))?;
         let data = json(data)?;
         if !self.cancelled() {
-            self.stream.server.log(self.link.handler(), level, logger, data);
+            self.stream.server.log(self.binding.handler(), level, logger, data);
             self.flush(py);
         }
         Ok(())
@@ -399,7 +399,7 @@ impl Slot {
         Self {
             stream: Arc::clone(stream),
             handler: Arc::clone(&job.handler),
-            call: job.link.handler(),
+            call: job.binding.handler(),
             key,
             answered: AtomicBool::new(false),
         }
@@ -415,9 +415,9 @@ impl Slot {
                 return forks::leave_unless_cancelled(py, &result);
             }
             let outcome = convert::outcome(py, result, &self.handler.expose);
-            self.stream.lane.finished(self.key);
+            self.stream.asyncio_queue.finished(self.key);
             self.stream.done(self.call, matches!(self.key, Key::Notification(_)), outcome);
-            self.stream.lane.flush_soon(py, &self.stream);
+            self.stream.asyncio_queue.flush_soon(py, &self.stream);
         }
     }
 }
@@ -439,7 +439,7 @@ impl Slot {
     /// The handler ended without a word.
     pub(crate) fn give_up(&self) {
         if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_another_processes() {
-            self.stream.lane.finished(self.key);
+            self.stream.asyncio_queue.finished(self.key);
             self.stream.done(
                 self.call,
                 matches!(self.key, Key::Notification(_)),

@@ -26,7 +26,7 @@ use pyo3::{
 };
 
 use crate::{
-    mail::{Letterbox, MAX_QUEUED, MAX_UNREAD, Mail, Slit},
+    response_queue::{LoopNotifier, MAX_QUEUED, MAX_UNREAD, ResponseQueue, ResponseSender},
     server::NativeServer,
     serving::Serving,
     source::Source,
@@ -42,16 +42,17 @@ const MAX_UNSENT: usize = 256 * 1024;
 pub(crate) struct Endpoint {
     source: Arc<Source>,
     server: Arc<EndpointServer>,
-    mail: Arc<Mail>,
+    notifier: Arc<LoopNotifier>,
     /// Who runs the handlers now.
     stream: Mutex<Option<Arc<Stream>>>,
 }
 
 impl Endpoint {
     pub(crate) fn new(server: Arc<EndpointServer>) -> PyResult<Self> {
-        let mail = Mail::new()?;
-        let source = Source::Peers { server: Arc::clone(&server), mail: Some(Arc::clone(&mail)) };
-        Ok(Self { source: Arc::new(source), server, mail, stream: Mutex::default() })
+        let notifier = LoopNotifier::new()?;
+        let source =
+            Source::Peers { server: Arc::clone(&server), notifier: Some(Arc::clone(&notifier)) };
+        Ok(Self { source: Arc::new(source), server, notifier, stream: Mutex::default() })
     }
 
     pub(crate) fn source(&self) -> &Arc<Source> {
@@ -97,17 +98,17 @@ impl Endpoint {
 
     /// Readable when `collect` or `tick` has something to do.
     fn fileno(&self) -> i32 {
-        self.mail.as_fd().as_raw_fd()
+        self.notifier.as_fd().as_raw_fd()
     }
 
     /// The futures of those whose wait is over.
     fn collect(&self) -> Vec<Py<PyAny>> {
-        self.mail.collect()
+        self.notifier.collect()
     }
 
     /// Seconds until `tick` is to be called, where that changed.
     fn alarm(&self) -> Option<f64> {
-        if !self.mail.take_alarm() {
+        if !self.notifier.take_alarm() {
             return None;
         }
         let deadline = self.server.deadline()?;
@@ -118,7 +119,7 @@ impl Endpoint {
     fn tick(&self) {
         self.distribute(self.server.tick());
         // The next time may be no earlier than the last, and nobody told.
-        self.mail.sound_alarm();
+        self.notifier.sound_alarm();
     }
 
     /// Ends streams that only tell of changes; all else goes on.
@@ -154,12 +155,12 @@ impl Endpoint {
             head.extensions.insert(Arc::clone(&principal.0));
         }
         let endpoint = this.get();
-        let letterbox = endpoint.mail.letterbox(MAX_UNREAD);
-        let outbox = Box::new(Slit(Arc::clone(&letterbox)));
+        let queue = endpoint.notifier.queue(MAX_UNREAD);
+        let outbox = Box::new(ResponseSender(Arc::clone(&queue)));
         let (id, work) = endpoint.server.request(head, Bytes::copy_from_slice(body), outbox);
         endpoint.distribute(work);
         let is_over = AtomicBool::new(false);
-        Ok(Exchange { endpoint: this.clone().unbind(), id, letterbox, is_over })
+        Ok(Exchange { endpoint: this.clone().unbind(), id, queue, is_over })
     }
 
     /// The answer to a request whose body is too long to be taken.
@@ -207,11 +208,11 @@ impl Endpoint {
     #[pyo3(signature = (principal = None))]
     fn connect(this: &Bound<'_, Self>, principal: Option<&NativePrincipal>) -> Connection {
         let endpoint = this.get();
-        let letterbox = endpoint.mail.letterbox(MAX_QUEUED);
+        let queue = endpoint.notifier.queue(MAX_QUEUED);
         let principal = principal.map(|it| Arc::clone(&it.0));
-        let id = endpoint.server.connect(principal, Box::new(Slit(Arc::clone(&letterbox))));
+        let id = endpoint.server.connect(principal, Box::new(ResponseSender(Arc::clone(&queue))));
         let (is_over, has_room) = (AtomicBool::new(false), Mutex::default());
-        Connection { endpoint: this.clone().unbind(), id, letterbox, is_over, has_room }
+        Connection { endpoint: this.clone().unbind(), id, queue, is_over, has_room }
     }
 }
 
@@ -243,7 +244,7 @@ impl NativePrincipal {
 pub(crate) struct Exchange {
     endpoint: Py<Endpoint>,
     id: ExchangeId,
-    letterbox: Arc<Letterbox>,
+    queue: Arc<ResponseQueue>,
     is_over: AtomicBool,
 }
 
@@ -251,7 +252,7 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// What came of the answer since: `(status, headers, body, more)` first, then bytes, and None where it ends.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let Some(parts) = self.letterbox.take() else {
+        let Some(parts) = self.queue.take() else {
             // Who reads so slowly is given up.
             self.give_up();
             return PyList::new(py, [py.None()]);
@@ -268,7 +269,7 @@ impl Exchange {
 
     /// Has this future resolved when more has come; `false` when it has already.
     fn wait(&self, future: Py<PyAny>) -> bool {
-        self.letterbox.wait(future)
+        self.queue.wait(future)
     }
 
     /// The peer has left.
@@ -291,7 +292,7 @@ impl Drop for Exchange {
 pub(crate) struct Connection {
     endpoint: Py<Endpoint>,
     id: ConnectionId,
-    letterbox: Arc<Letterbox>,
+    queue: Arc<ResponseQueue>,
     is_over: AtomicBool,
     /// While its reader waits for the server.
     has_room: Mutex<Option<HasRoom>>,
@@ -301,14 +302,14 @@ type HasRoom = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Whoever awaits the future is told once.
 struct Relief {
-    mail: Arc<Mail>,
+    notifier: Arc<LoopNotifier>,
     future: Mutex<Option<Py<PyAny>>>,
 }
 
 impl Wake for Relief {
     fn wake(self: Arc<Self>) {
         if let Some(future) = lock(&self.future).take() {
-            self.mail.relieve(future);
+            self.notifier.relieve(future);
         }
     }
 }
@@ -336,18 +337,19 @@ impl Connection {
     /// Whether so much is unanswered or unsent that no more messages should be taken.
     #[getter]
     fn is_full(&self) -> bool {
-        self.letterbox.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full_for(self.id)
+        self.queue.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full_for(self.id)
     }
 
     /// Has this future resolved when there may be room for more messages; `false` where there is.
     fn wait_for_room(&self, py: Python<'_>, future: Py<PyAny>) -> bool {
-        if self.letterbox.wait_for_room(MAX_UNSENT, future.clone_ref(py)) {
+        if self.queue.wait_for_room(MAX_UNSENT, future.clone_ref(py)) {
             return true;
         }
         let endpoint = self.endpoint.get();
         let (server, id) = (Arc::clone(&endpoint.server), self.id);
         let mut has_room: HasRoom = Box::pin(async move { server.has_room(id).await });
-        let relief = Relief { mail: Arc::clone(&endpoint.mail), future: Mutex::new(Some(future)) };
+        let relief =
+            Relief { notifier: Arc::clone(&endpoint.notifier), future: Mutex::new(Some(future)) };
         let waker = Waker::from(Arc::new(relief));
         let waits = has_room.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
         // What is dropped is told no more.
@@ -357,7 +359,7 @@ impl Connection {
 
     /// The messages to be sent since; None where the connection is to be closed.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let Some(parts) = self.letterbox.take() else {
+        let Some(parts) = self.queue.take() else {
             self.hang_up();
             return PyList::new(py, [py.None()]);
         };
@@ -370,7 +372,7 @@ impl Connection {
 
     /// Has this future resolved when there is more to be sent; `false` when there is already.
     fn wait(&self, future: Py<PyAny>) -> bool {
-        self.letterbox.wait(future)
+        self.queue.wait(future)
     }
 
     /// The peer is gone.

@@ -95,7 +95,7 @@ impl PyHandler {
     }
 
     /// Whether others may go on while it runs in place.
-    pub(crate) fn may_be_left_alone(&self) -> bool {
+    pub(crate) fn is_preemptible(&self) -> bool {
         self.thread != Some(false)
     }
 

@@ -1,7 +1,7 @@
 //! Python's face of the core: converts and schedules, decides nothing about the protocol.
 //!
 //! Reading order: `server` is what gets registered, `stream` one stream of frames being served, `pool` the threads that
-//! read it and run `def` handlers, `lane` the way to the event loop that runs `async def` handlers.
+//! read it and run `def` handlers, `asyncio_queue` the way to the event loop that runs `async def` handlers.
 
 mod asking;
 mod call;
@@ -21,10 +21,10 @@ mod handler;
 mod hooks;
 mod http_options;
 mod interpreter;
-mod lane;
-mod link;
+mod asyncio_queue;
+mod handler_binding;
 mod listening;
-mod mail;
+mod response_queue;
 mod pin;
 mod pool;
 mod registration;

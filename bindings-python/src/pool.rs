@@ -20,7 +20,7 @@ use crate::{
     calling, convert, forks, hooks,
     pin::Pin,
     source::{Frames, Source},
-    stream::{Behind, Job, Pool, Sleep, Stream, lock},
+    stream::{DeferredCall, Job, Pool, Sleep, Stream, lock},
 };
 
 const CHUNK: usize = 64 * 1024;
@@ -98,7 +98,7 @@ impl Stream {
         // A thread that was called and has not come yet still counts as idle, and its job as waiting.
         if pool.idle >= pool.handed.len() + usize::from(pool.lead_is_vacant) {
             self.pool_changed.notify_one();
-        } else if pool.working() <= self.limits.threads && pool.aside < MAX_ASIDE {
+        } else if pool.working() <= self.limits.threads && pool.blocked < MAX_ASIDE {
             // Without another thread the job waits for one of those that are there.
             drop(self.spawn(pool));
         }
@@ -183,7 +183,7 @@ impl Stream {
     /// would hear nothing from a peer that writes before it reads.
     fn flush(&self) {
         self.server.try_flush();
-        self.mind_the_clock();
+        self.update_timer();
         while self.server.is_backed_up() && !self.pool().stopped {
             std::thread::sleep(MONITOR_TICK);
         }
@@ -345,11 +345,11 @@ impl Stream {
     /// Calls a `def` handler and reports.
     fn run(self: &Arc<Self>, py: Python<'_>, job: &Job) {
         // Cancelled while it waited in line: nobody wants it any more.
-        if job.link.is_cancelled() {
+        if job.binding.is_cancelled() {
             return;
         }
-        if let Some(behind) = &job.behind {
-            return self.run_behind(py, job, behind);
+        if let Some(deferred) = &job.deferred {
+            return self.run_deferred(py, job, deferred);
         }
         let start = Instant::now();
         let result = self.enter(py, job);
@@ -358,7 +358,7 @@ impl Stream {
         }
         job.handler.took(start.elapsed());
         let outcome = convert::outcome(py, result, &job.handler.expose);
-        self.done(job.link.handler(), job.is_notification, outcome);
+        self.done(job.binding.handler(), job.is_notification, outcome);
     }
 
     fn enter<'py>(self: &Arc<Self>, py: Python<'py>, job: &Job) -> PyResult<Bound<'py, PyAny>> {
@@ -371,17 +371,17 @@ impl Stream {
     }
 
     /// Calls a `def` handler behind middleware, and tells who waits for it.
-    fn run_behind(&self, py: Python<'_>, job: &Job, behind: &Behind) {
+    fn run_deferred(&self, py: Python<'_>, job: &Job, deferred: &DeferredCall) {
         let raw = PyBytes::new(py, job.input.as_bytes());
         let start = Instant::now();
         let run = pyo3::intern!(py, "run");
-        let context = behind.context.bind(py);
-        let result = calling::call_method(context, run, (job.handler.inner(), raw, &behind.call));
+        let context = deferred.context.bind(py);
+        let result = calling::call_method(context, run, (job.handler.inner(), raw, &deferred.call));
         if self.is_another_processes() {
             forks::leave(py, &result);
         }
         job.handler.took(start.elapsed());
-        let resolve = behind.resolve.bind(py);
+        let resolve = deferred.resolve.bind(py);
         let told = match result {
             Ok(reply) => calling::call(resolve, (reply, py.None())),
             Err(error) => calling::call(resolve, (py.None(), error.into_value(py))),
@@ -398,7 +398,7 @@ impl Stream {
         while !pool.stopped {
             self.wake_sleeping_leader(&mut pool);
             match &pool.running {
-                Some(handler) if pool.serial == last && handler.may_be_left_alone() => {
+                Some(handler) if pool.serial == last && handler.is_preemptible() => {
                     handler.stalled();
                     self.hand_over(&mut pool);
                     drop(pool);
@@ -424,10 +424,10 @@ impl Stream {
 
     /// A handler is about to wait for somebody else: if it runs on the leader, another leads from now on, and its thread
     /// does not count until it goes on.
-    pub(crate) fn stand_aside(self: &Arc<Self>) -> Aside {
+    pub(crate) fn enter_blocking(self: &Arc<Self>) -> BlockingGuard {
         let counts = IS_OURS.get();
         let mut pool = self.pool();
-        pool.aside += usize::from(counts);
+        pool.blocked += usize::from(counts);
         if LEADS.get() == Some(pool.epoch)
             && let Some(handler) = pool.running.clone()
         {
@@ -437,7 +437,7 @@ impl Stream {
         if !pool.handed.is_empty() {
             self.call_worker(&mut pool);
         }
-        Aside { stream: Arc::clone(self), counts }
+        BlockingGuard { stream: Arc::clone(self), counts }
     }
 
     /// The leader is stuck in a handler: another goes on with the rest of its batch.
@@ -464,13 +464,13 @@ impl Stream {
 }
 
 /// A thread that waits for somebody else.
-pub(crate) struct Aside {
+pub(crate) struct BlockingGuard {
     stream: Arc<Stream>,
     counts: bool,
 }
 
-impl Drop for Aside {
+impl Drop for BlockingGuard {
     fn drop(&mut self) {
-        self.stream.pool().aside -= usize::from(self.counts);
+        self.stream.pool().blocked -= usize::from(self.counts);
     }
 }

@@ -31,8 +31,8 @@ use crate::{
     registration,
     serving::Serving,
     source::Source,
-    test_serving::TestServing,
     stream::{Limits, Stream, lock},
+    test_serving::TestServing,
 };
 
 /// The offers of one server. A change makes the next snapshot and tells every stream.
@@ -278,7 +278,7 @@ impl NativeServer {
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let offers = Arc::clone(&self.lock().offers);
         let server = EndpointServer::new(offers, options.endpoint(at.endpoint_config()));
-        let source = Source::Peers { server: Arc::clone(&server), mail: None };
+        let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);
         py.detach(|| {

@@ -50,7 +50,7 @@ impl Serving {
     /// Whether a handler waits for an event loop that is not there.
     #[getter]
     fn wants_loop(&self) -> bool {
-        self.stream.lane.is_wanted()
+        self.stream.asyncio_queue.is_wanted()
     }
 
     /// Requests that were read and not yet answered.
@@ -88,7 +88,7 @@ impl Serving {
 
     /// Readable when `drain` has something to do.
     fn lane_fileno(&self) -> i32 {
-        self.stream.lane.waker.as_fd().as_raw_fd()
+        self.stream.asyncio_queue.waker.as_fd().as_raw_fd()
     }
 
     /// Blocks until `fileno()` or `other` is readable, or a signal came.
@@ -118,36 +118,36 @@ impl Serving {
     /// From now on `async def` handlers run on this loop: `spawn(coroutine)` starts one, `flush_soon()` and
     /// `settle_soon()` have `flush` and `settle` called at the end of the loop's turn.
     fn attach(&self, spawn: Py<PyAny>, flush_soon: Py<PyAny>, settle_soon: Py<PyAny>) {
-        self.stream.lane.attach(spawn, flush_soon, settle_soon);
+        self.stream.asyncio_queue.attach(spawn, flush_soon, settle_soon);
     }
 
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
         if self.stream.is_another_processes() {
             return Ok(());
         }
-        self.stream.lane.settle(py, &self.stream)
+        self.stream.asyncio_queue.settle(py, &self.stream)
     }
 
     fn detach(&self) {
-        self.stream.lane.detach();
+        self.stream.asyncio_queue.detach();
     }
 
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
         if self.stream.is_another_processes() {
             return Ok(());
         }
-        self.stream.lane.drain(py, &self.stream)
+        self.stream.asyncio_queue.drain(py, &self.stream)
     }
 
     fn flush(&self) {
         if !self.stream.is_another_processes() {
-            self.stream.lane.flush(&self.stream);
+            self.stream.asyncio_queue.flush(&self.stream);
         }
     }
 
     /// The tasks of handlers under way.
     fn tasks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.stream.lane.tasks(py)
+        self.stream.asyncio_queue.tasks(py)
     }
 
     /// Takes nothing more; what is in flight goes on.
@@ -165,7 +165,7 @@ impl Serving {
         py.detach(|| {
             self.stream.end();
             // Peers that come by way of an event loop may go on by way of the next.
-            if !matches!(&*self.stream.server, Source::Peers { mail: Some(_), .. }) {
+            if !matches!(&*self.stream.server, Source::Peers { notifier: Some(_), .. }) {
                 let work = self.stream.server.close();
                 self.stream.distribute(work, false);
             }

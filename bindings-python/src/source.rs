@@ -15,7 +15,7 @@ use gudgeon::{
     session::server::HttpFacts,
 };
 
-use crate::mail::Mail;
+use crate::response_queue::LoopNotifier;
 
 /// One stream that the leader reads itself, or many peers whose bytes others move.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) enum Source {
     Peers {
         server: Arc<EndpointServer>,
         /// Where an event loop moves the bytes: what it is told.
-        mail: Option<Arc<Mail>>,
+        notifier: Option<Arc<LoopNotifier>>,
     },
 }
 

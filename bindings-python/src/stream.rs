@@ -20,8 +20,9 @@ use gudgeon::{
 use pyo3::prelude::*;
 
 use crate::{
-    asking::Waiting, forks, handler::PyHandler, hooks, lane::Lane, link::Link, listening::Listener,
-    session_values::SessionValues, source::Source, waker::Waker,
+    asking::Waiting, asyncio_queue::AsyncioQueue, forks, handler::PyHandler,
+    handler_binding::HandlerBinding, hooks, listening::Listener, session_values::SessionValues,
+    source::Source, waker::Waker,
 };
 
 /// Workers for slow `def` handlers, unless the user says otherwise.
@@ -34,7 +35,7 @@ pub(crate) struct Limits {
     pub(crate) io_threads: usize,
 }
 
-/// Shared by the pool's threads, the event loop's lane and whatever handlers hold.
+/// Shared by the pool's threads, the event loop's queue and whatever handlers hold.
 pub(crate) struct Stream {
     pub(crate) server: Arc<Source>,
     /// The Python server whose handlers these are.
@@ -57,9 +58,9 @@ pub(crate) struct Stream {
     is_unannounced: AtomicBool,
     /// Wakes who waits for this stream to end, or for its wish of an event loop.
     pub(crate) status: Waker,
-    pub(crate) lane: Lane,
+    pub(crate) asyncio_queue: AsyncioQueue,
     pub(crate) ended: AtomicBool,
-    flights: Mutex<HashMap<CallId, Flight>>,
+    active_calls: Mutex<HashMap<CallId, ActiveCall>>,
     /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
     pub(crate) sessions: SessionValues,
@@ -86,7 +87,7 @@ pub(crate) struct Pool {
     pub(crate) serial: u64,
     pub(crate) threads: usize,
     /// Those among them that wait for clients.
-    pub(crate) aside: usize,
+    pub(crate) blocked: usize,
     pub(crate) idle: usize,
     pub(crate) has_monitor: bool,
     pub(crate) monitor_sleeps: bool,
@@ -98,7 +99,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// Threads that have something to do, or wait for it.
     pub(crate) fn working(&self) -> usize {
-        self.threads.saturating_sub(self.aside)
+        self.threads.saturating_sub(self.blocked)
     }
 }
 
@@ -126,14 +127,14 @@ pub(crate) enum Sleep {
 pub(crate) struct Job {
     pub(crate) handler: Arc<PyHandler>,
     pub(crate) input: String,
-    pub(crate) link: Arc<Link>,
+    pub(crate) binding: Arc<HandlerBinding>,
     pub(crate) is_notification: bool,
-    pub(crate) behind: Option<Behind>,
+    pub(crate) deferred: Option<DeferredCall>,
 }
 
 /// Who waits on the event loop for a `def` handler behind middleware.
 #[derive(Debug)]
-pub(crate) struct Behind {
+pub(crate) struct DeferredCall {
     /// The `contextvars.Context` to run it in.
     pub(crate) context: Py<PyAny>,
     pub(crate) call: Py<PyAny>,
@@ -143,8 +144,8 @@ pub(crate) struct Behind {
 
 /// A call that was handed out.
 #[derive(Debug)]
-struct Flight {
-    link: Arc<Link>,
+struct ActiveCall {
+    binding: Arc<HandlerBinding>,
     is_async: bool,
 }
 
@@ -182,9 +183,9 @@ impl Stream {
             job_came: Condvar::new(),
             is_unannounced: AtomicBool::new(false),
             status: Waker::new()?,
-            lane: Lane::new()?,
+            asyncio_queue: AsyncioQueue::new()?,
             ended: AtomicBool::new(false),
-            flights: Mutex::default(),
+            active_calls: Mutex::default(),
             waiting: Waiting::default(),
             sessions: SessionValues::default(),
             listener: Mutex::default(),
@@ -224,7 +225,7 @@ impl Stream {
     }
 
     /// Others than the leader may have brought the next deadline nearer: a leader that sleeps beyond it is woken.
-    pub(crate) fn mind_the_clock(&self) {
+    pub(crate) fn update_timer(&self) {
         if let Source::Frames(frames) = &*self.server
             && let Some(deadline) = frames.server.deadline()
             && let Sleep::Until(end) = *lock(&self.leader_sleeps)
@@ -266,22 +267,22 @@ impl Stream {
     fn sort(self: &Arc<Self>, work: Work, wake: Wake) {
         let Work { mut runs, cancels, resumes, answers, reports, details, wake: alarm } = work;
         for (call, context) in resumes {
-            if let Some(flight) = lock(&self.flights).get(&call) {
-                flight.link.resume(context);
+            if let Some(active) = lock(&self.active_calls).get(&call) {
+                active.binding.resume(context);
             }
         }
         self.waiting.settle(answers);
         // Asked for and given up within one batch: nobody waits for it.
         runs.retain(|it| it.is_notification || !cancels.contains(&it.context.call));
         for call in cancels {
-            let flight = lock(&self.flights).remove(&call);
+            let active = lock(&self.active_calls).remove(&call);
             // Before its questions are forgotten: one that it asks after that is seen to be too late.
-            if let Some(flight) = &flight {
-                flight.link.cancel();
+            if let Some(active) = &active {
+                active.binding.cancel();
             }
             self.waiting.forget(call);
-            if flight.is_some_and(|it| it.is_async) {
-                self.lane.cancel(self, call);
+            if active.is_some_and(|it| it.is_async) {
+                self.asyncio_queue.cancel(self, call);
             }
         }
         if !runs.is_empty() {
@@ -294,27 +295,27 @@ impl Stream {
             Python::attach(|py| hooks::detail(py, &details));
         }
         if alarm.is_some()
-            && let Source::Peers { mail: Some(mail), .. } = &*self.server
+            && let Source::Peers { notifier: Some(notifier), .. } = &*self.server
         {
-            mail.sound_alarm();
+            notifier.sound_alarm();
         }
     }
 
     fn start(self: &Arc<Self>, runs: Vec<Run>, wake: Wake) {
         let mut pool = self.pool();
-        let mut flights = lock(&self.flights);
+        let mut active_calls = lock(&self.active_calls);
         for run in runs {
             let Ok(handler) = run.handler.downcast::<PyHandler>() else { continue };
             let Run { input, context, is_notification, .. } = run;
-            let link = Link::new(context);
+            let binding = HandlerBinding::new(context);
             let is_async = handler.is_async();
             if !is_notification {
-                let flight = Flight { link: Arc::clone(&link), is_async };
-                flights.insert(link.handler(), flight);
+                let active = ActiveCall { binding: Arc::clone(&binding), is_async };
+                active_calls.insert(binding.handler(), active);
             }
-            let job = Job { handler, input, link, is_notification, behind: None };
+            let job = Job { handler, input, binding, is_notification, deferred: None };
             if is_async {
-                self.lane.start(self, job);
+                self.asyncio_queue.start(self, job);
             } else {
                 self.queue(&mut pool, job);
             }
@@ -362,7 +363,7 @@ impl Stream {
                 format!("the listener to a notification failed: {kind}: {message}\n{traceback}");
             Python::attach(|py| hooks::report(py, &[text]));
         }
-        lock(&self.flights).remove(&call);
+        lock(&self.active_calls).remove(&call);
         self.waiting.forget(call);
         let work = self.server.done(call, outcome);
         if !work.is_empty() {

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import copy_context
 from typing import Any
 
-from ._serving import CLEANUP, GRACE, Lane
+from ._serving import CLEANUP, GRACE, AsyncioQueue
 
 
 class Hosting:
@@ -18,7 +18,7 @@ class Hosting:
         self.endpoint = endpoint
         self.serving = endpoint.serve(app._native, app, copy_context())
         self._timer: asyncio.TimerHandle | None = None
-        self._lane = Lane(self.serving, self.loop)
+        self._queue = AsyncioQueue(self.serving, self.loop)
         self.loop.add_reader(endpoint.fileno(), self._on_mail)
         # Whatever fell due while no loop was there.
         endpoint.tick()
@@ -27,7 +27,7 @@ class Hosting:
         """The loop serves no longer. The endpoint and its sessions stay."""
         if self._timer is not None:
             self._timer.cancel()
-        await self._lane.close()
+        await self._queue.close()
         self.loop.remove_reader(self.endpoint.fileno())
         # Whoever waits for what was said last.
         self._on_mail(is_last=True)

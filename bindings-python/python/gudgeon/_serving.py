@@ -127,7 +127,7 @@ async def _on_loop(serving: Any, grace: float, signals: Any = None) -> None:
     loop.add_reader(serving.fileno(), on_status)
     if signals is not None:
         loop.add_reader(signals.fileno(), on_signal)
-    lane = Lane(serving, loop)
+    asyncio_queue = AsyncioQueue(serving, loop)
     try:
         while not serving.ended:
             await wait(None)
@@ -136,12 +136,12 @@ async def _on_loop(serving: Any, grace: float, signals: Any = None) -> None:
             await wait(deadline - loop.time())
     finally:
         loop.remove_reader(serving.fileno())
-        await lane.close()
+        await asyncio_queue.close()
         if signals is not None:
             loop.remove_reader(signals.fileno())
 
 
-class Lane:
+class AsyncioQueue:
     """The way of `async def` handlers to an event loop."""
 
     def __init__(self, serving: Any, loop: Any) -> None:

@@ -122,7 +122,7 @@ impl EndpointServer {
 
     /// The peer leaves so much of this answer unread that a subscription ends.
     pub fn behind(&self, exchange: ExchangeId) -> Work {
-        let work = self.lock().handle(EndpointInput::Behind(Reader::Exchange(exchange)));
+        let work = self.lock().handle(EndpointInput::Lagging(Reader::Exchange(exchange)));
         self.ended(work)
     }
 
@@ -294,9 +294,9 @@ impl Sending {
         }
         let before = changes.bytes;
         changes.bytes += bytes.len();
-        let is_behind = before <= limit && changes.bytes > limit;
+        let is_lagging = before <= limit && changes.bytes > limit;
         self.outbox.deliver(Part::Bytes(bytes));
-        is_behind
+        is_lagging
     }
 
     fn look(&mut self) {
@@ -337,8 +337,8 @@ impl State {
                             (self.connections.get_mut(&id), BEHIND_ON_CONNECTION)
                         }
                     };
-                    let is_behind = sending.is_some_and(|it| it.change(bytes, limit));
-                    is_behind.then_some(reader)
+                    let is_lagging = sending.is_some_and(|it| it.change(bytes, limit));
+                    is_lagging.then_some(reader)
                 }
                 EndpointOutput::Effect(effect) => {
                     work.add(effect);
@@ -346,7 +346,7 @@ impl State {
                 }
             };
             if let Some(reader) = behind {
-                self.endpoint.handle(now, EndpointInput::Behind(reader));
+                self.endpoint.handle(now, EndpointInput::Lagging(reader));
             }
         }
         let deadline = self.endpoint.deadline();

@@ -155,12 +155,12 @@ impl StreamServer {
                 }
             }
         }
-        let is_behind = match service.is_behind() {
+        let is_lagging = match service.is_lagging() {
             false => self.unwritten() > BEHIND,
             true => self.is_backed_up(),
         };
-        if is_behind != service.is_behind() {
-            service.handle(Instant::now(), Input::Behind(is_behind));
+        if is_lagging != service.is_lagging() {
+            service.handle(Instant::now(), Input::Lagging(is_lagging));
         }
         work
     }

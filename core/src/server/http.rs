@@ -21,7 +21,7 @@ use crate::{
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::{self, ListenOptions},
-        patience::Patience,
+        timeouts::Timeouts,
     },
 };
 
@@ -152,7 +152,7 @@ pub struct HttpService {
 struct Mounted {
     server: Arc<EndpointServer>,
     shell: Arc<dyn Shell>,
-    patience: Patience,
+    timeouts: Timeouts,
     grace: Duration,
     timer: JoinHandle<()>,
 }
@@ -164,9 +164,9 @@ impl HttpService {
         let config = options.endpoint(config);
         let (server, shell) = endpoint(hub, config, None);
         let timer = tokio::spawn(listen::keep_time(Arc::clone(&server), Arc::clone(&shell)));
-        let patience = Patience { header: options.header_timeout, idle: options.idle_timeout };
+        let timeouts = Timeouts { header: options.header_timeout, idle: options.idle_timeout };
         let grace = options.shutdown_grace;
-        Self { mounted: Arc::new(Mounted { server, shell, patience, grace, timer }) }
+        Self { mounted: Arc::new(Mounted { server, shell, timeouts, grace, timer }) }
     }
 
     /// Rejects new requests, ends subscriptions with their result, and lets pending calls finish within
@@ -196,8 +196,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let mounted = Arc::clone(&self.mounted);
         Box::pin(async move {
-            let Mounted { server, shell, patience, .. } = &*mounted;
-            Ok(transport::answer(server, shell, None, *patience, request).await)
+            let Mounted { server, shell, timeouts, .. } = &*mounted;
+            Ok(transport::answer(server, shell, None, *timeouts, request).await)
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     error::{Error, ErrorKind},
     framing::Frame,
     service::{EndpointConfig, Rehearsal},
-    transport::{Transport, lane::Connected, lines::Lines, listen::keep_time},
+    transport::{Transport, lines::Lines, listen::keep_time, send_queue::Connected},
 };
 
 /// The number of pending requests of a client at which reading pauses.
@@ -36,7 +36,7 @@ pub(super) async fn streams<R, W>(
 {
     let one = One::open(&hub, rehearsal);
     let Limits { line: limit, grace } = limits;
-    let lines = Lines { limit, patience: |_| Duration::MAX, grace };
+    let lines = Lines { limit, write_timeout: |_| Duration::MAX, grace };
     lines.serve(one.connected(), reader, writer).await;
 }
 
@@ -48,14 +48,14 @@ pub(super) async fn transport(
 ) -> Result<(), Error> {
     let one = One::open(&hub, None);
     let connected = one.connected();
-    let lane = connected.lane();
+    let send_queue = connected.send_queue();
     let mut writing = std::pin::pin!(async {
         let mut frames = Vec::new();
-        while lane.take(&mut frames).await {
+        while send_queue.take(&mut frames).await {
             for frame in frames.drain(..) {
                 let bytes = frame.len();
                 transport.send(frame).await?;
-                lane.wrote(bytes);
+                send_queue.wrote(bytes);
             }
         }
         Ok(())

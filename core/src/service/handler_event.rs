@@ -43,12 +43,12 @@ pub enum HandlerEvent {
 }
 
 impl Calls {
-    /// Hears a handler. Gives what comes of it, and for which call. `is_behind`: whoever made the call leaves so much unread
+    /// Hears a handler. Gives what comes of it, and for which call. `is_lagging`: whoever made the call leaves so much unread
     /// that it is told only what it waits for.
     pub(super) fn hear_handler(
         &mut self,
         now: Instant,
-        is_behind: bool,
+        is_lagging: bool,
         handler: CallId,
         event: HandlerEvent,
     ) -> (CallId, Upshot) {
@@ -57,9 +57,9 @@ impl Calls {
                 return (handler, Upshot::Heard);
             }
             HandlerEvent::Done(outcome) => return self.finish(now, handler, outcome),
-            HandlerEvent::Progress(_) if is_behind => Upshot::Nothing,
+            HandlerEvent::Progress(_) if is_lagging => Upshot::Nothing,
             HandlerEvent::Progress(progress) => Upshot::Progress(progress),
-            HandlerEvent::Log(log) => Upshot::Log { now, log, is_behind },
+            HandlerEvent::Log(log) => Upshot::Log { now, log, is_lagging },
             HandlerEvent::Ask { ask, question } => self.ask(now, handler, ask, question),
             HandlerEvent::AskAgain { ask, question, problem } => {
                 self.ask_again(now, handler, ask, question, &problem)

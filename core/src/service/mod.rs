@@ -72,7 +72,7 @@ pub enum Input<'a> {
     Updated(&'a str),
     /// Whether the peer leaves so much unread that it is told only what it waits for: what handlers tell of their
     /// progress or to its log is left out.
-    Behind(bool),
+    Lagging(bool),
     /// The peer leaves so many changes unread that its subscriptions end.
     CutSubscriptions,
     /// The server stops: subscriptions end with their result.
@@ -132,7 +132,7 @@ pub struct Service {
     session: ServerSession,
     config: Arc<SessionConfig>,
     outputs: VecDeque<Output>,
-    is_behind: bool,
+    is_lagging: bool,
     /// The principal and headers of every call; only tests set them on a stream.
     facts: Option<Arc<HttpFacts>>,
 }
@@ -146,7 +146,7 @@ impl Service {
             session,
             config,
             outputs: VecDeque::new(),
-            is_behind: false,
+            is_lagging: false,
             facts: None,
         }
     }
@@ -163,7 +163,7 @@ impl Service {
             Input::Frame(bytes) => self.session.handle(session::Input::Frame(bytes)),
             Input::TooLong { limit } => self.session.handle(session::Input::TooLong { limit }),
             Input::Handler(handler, event) => {
-                let (call, upshot) = self.calls.hear_handler(now, self.is_behind, handler, event);
+                let (call, upshot) = self.calls.hear_handler(now, self.is_lagging, handler, event);
                 self.conclude(call, upshot);
             }
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
@@ -181,7 +181,7 @@ impl Service {
                 self.calls.cache.forget(uri);
                 self.session.handle(session::Input::Updated(uri));
             }
-            Input::Behind(is_behind) => self.is_behind = is_behind,
+            Input::Lagging(is_lagging) => self.is_lagging = is_lagging,
             Input::CutSubscriptions => {
                 self.session.handle(session::Input::CutSubscriptions(TOO_SLOW));
             }
@@ -217,8 +217,8 @@ impl Service {
     }
 
     /// What it was told last of how much its peer leaves unread.
-    pub fn is_behind(&self) -> bool {
-        self.is_behind
+    pub fn is_lagging(&self) -> bool {
+        self.is_lagging
     }
 
     /// Requests that are read and not yet answered: a shell stops reading while there are too many.

@@ -22,11 +22,11 @@ pub(super) enum Upshot {
     Asks(Vec<(AskId, Method, Raw)>),
     /// Its handler got further.
     Progress(Progress),
-    /// Its handler has something to tell. With `is_behind`, when the client does not read, it is not told at once.
+    /// Its handler has something to tell. With `is_lagging`, when the client does not read, it is not told at once.
     Log {
         now: Instant,
         log: Log,
-        is_behind: bool,
+        is_lagging: bool,
     },
     /// It was a notification, and who listened to it is done.
     Heard,
@@ -46,7 +46,9 @@ impl Upshot {
                 }
             }
             Self::Progress(progress) => session(Input::Progress(call, progress)),
-            Self::Log { now, log, is_behind } => session(Input::Log { now, call, log, is_behind }),
+            Self::Log { now, log, is_lagging } => {
+                session(Input::Log { now, call, log, is_lagging })
+            }
             Self::Heard => session(Input::Heard(call)),
             Self::Nothing => (),
         }

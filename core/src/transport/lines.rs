@@ -4,7 +4,7 @@ use std::{io, pin::pin, time::Duration};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::lane::{Connected, Lane};
+use super::send_queue::{Connected, SendQueue};
 use crate::{
     driver::Work,
     framing::{LineDecoder, encode_line},
@@ -21,7 +21,7 @@ pub(crate) struct Lines<T> {
     /// The maximum length of a line in bytes.
     pub(crate) limit: usize,
     /// The time limits for writing.
-    pub(crate) patience: T,
+    pub(crate) write_timeout: T,
     /// The time after the end of input for pending calls to be answered and for the peer to read the answers.
     pub(crate) grace: Duration,
 }
@@ -35,8 +35,8 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let lane = connected.lane();
-        let mut writing = pin!(self.write(&lane, writer));
+        let send_queue = connected.send_queue();
+        let mut writing = pin!(self.write(&send_queue, writer));
         let reading = async {
             if self.read(&connected, reader).await.is_ok() {
                 connected.finish(self.grace).await;
@@ -78,18 +78,18 @@ impl<T: Fn(usize) -> Duration> Lines<T> {
     }
 
     /// Writes queued lines in batches until the queue is closed.
-    async fn write<W: AsyncWrite + Unpin>(&self, lane: &Lane, mut writer: W) {
+    async fn write<W: AsyncWrite + Unpin>(&self, send_queue: &SendQueue, mut writer: W) {
         let mut frames = Vec::new();
         let mut bytes = Vec::new();
-        while lane.take(&mut frames).await {
+        while send_queue.take(&mut frames).await {
             let taken = frames.iter().map(Vec::len).sum();
             frames.drain(..).for_each(|frame| encode_line(&frame, &mut bytes));
             let written = async {
                 writer.write_all(&bytes).await?;
                 writer.flush().await
             };
-            match tokio::time::timeout((self.patience)(bytes.len()), written).await {
-                Ok(Ok(())) => lane.wrote(taken),
+            match tokio::time::timeout((self.write_timeout)(bytes.len()), written).await {
+                Ok(Ok(())) => send_queue.wrote(taken),
                 Ok(Err(_)) | Err(_) => return,
             }
             bytes.clear();

@@ -173,7 +173,7 @@ fn a_subscription_that_falls_behind_ends_its_stream() {
     let other = visitor.modern("tools/call", json!({"name": "wait", "arguments": {}}));
     visitor.handle(EndpointInput::Updated("fixture://about"));
     for id in [id, other] {
-        visitor.handle(EndpointInput::Behind(Reader::Exchange(ExchangeId(id))));
+        visitor.handle(EndpointInput::Lagging(Reader::Exchange(ExchangeId(id))));
     }
     let reply = visitor.reply(id);
     assert!(reply.complete);

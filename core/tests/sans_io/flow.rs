@@ -256,14 +256,14 @@ fn who_does_not_read_gets_neither_progress_nor_log_until_it_does() {
     call["params"]["_meta"] = json!({"progressToken": "t"});
     server.hear(&call);
     let run = server.running();
-    server.handle(Input::Behind(true));
+    server.handle(Input::Lagging(true));
     for number in 0..50 {
         let step = Progress { progress: f64::from(number), total: None, message: None };
         server.handle(Input::Handler(run.context.call, HandlerEvent::Progress(step)));
         server.handle(log(&run, LoggingLevel::Error, "x"));
     }
     assert!(server.sent.is_empty());
-    server.handle(Input::Behind(false));
+    server.handle(Input::Lagging(false));
     server.now += Duration::from_secs(1);
     done(&mut server, &run);
     let said = std::mem::take(&mut server.sent);

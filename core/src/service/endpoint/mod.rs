@@ -69,7 +69,7 @@ pub enum EndpointInput<'a> {
     /// The peer left before the answer was complete.
     Gone(ExchangeId),
     /// It leaves so much unread that its subscriptions end.
-    Behind(Reader),
+    Lagging(Reader),
     /// A message connection was opened: by whom, where the shell knows.
     Opened(ConnectionId, Option<Arc<Principal>>),
     /// One frame came on a message connection.
@@ -200,7 +200,7 @@ impl Endpoint {
                 self.handle_request(now, exchange, head, &body);
             }
             EndpointInput::Gone(exchange) => self.handle_gone(now, exchange),
-            EndpointInput::Behind(reader) => {
+            EndpointInput::Lagging(reader) => {
                 let input = session::Input::CutSubscriptions(TOO_SLOW);
                 match reader {
                     Reader::Exchange(id) => self.tell_exchange(now, id, input),

@@ -39,8 +39,8 @@ pub enum Input<'a> {
     Done(CallId, Result<Response, Fault>),
     /// A call's handler got further.
     Progress(CallId, Progress),
-    /// A handler has something to tell. With `is_behind`, when the peer does not read, it is not told at once.
-    Log { now: Instant, call: CallId, log: Log, is_behind: bool },
+    /// A handler has something to tell. With `is_lagging`, when the peer does not read, it is not told at once.
+    Log { now: Instant, call: CallId, log: Log, is_lagging: bool },
     /// The client of [`Output::Call`] listens from now on, to what the server honours of its filter.
     Listening(CallId, SubscriptionFilter),
     /// A handler asks the client; `params` are in the newest vocabulary.

@@ -76,9 +76,9 @@ impl ServerSession {
         self.logs.due
     }
 
-    /// `call` is a request's, or a listener's to notifications. With `is_behind`, when the peer does not read, it is
+    /// `call` is a request's, or a listener's to notifications. With `is_lagging`, when the peer does not read, it is
     /// left out.
-    pub(super) fn send_log(&mut self, now: Instant, call: CallId, log: &Log, is_behind: bool) {
+    pub(super) fn send_log(&mut self, now: Instant, call: CallId, log: &Log, is_lagging: bool) {
         let (about, policy) = match self.pending.get_mut(call) {
             Some((_, inbound)) => (About::Call(call), inbound.log),
             None if self.listeners.contains(&call) => (About::Peer, LogPolicy::Session),
@@ -91,7 +91,7 @@ impl ServerSession {
         if threshold.is_none_or(|it| log.level < it) {
             return;
         }
-        if is_behind || !self.logs.take(now) {
+        if is_lagging || !self.logs.take(now) {
             if let (LogPolicy::Request(_), Some((_, inbound))) =
                 (policy, self.pending.get_mut(call))
             {

@@ -123,7 +123,7 @@ impl ServerSession {
             }
             Input::Done(call, outcome) => self.handle_done(call, outcome),
             Input::Progress(call, progress) => self.send_progress(call, progress),
-            Input::Log { now, call, log, is_behind } => self.send_log(now, call, &log, is_behind),
+            Input::Log { now, call, log, is_lagging } => self.send_log(now, call, &log, is_lagging),
             Input::Ask { call, ask, method, params } => self.ask(call, ask, method, params),
             Input::PageDone(page) => self.tell_page_done(page),
             Input::Listening(call, filter) => self.start_listening(call, filter),

@@ -25,7 +25,7 @@ use self::{
     address::Place,
     socket::{Accepted, Socket},
 };
-use super::{http::server as http, lane::Connected, lines::Lines, patience::Patience};
+use super::{http::server as http, lines::Lines, send_queue::Connected, timeouts::Timeouts};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
     error::Error,
@@ -49,7 +49,7 @@ pub(crate) enum Stage {
 pub(crate) struct Peers {
     pub(crate) server: Arc<EndpointServer>,
     pub(crate) shell: Arc<dyn Shell>,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: Timeouts,
     pub(crate) max_headers: usize,
     max_message: usize,
     grace: Duration,
@@ -101,7 +101,7 @@ pub async fn listen(
     let peers = Arc::new(Peers {
         server: Arc::clone(&server),
         shell: Arc::clone(&shell),
-        patience: Patience { header: options.header_timeout, idle: options.idle_timeout },
+        timeouts: Timeouts { header: options.header_timeout, idle: options.idle_timeout },
         max_headers: options.max_headers,
         max_message: options.max_message,
         grace: options.shutdown_grace,
@@ -221,7 +221,7 @@ where
             drop(held);
         })),
         Protocol::Https(acceptor) => {
-            let shaking = timeout(peers.patience.header, acceptor.accept(stream));
+            let shaking = timeout(peers.timeouts.header, acceptor.accept(stream));
             tokio::spawn(async move {
                 if let Ok(Ok(stream)) = Box::pin(shaking).await {
                     http::serve(peers, stream, stage).await;
@@ -231,8 +231,8 @@ where
         }
         Protocol::Lines => drop(tokio::spawn(async move {
             let (reader, writer) = split(stream);
-            let patience = |bytes| peers.patience.for_bytes(bytes);
-            let lines = Lines { limit: peers.max_message, patience, grace: peers.grace };
+            let write_timeout = |bytes| peers.timeouts.for_bytes(bytes);
+            let lines = Lines { limit: peers.max_message, write_timeout, grace: peers.grace };
             let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
             tokio::select! {
                 () = lines.serve(connected, reader, writer) => (),

@@ -24,8 +24,8 @@ use super::SUBPROTOCOL;
 use crate::{
     service::Part,
     transport::{
-        lane::Connected,
         listen::{Peers, Stage, closed},
+        send_queue::Connected,
     },
 };
 
@@ -110,7 +110,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let connected = Connected::open(Arc::clone(&peers.server), Arc::clone(&peers.shell));
-    let lane = connected.lane();
+    let send_queue = connected.send_queue();
     let mut frames = Vec::new();
     let mut is_asked = false;
     loop {
@@ -121,11 +121,11 @@ where
                 socket.flush().await?;
                 socket.next().await.transpose()
             };
-            timeout(peers.patience.idle, arriving).await
+            timeout(peers.timeouts.idle, arriving).await
         };
         tokio::select! {
             biased;
-            is_open = lane.take(&mut frames) => {
+            is_open = send_queue.take(&mut frames) => {
                 if !is_open {
                     return Some((CloseCode::Away, "the server is shutting down"));
                 }
@@ -137,15 +137,15 @@ where
                     }
                     socket.flush().await
                 };
-                match timeout(peers.patience.for_bytes(bytes), writing).await {
-                    Ok(Ok(())) => lane.wrote(bytes),
+                match timeout(peers.timeouts.for_bytes(bytes), writing).await {
+                    Ok(Ok(())) => send_queue.wrote(bytes),
                     Ok(Err(_)) | Err(_) => return None,
                 }
             }
             arrived = reading => {
                 let Ok(arrived) = arrived else {
                     // The connection was idle, so a ping tests whether the peer is still there.
-                    let asking = timeout(peers.patience.idle, socket.send(Message::Ping(Bytes::new())));
+                    let asking = timeout(peers.timeouts.idle, socket.send(Message::Ping(Bytes::new())));
                     if std::mem::replace(&mut is_asked, true) || !matches!(asking.await, Ok(Ok(()))) {
                         return None;
                     }

@@ -22,14 +22,14 @@ const MAX_UNREAD: usize = 4 * 1024 * 1024;
 
 /// The queue between the endpoint, which fills it, and hyper, which empties it.
 #[derive(Default)]
-pub(super) struct Mailbox {
-    mail: Mutex<Mail>,
+pub(super) struct ResponseQueue {
+    queued: Mutex<Queued>,
     /// The watch of the connection; `None` if another server owns the connection.
     watch: Option<Arc<Watch>>,
 }
 
 #[derive(Default)]
-struct Mail {
+struct Queued {
     head: Option<Head>,
     /// The queued bytes of a stream, after the head.
     bytes: Vec<u8>,
@@ -45,28 +45,28 @@ struct Head {
     more: bool,
 }
 
-impl Mailbox {
+impl ResponseQueue {
     pub(super) fn new(watch: Option<Arc<Watch>>) -> Arc<Self> {
-        Arc::new(Self { mail: Mutex::default(), watch })
+        Arc::new(Self { queued: Mutex::default(), watch })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Mail> {
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queued> {
+        self.queued.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn poll_head(&self, context: &mut Context<'_>) -> Poll<Head> {
-        let mut mail = self.lock();
-        match mail.head.take() {
+        let mut queued = self.lock();
+        match queued.head.take() {
             Some(head) => Poll::Ready(head),
             // The server is shutting down and dropped this call.
-            None if mail.is_complete => Poll::Ready(Head {
+            None if queued.is_complete => Poll::Ready(Head {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 headers: HeaderMap::new(),
                 body: Vec::new(),
                 more: false,
             }),
             None => {
-                mail.wait(context);
+                queued.wait(context);
                 Poll::Pending
             }
         }
@@ -74,21 +74,21 @@ impl Mailbox {
 
     /// Takes all queued bytes at once, so that they are sent in one piece.
     fn poll_bytes(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, GivenUp>>> {
-        let mut mail = self.lock();
-        if mail.is_given_up {
+        let mut queued = self.lock();
+        if queued.is_given_up {
             Poll::Ready(Some(Err(GivenUp)))
-        } else if !mail.bytes.is_empty() {
-            Poll::Ready(Some(Ok(std::mem::take(&mut mail.bytes).into())))
-        } else if mail.is_complete {
+        } else if !queued.bytes.is_empty() {
+            Poll::Ready(Some(Ok(std::mem::take(&mut queued.bytes).into())))
+        } else if queued.is_complete {
             Poll::Ready(None)
         } else {
-            mail.wait(context);
+            queued.wait(context);
             Poll::Pending
         }
     }
 }
 
-impl Mail {
+impl Queued {
     fn wait(&mut self, context: &mut Context<'_>) {
         match &mut self.waker {
             Some(waker) => waker.clone_from(context.waker()),
@@ -97,33 +97,33 @@ impl Mail {
     }
 }
 
-impl Outbox for Arc<Mailbox> {
+impl Outbox for Arc<ResponseQueue> {
     fn unread(&self) -> usize {
         self.lock().bytes.len()
     }
 
     fn deliver(&mut self, part: Part) {
-        let mut mail = self.lock();
+        let mut queued = self.lock();
         match part {
             Part::Head { status, headers, body, more } => {
-                mail.head = Some(Head { status, headers, body, more });
-                mail.is_complete = !more;
+                queued.head = Some(Head { status, headers, body, more });
+                queued.is_complete = !more;
             }
-            Part::Bytes(_) if mail.is_given_up => (),
-            Part::Bytes(_) if mail.bytes.len() > MAX_UNREAD => {
-                mail.is_given_up = true;
-                mail.bytes = Vec::new();
+            Part::Bytes(_) if queued.is_given_up => (),
+            Part::Bytes(_) if queued.bytes.len() > MAX_UNREAD => {
+                queued.is_given_up = true;
+                queued.bytes = Vec::new();
                 tracing::warn!("a client that leaves {MAX_UNREAD} bytes unread is given up");
                 if let Some(watch) = &self.watch {
                     watch.cut();
                 }
             }
-            Part::Bytes(bytes) if mail.bytes.is_empty() => mail.bytes = bytes,
-            Part::Bytes(bytes) => mail.bytes.extend_from_slice(&bytes),
-            Part::End => mail.is_complete = true,
+            Part::Bytes(bytes) if queued.bytes.is_empty() => queued.bytes = bytes,
+            Part::Bytes(bytes) => queued.bytes.extend_from_slice(&bytes),
+            Part::End => queued.is_complete = true,
         }
-        let waker = mail.waker.take();
-        drop(mail);
+        let waker = queued.waker.take();
+        drop(queued);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -135,7 +135,7 @@ pub(super) struct Awaited {
     server: Arc<EndpointServer>,
     shell: Arc<dyn Shell>,
     exchange: ExchangeId,
-    mailbox: Arc<Mailbox>,
+    queue: Arc<ResponseQueue>,
 }
 
 impl Awaited {
@@ -143,14 +143,14 @@ impl Awaited {
         server: Arc<EndpointServer>,
         shell: Arc<dyn Shell>,
         exchange: ExchangeId,
-        mailbox: Arc<Mailbox>,
+        queue: Arc<ResponseQueue>,
     ) -> Self {
-        Self { server, shell, exchange, mailbox }
+        Self { server, shell, exchange, queue }
     }
 
     /// Waits for the head of the response.
     pub(super) async fn response(self) -> Response<AnswerBody> {
-        let head = std::future::poll_fn(|context| self.mailbox.poll_head(context)).await;
+        let head = std::future::poll_fn(|context| self.queue.poll_head(context)).await;
         let Head { status, headers, body, more } = head;
         let body = match more {
             true => AnswerBody { first: body.into(), rest: Some(Box::new(self)) },
@@ -162,11 +162,11 @@ impl Awaited {
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        if !self.mailbox.lock().is_complete {
+        if !self.queue.lock().is_complete {
             let work = self.server.gone(self.exchange);
             self.shell.run(work);
         }
-        if let Some(watch) = &self.mailbox.watch {
+        if let Some(watch) = &self.queue.watch {
             watch.idle();
         }
     }
@@ -226,9 +226,7 @@ impl Body for AnswerBody {
         }
         match &self.rest {
             None => Poll::Ready(None),
-            Some(rest) => {
-                rest.mailbox.poll_bytes(context).map(|it| it.map(|it| it.map(Frame::data)))
-            }
+            Some(rest) => rest.queue.poll_bytes(context).map(|it| it.map(|it| it.map(Frame::data))),
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
-use crate::{service::Refused, transport::patience::Patience};
+use crate::{service::Refused, transport::timeouts::Timeouts};
 
 /// The time to keep reading a body over the limit, so that the client can read the error response.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const DRAIN_FACTOR: usize = 4;
 pub(super) async fn read<B>(
     body: B,
     limit: usize,
-    patience: Patience,
+    timeouts: Timeouts,
     waits_for_leave: bool,
 ) -> Result<Bytes, Refused>
 where
@@ -39,7 +39,7 @@ where
     let mut rest = BytesMut::new();
     loop {
         let read = first.len() + rest.len();
-        let deadline = (begun + patience.for_bytes(read)).min(Instant::now() + patience.idle);
+        let deadline = (begun + timeouts.for_bytes(read)).min(Instant::now() + timeouts.idle);
         let frame = poll_fn(|context| body.as_mut().poll_frame(context));
         let frame = match tokio::time::timeout_at(deadline.into(), frame).await {
             Err(_) => return Err(Refused::BodyTooSlow),

@@ -26,7 +26,7 @@ use tokio::{
 
 pub use self::answer::{AnswerBody, GivenUp};
 use self::{
-    answer::{Awaited, Mailbox},
+    answer::{Awaited, ResponseQueue},
     watch::{Watch, Watched},
 };
 use super::io::HyperIo;
@@ -34,7 +34,7 @@ use crate::{
     driver::{EndpointServer, Shell},
     transport::{
         listen::{Peers, Stage},
-        patience::Patience,
+        timeouts::Timeouts,
         websocket::server as websocket,
     },
 };
@@ -48,7 +48,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let line = Arc::new(Line {
-        watch: Watch::new(peers.patience),
+        watch: Watch::new(peers.timeouts),
         kept: Mutex::default(),
         is_kept: Notify::new(),
     });
@@ -121,7 +121,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
         && request.body().is_end_stream()
         && !line.watch.is_stuck();
     if !is_alone {
-        return answer(&peers.server, &peers.shell, Some(&line.watch), peers.patience, request)
+        return answer(&peers.server, &peers.shell, Some(&line.watch), peers.timeouts, request)
             .await;
     }
     let (head, body) = request.into_parts();
@@ -137,7 +137,7 @@ async fn exchange(peers: &Peers, line: &Line, request: Request<Incoming>) -> Res
     }
     let request = Request::from_parts(head, body);
     let answer =
-        answer(&peers.server, &peers.shell, Some(&line.watch), peers.patience, request).await;
+        answer(&peers.server, &peers.shell, Some(&line.watch), peers.timeouts, request).await;
     match answer.body().is_stream() {
         true => line.keep(answer).await,
         false => answer,
@@ -155,7 +155,7 @@ async fn switch<S>(
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let head = stream::head(&answer);
-    let written = tokio::time::timeout(peers.patience.idle, io.write_all(&head)).await;
+    let written = tokio::time::timeout(peers.timeouts.idle, io.write_all(&head)).await;
     if let Ok(Ok(())) = written {
         websocket::serve(peers, io.stream, read, stage).await;
     }
@@ -166,21 +166,21 @@ pub(crate) async fn answer<B: Body>(
     server: &Arc<EndpointServer>,
     shell: &Arc<dyn Shell>,
     watch: Option<&Arc<Watch>>,
-    patience: Patience,
+    timeouts: Timeouts,
     request: Request<B>,
 ) -> Response<AnswerBody> {
     let (head, body) = request.into_parts();
     let waits_for_leave = head.headers.contains_key(header::EXPECT);
-    let body = match body::read(body, server.max_body(), patience, waits_for_leave).await {
+    let body = match body::read(body, server.max_body(), timeouts, waits_for_leave).await {
         Ok(body) => body,
         Err(refused) => {
             watch.inspect(|it| it.idle());
             return AnswerBody::of(server.refuse(&head, refused));
         }
     };
-    let mailbox = Mailbox::new(watch.cloned());
-    let (exchange, work) = server.request(head, body, Box::new(Arc::clone(&mailbox)));
-    let awaited = Awaited::new(Arc::clone(server), Arc::clone(shell), exchange, mailbox);
+    let queue = ResponseQueue::new(watch.cloned());
+    let (exchange, work) = server.request(head, body, Box::new(Arc::clone(&queue)));
+    let awaited = Awaited::new(Arc::clone(server), Arc::clone(shell), exchange, queue);
     shell.run(work);
     awaited.response().await
 }

@@ -13,12 +13,12 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::transport::patience::Patience;
+use crate::transport::timeouts::Timeouts;
 
 /// The activity of a connection.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    patience: Patience,
+    timeouts: Timeouts,
     state: Mutex<State>,
     cut: Notify,
 }
@@ -41,9 +41,9 @@ enum Phase {
 }
 
 impl Watch {
-    pub(super) fn new(patience: Patience) -> Arc<Self> {
+    pub(super) fn new(timeouts: Timeouts) -> Arc<Self> {
         let state = State { phase: Phase::Idle, since: Instant::now(), stuck: None };
-        Arc::new(Self { patience, state: Mutex::new(state), cut: Notify::new() })
+        Arc::new(Self { timeouts, state: Mutex::new(state), cut: Notify::new() })
     }
 
     /// Records that a request's head is complete.
@@ -70,7 +70,7 @@ impl Watch {
 
     /// Returns when the connection must be closed.
     pub(super) async fn expired(&self) {
-        let often = self.patience.header.min(self.patience.idle);
+        let often = self.timeouts.header.min(self.timeouts.idle);
         loop {
             let now = Instant::now();
             let deadline = self.deadline();
@@ -88,10 +88,10 @@ impl Watch {
 
     fn deadline(&self) -> Option<Instant> {
         let state = self.lock();
-        let unread = state.stuck.map(|(since, taken)| since + self.patience.for_bytes(taken));
+        let unread = state.stuck.map(|(since, taken)| since + self.timeouts.for_bytes(taken));
         let unsent = match state.phase {
-            Phase::Idle => Some(state.since + self.patience.idle),
-            Phase::Head => Some(state.since + self.patience.header),
+            Phase::Idle => Some(state.since + self.timeouts.idle),
+            Phase::Head => Some(state.since + self.timeouts.header),
             Phase::Busy => None,
         };
         [unread, unsent].into_iter().flatten().min()

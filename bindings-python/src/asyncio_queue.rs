@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct AsyncioQueue {
     queue: Mutex<Vec<Item>>,
     /// What the loop watches.
     pub(crate) waker: Waker,
@@ -59,7 +59,7 @@ struct Attached {
     settle_soon: Py<PyAny>,
 }
 
-impl Lane {
+impl AsyncioQueue {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             queue: Mutex::default(),
@@ -163,7 +163,7 @@ impl Lane {
     pub(crate) fn flush(&self, stream: &Stream) {
         self.flush_is_due.store(false, Ordering::Release);
         stream.server.try_flush();
-        stream.mind_the_clock();
+        stream.update_timer();
     }
 
     pub(crate) fn finished(&self, key: Key) {
@@ -190,13 +190,13 @@ impl Lane {
         job: &Job,
         spawn: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if job.link.is_cancelled() {
+        if job.binding.is_cancelled() {
             return Ok(());
         }
         let raw = PyBytes::new(py, job.input.as_bytes());
         let call = Bound::new(py, Call::new(stream, job))?;
         let key = match job.is_notification {
-            false => Key::Call(job.link.handler()),
+            false => Key::Call(job.binding.handler()),
             true => Key::Notification(self.notifications.fetch_add(1, Ordering::Relaxed)),
         };
         let slot = Bound::new(py, Slot::new(stream, job, key))?;

@@ -7,14 +7,14 @@ const MIN_RATE: u64 = 1024;
 
 /// The time limits of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// The time for the head of a request, from its first byte on.
     pub(crate) header: Duration,
     /// The time without a request or without progress.
     pub(crate) idle: Duration,
 }
 
-impl Patience {
+impl Timeouts {
     /// Returns the time limit for writing so many bytes.
     pub(crate) fn for_bytes(self, bytes: usize) -> Duration {
         self.idle.saturating_add(Duration::from_millis(bytes as u64 * 1000 / MIN_RATE))

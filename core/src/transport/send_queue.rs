@@ -23,12 +23,12 @@ pub(crate) struct Connected {
     server: Arc<EndpointServer>,
     shell: Arc<dyn Shell>,
     id: ConnectionId,
-    lane: Arc<Lane>,
+    send_queue: Arc<SendQueue>,
 }
 
 /// The queue of frames to send to the peer.
 #[derive(Debug, Default)]
-pub(crate) struct Lane {
+pub(crate) struct SendQueue {
     queue: Mutex<Queue>,
     to_write: Notify,
     written: Notify,
@@ -46,13 +46,13 @@ struct Queue {
 
 impl Connected {
     pub(crate) fn open(server: Arc<EndpointServer>, shell: Arc<dyn Shell>) -> Self {
-        let lane = Arc::new(Lane::default());
-        let id = server.connect(None, Box::new(Arc::clone(&lane)));
-        Self { server, shell, id, lane }
+        let send_queue = Arc::new(SendQueue::default());
+        let id = server.connect(None, Box::new(Arc::clone(&send_queue)));
+        Self { server, shell, id, send_queue }
     }
 
-    pub(crate) fn lane(&self) -> Arc<Lane> {
-        Arc::clone(&self.lane)
+    pub(crate) fn send_queue(&self) -> Arc<SendQueue> {
+        Arc::clone(&self.send_queue)
     }
 
     /// Handles a frame and returns the resulting work. The work of frames that arrived together is run together, so
@@ -75,7 +75,7 @@ impl Connected {
 
     /// Waits while too many bytes are unanswered or unwritten; this applies back pressure to the reader.
     pub(crate) async fn has_room(&self) {
-        self.lane.has_room().await;
+        self.send_queue.has_room().await;
         self.server.has_room(self.id).await;
     }
 
@@ -89,11 +89,11 @@ impl Connected {
 impl Drop for Connected {
     fn drop(&mut self) {
         self.shell.run(self.server.hang_up(self.id));
-        self.lane.end();
+        self.send_queue.end();
     }
 }
 
-impl Lane {
+impl SendQueue {
     /// Moves the queued frames into `frames`, which must be empty; returns `false` at the end.
     pub(crate) async fn take(&self, frames: &mut Vec<Vec<u8>>) -> bool {
         loop {
@@ -144,7 +144,7 @@ impl Lane {
     }
 }
 
-impl Outbox for Arc<Lane> {
+impl Outbox for Arc<SendQueue> {
     fn unread(&self) -> usize {
         self.lock().queued
     }

@@ -11,7 +11,7 @@ use crate::stream::lock;
 
 /// What a handler is bound to.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct HandlerBinding {
     /// The request that began it: by its number the core knows the handler, whatever it runs for now.
     first: CallContext,
     later: Mutex<Option<Arc<CallContext>>>,
@@ -20,7 +20,7 @@ pub(crate) struct Link {
     is_cancelled: AtomicBool,
 }
 
-impl Link {
+impl HandlerBinding {
     pub(crate) fn new(first: CallContext) -> Arc<Self> {
         Arc::new(Self {
             first,

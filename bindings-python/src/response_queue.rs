@@ -22,17 +22,17 @@ pub(crate) const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
 /// Boxes with something new in them, and the file descriptor that the loop watches.
 #[derive(Debug)]
-pub(crate) struct Mail {
+pub(crate) struct LoopNotifier {
     waker: Waker,
-    full: Mutex<Vec<Arc<Letterbox>>>,
+    full: Mutex<Vec<Arc<ResponseQueue>>>,
     /// Futures of those who waited for room.
     relieved: Mutex<Vec<Py<PyAny>>>,
     alarm: AtomicBool,
 }
 
 /// The pieces of one answer, or the frames for one connection.
-pub(crate) struct Letterbox {
-    mail: Weak<Mail>,
+pub(crate) struct ResponseQueue {
+    notifier: Weak<LoopNotifier>,
     /// With more bytes inside it is overfull.
     limit: usize,
     inside: Mutex<Inside>,
@@ -50,16 +50,16 @@ struct Inside {
 }
 
 /// The end of a box that the endpoint holds.
-pub(crate) struct Slit(pub(crate) Arc<Letterbox>);
+pub(crate) struct ResponseSender(pub(crate) Arc<ResponseQueue>);
 
-impl Mail {
+impl LoopNotifier {
     pub(crate) fn new() -> io::Result<Arc<Self>> {
         let (full, relieved) = (Mutex::default(), Mutex::default());
         Ok(Arc::new(Self { waker: Waker::new()?, full, relieved, alarm: AtomicBool::new(false) }))
     }
 
-    pub(crate) fn letterbox(self: &Arc<Self>, limit: usize) -> Arc<Letterbox> {
-        Arc::new(Letterbox { mail: Arc::downgrade(self), limit, inside: Mutex::default() })
+    pub(crate) fn queue(self: &Arc<Self>, limit: usize) -> Arc<ResponseQueue> {
+        Arc::new(ResponseQueue { notifier: Arc::downgrade(self), limit, inside: Mutex::default() })
     }
 
     /// Somebody is to ask for the deadline.
@@ -90,13 +90,13 @@ impl Mail {
     }
 }
 
-impl AsFd for Mail {
+impl AsFd for LoopNotifier {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }
 }
 
-impl Letterbox {
+impl ResponseQueue {
     /// All that is inside; `None` when its owner reads so slowly that some was thrown away.
     pub(crate) fn take(&self) -> Option<VecDeque<Part>> {
         let mut inside = lock(&self.inside);
@@ -104,8 +104,8 @@ impl Letterbox {
         let relief = inside.relief.take();
         let parts = (!inside.is_overfull).then(|| mem::take(&mut inside.parts));
         drop(inside);
-        if let (Some(future), Some(mail)) = (relief, self.mail.upgrade()) {
-            mail.relieve(future);
+        if let (Some(future), Some(notifier)) = (relief, self.notifier.upgrade()) {
+            notifier.relieve(future);
         }
         parts
     }
@@ -136,7 +136,7 @@ impl Letterbox {
     }
 }
 
-impl Outbox for Slit {
+impl Outbox for ResponseSender {
     fn unread(&self) -> usize {
         self.0.bytes()
     }
@@ -159,15 +159,15 @@ impl Outbox for Slit {
         }
         let is_awaited = inside.waiter.is_some();
         drop(inside);
-        if is_awaited && let Some(mail) = self.0.mail.upgrade() {
-            lock(&mail.full).push(Arc::clone(&self.0));
-            mail.waker.wake();
+        if is_awaited && let Some(notifier) = self.0.notifier.upgrade() {
+            lock(&notifier.full).push(Arc::clone(&self.0));
+            notifier.waker.wake();
         }
     }
 }
 
-impl fmt::Debug for Letterbox {
+impl fmt::Debug for ResponseQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Letterbox").finish_non_exhaustive()
+        f.debug_struct("ResponseQueue").finish_non_exhaustive()
     }
 }
