@@ -7,7 +7,7 @@ use gudgeon::{
     error::Error,
     protocol::json,
     router::{AnyRegistry, Changes, Middleware, Offers, ResultBuilder, Visibility, find_resource},
-    service::Rehearsal,
+    service::TestMode,
     transport::stdio,
 };
 use napi::bindgen_prelude::Uint8Array;
@@ -216,13 +216,13 @@ impl NativeServer {
         state_key: Option<Uint8Array>,
         replays: Option<bool>,
     ) -> napi::Result<NativeShell> {
-        let rehearsal = state_key.map(|key| {
+        let test_mode = state_key.map(|key| {
             let key = <[u8; 32]>::try_from(&*key)
                 .map_err(|_| misuse(Error::misuse("a state key of a test has 32 bytes")))?;
             let replays = replays.unwrap_or(false);
-            Ok::<_, napi::Error>(Rehearsal { replays, state_key: Some(key) })
+            Ok::<_, napi::Error>(TestMode { replays, state_key: Some(key) })
         });
-        stream::open_memory(&self.offered, self.max_message, wake, rehearsal.transpose()?)
+        stream::open_memory(&self.offered, self.max_message, wake, test_mode.transpose()?)
     }
 
     /// An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take.

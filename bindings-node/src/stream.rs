@@ -15,7 +15,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, StreamServer, Work},
-    service::Rehearsal,
+    service::TestMode,
 };
 
 use crate::{
@@ -52,13 +52,13 @@ pub(crate) fn open_memory(
     offered: &Offered,
     max_message: usize,
     wake: Wake,
-    rehearsal: Option<Rehearsal>,
+    test_mode: Option<TestMode>,
 ) -> napi::Result<NativeShell> {
     let failed = |it| io("no socket pair could be made", it);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let input = File::from(OwnedFd::from(ours.try_clone().map_err(failed)?));
     let output = File::from(OwnedFd::from(ours));
-    let served = served(offered, (input, output), max_message, wake, rehearsal)?;
+    let served = served(offered, (input, output), max_message, wake, test_mode)?;
     Ok(NativeShell::new(served, Some(theirs)))
 }
 
@@ -120,13 +120,13 @@ fn served(
     (input, output): (File, File),
     max_message: usize,
     wake: Wake,
-    rehearsal: Option<Rehearsal>,
+    test_mode: Option<TestMode>,
 ) -> napi::Result<Arc<Shared>> {
     let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
     let (shared, stream) = offered.open(|offers| {
-        let server = match rehearsal {
+        let server = match test_mode {
             None => StreamServer::new(offers, output),
-            Some(rehearsal) => StreamServer::rehearsal(offers, output, rehearsal, None),
+            Some(test_mode) => StreamServer::for_test(offers, output, test_mode, None),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server, kick, paused, stopped });

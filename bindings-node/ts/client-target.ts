@@ -1,7 +1,7 @@
 import { isObject } from "./content.js";
 import { coreOf, isServer } from "./core.js";
 import { checked, native, type NativeClient } from "./native.js";
-import { pump, type Rehearsal, serveMemory } from "./serving.js";
+import { pump, type TestMode, serveMemory } from "./serving.js";
 import type { Command, Target, Transport } from "./types.js";
 
 const SCHEMES = ["http:", "https:", "ws:", "wss:", "tcp:", "unix:"];
@@ -23,10 +23,10 @@ export interface Reached {
 }
 
 /** A server of this process, served for a test. */
-export class Rehearsed {
+export class TestTarget {
   constructor(
     readonly server: object,
-    readonly rehearsal: Rehearsal,
+    readonly testMode: TestMode,
   ) {}
 }
 
@@ -42,7 +42,7 @@ export function reach(target: Target, place: string, headers: Headers = {}): Rea
     return url(String(target.url), { ...headersOf(target.headers, place), ...headers }, place);
   }
   if (Object.keys(headers).length > 0) throw new TypeError(`${place}, headers: only http, https, ws and wss URLs take them`);
-  if (target instanceof Rehearsed) return server(target.server, place, target.rehearsal);
+  if (target instanceof TestTarget) return server(target.server, place, target.testMode);
   if (isTransport(target)) return transport(target, place);
   if ("command" in target) return command(target as unknown as Command, place);
   if ("mcpServers" in target) throw new TypeError(`${place}: this is a whole configuration: ClientGroup.connect() takes it`);
@@ -94,10 +94,10 @@ function command(given: Command, place: string): Reached {
   };
 }
 
-function server(target: object, place: string, rehearsal?: Rehearsal): Reached {
+function server(target: object, place: string, testMode?: TestMode): Reached {
   const core = coreOf(target, place);
   const name = nameInMemory(core.server.name);
-  const { shell, entered, closed } = serveMemory(core, rehearsal);
+  const { shell, entered, closed } = serveMemory(core, testMode);
   return {
     name,
     open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(shell, name, settings, wake)),

@@ -7,7 +7,7 @@ import { endProcess, Signals } from "./signals.js";
 import type { Transport } from "./types.js";
 
 /** How a server is served in a test. */
-export interface Rehearsal {
+export interface TestMode {
   /** Of 32 bytes: states are sealed with it where the server has no keys. */
   readonly stateKey: Uint8Array;
   /** Handlers that wait are thrown away at every question. */
@@ -29,8 +29,8 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
 }
 
 /** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
-export function serveMemory(core: ServerCore, rehearsal?: Rehearsal): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
-  const connection = new Connection(core, inMemory(core, rehearsal));
+export function serveMemory(core: ServerCore, testMode?: TestMode): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
+  const connection = new Connection(core, inMemory(core, testMode));
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
   const closed = serve(core, connection, undefined, 0, enter);
@@ -38,8 +38,8 @@ export function serveMemory(core: ServerCore, rehearsal?: Rehearsal): { shell: N
 }
 
 /** Serves one peer over a wire of the user's own. */
-export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, rehearsal?: Rehearsal): Promise<void> {
-  const connection = new Connection(core, inMemory(core, rehearsal));
+export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, testMode?: TestMode): Promise<void> {
+  const connection = new Connection(core, inMemory(core, testMode));
   const served = serve(core, connection, undefined, graceMs);
   // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
   served.catch(() => {});
@@ -79,8 +79,8 @@ async function serve(core: ServerCore, connection: Connection, stop: Promise<voi
   }
 }
 
-function inMemory(core: ServerCore, rehearsal?: Rehearsal): (wake: () => void) => NativeShell {
-  return (wake) => core.native.serveMemory(wake, rehearsal?.stateKey, rehearsal?.replays);
+function inMemory(core: ServerCore, testMode?: TestMode): (wake: () => void) => NativeShell {
+  return (wake) => core.native.serveMemory(wake, testMode?.stateKey, testMode?.replays);
 }
 
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {

@@ -1,7 +1,7 @@
 import { nameInMemory } from "./client-target.js";
 import { isObject } from "./content.js";
 import type { ServerCore } from "./core.js";
-import { type Rehearsal, serveTransport } from "./serving.js";
+import { type TestMode, serveTransport } from "./serving.js";
 import type { Faults, Recorder } from "./testing-options.js";
 import type { Transport } from "./types.js";
 
@@ -10,12 +10,12 @@ const HANDSHAKE: readonly unknown[] = ["initialize", "notifications/initialized"
 const GRACE_MS = 3_000;
 
 /** A client's end of a wire that is listened to, that loses and repeats messages, and whose server restarts. */
-export function tapped(core: ServerCore, rehearsal: Rehearsal, faults: Faults = {}, recorder?: Recorder): Transport {
+export function tapped(core: ServerCore, testMode: TestMode, faults: Faults = {}, recorder?: Recorder): Transport {
   for (const name of ["drop", "duplicate"] as const) {
     const share = faults[name] ?? 0;
     if (!(share >= 0 && share <= 1)) throw new TypeError(`connect(), faults.${name}: a share from 0 to 1, not ${String(share)}`);
   }
-  return new Tap(core, rehearsal, faults, recorder);
+  return new Tap(core, testMode, faults, recorder);
 }
 
 class Tap implements Transport {
@@ -33,7 +33,7 @@ class Tap implements Transport {
 
   constructor(
     private readonly core: ServerCore,
-    private readonly rehearsal: Rehearsal,
+    private readonly testMode: TestMode,
     private readonly faults: Faults,
     private readonly recorder: Recorder | undefined,
   ) {
@@ -97,7 +97,7 @@ class Tap implements Transport {
   }
 
   async #start(): Promise<Serving> {
-    return new Serving(this.core, this.rehearsal, (message) => this.#say(message), () => this.#inbox.end());
+    return new Serving(this.core, this.testMode, (message) => this.#say(message), () => this.#inbox.end());
   }
 }
 
@@ -107,7 +107,7 @@ class Serving {
   readonly #served: Promise<void>;
   #isEnding = false;
 
-  constructor(core: ServerCore, rehearsal: Rehearsal, say: (message: string) => Promise<void>, lost: () => void) {
+  constructor(core: ServerCore, testMode: TestMode, say: (message: string) => Promise<void>, lost: () => void) {
     const wire: Transport = {
       receive: () => this.#heard.receive(),
       send: say,
@@ -116,7 +116,7 @@ class Serving {
       },
     };
     // The client hears that the wire is gone; here the reason is only kept from being nobody's.
-    this.#served = serveTransport(core, wire, GRACE_MS, rehearsal).catch(() => undefined);
+    this.#served = serveTransport(core, wire, GRACE_MS, testMode).catch(() => undefined);
   }
 
   hear(message: string): void {

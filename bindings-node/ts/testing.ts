@@ -1,7 +1,7 @@
 /** Aids for tests: `gudgeon/testing`. */
 
 import { keyedCallback } from "./client-questions.js";
-import { Rehearsed } from "./client-target.js";
+import { TestTarget } from "./client-target.js";
 import { Client } from "./client.js";
 import { isObject } from "./content.js";
 import { coreOf } from "./core.js";
@@ -75,8 +75,8 @@ export async function connect(
   }
   if (answers !== undefined && !isObject(answers)) throw new TypeError("connect(), answers: an object of answers by key or message");
   if (recorder !== undefined && !(recorder instanceof Recorder)) throw new TypeError("connect(), recorder: a Recorder, as in new Recorder(path)");
-  const rehearsal = { replays: Boolean(replay), stateKey: crypto.getRandomValues(new Uint8Array(32)) };
-  const target = faults || recorder ? tapped(core, rehearsal, faults, recorder) : new Rehearsed(server, rehearsal);
+  const testMode = { replays: Boolean(replay), stateKey: crypto.getRandomValues(new Uint8Array(32)) };
+  const target = faults || recorder ? tapped(core, testMode, faults, recorder) : new TestTarget(server, testMode);
   return Client.connect(target as unknown as AnyServer, { revision: era ?? "auto", ...(answers && answering(answers)) });
 }
 

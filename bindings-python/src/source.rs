@@ -11,7 +11,7 @@ use gudgeon::{
     driver::{Backend, EndpointServer, StreamServer},
     framing::LineDecoder,
     router::Offers,
-    service::Rehearsal,
+    service::TestMode,
     session::server::HttpFacts,
 };
 
@@ -39,14 +39,14 @@ pub(crate) struct Frames {
 impl Source {
     pub(crate) fn frames(
         offers: Arc<Offers>,
-        testing: Option<(Rehearsal, HttpFacts)>,
+        testing: Option<(TestMode, HttpFacts)>,
         (input, output): (OwnedFd, File),
         line: usize,
     ) -> Self {
         let server = match testing {
             None => StreamServer::new(offers, output),
-            Some((rehearsal, facts)) => {
-                StreamServer::rehearsal(offers, output, rehearsal, Some(facts))
+            Some((test_mode, facts)) => {
+                StreamServer::for_test(offers, output, test_mode, Some(facts))
             }
         };
         Self::Frames(Frames { server, input, decoder: Mutex::new(LineDecoder::new(line)) })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gudgeon::{protocol::Principal, service::Rehearsal, session::server::HttpFacts};
+use gudgeon::{protocol::Principal, service::TestMode, session::server::HttpFacts};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
@@ -12,7 +12,7 @@ use crate::endpoint::NativePrincipal;
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct TestServing {
-    rehearsal: Rehearsal,
+    test_mode: TestMode,
     principal: Option<Arc<Principal>>,
     headers: HeaderMap,
 }
@@ -29,7 +29,7 @@ impl TestServing {
         headers: Vec<(String, String)>,
     ) -> PyResult<Self> {
         Ok(Self {
-            rehearsal: Rehearsal { replays, state_key: Some(state_key) },
+            test_mode: TestMode { replays, state_key: Some(state_key) },
             principal: principal.map(NativePrincipal::shared),
             headers: headers.into_iter().map(header).collect::<PyResult<_>>()?,
         })
@@ -37,9 +37,9 @@ impl TestServing {
 }
 
 impl TestServing {
-    pub(crate) fn parts(&self) -> (Rehearsal, HttpFacts) {
+    pub(crate) fn parts(&self) -> (TestMode, HttpFacts) {
         let (headers, principal) = (self.headers.clone(), self.principal.clone());
-        (self.rehearsal, HttpFacts { headers, principal, ..HttpFacts::default() })
+        (self.test_mode, HttpFacts { headers, principal, ..HttpFacts::default() })
     }
 }
 

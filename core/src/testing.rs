@@ -191,5 +191,5 @@ fn done(run: &Run, outcome: Result<Reply, Failure>) -> service::Input<'static> {
 
 /// Start parameters that are the same in every run.
 pub fn start(now: Instant) -> Start {
-    Start { now, unix: 1_800_000_000, seed: [7; 32], rehearsal: None }
+    Start { now, unix: 1_800_000_000, seed: [7; 32], test_mode: None }
 }

@@ -19,7 +19,7 @@ mod failures;
 mod listeners;
 mod operation;
 mod questions;
-mod rehearsal;
+mod test_server;
 mod round;
 mod subscription;
 mod target;
@@ -43,10 +43,10 @@ pub use self::{
     failures::{describe, refusal},
     operation::{CallOptions, Operation, Reply},
     questions::Answerer,
-    rehearsal::Rehearsal,
     round::ToolRound,
     subscription::Subscription,
     target::{CustomWire, Target},
+    test_server::TestServer,
 };
 use crate::{
     error::{Error, ErrorKind},

@@ -21,7 +21,7 @@ use crate::{
     router::Offers,
     service::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
-        HandlerEvent, Part, Reader, Refused, Rehearsal, Start,
+        HandlerEvent, Part, Reader, Refused, Start, TestMode,
     },
     session::{CallId, server::ListKind},
 };
@@ -70,12 +70,8 @@ impl EndpointServer {
     }
 
     /// One that serves a test.
-    pub fn rehearsal(
-        offers: Arc<Offers>,
-        config: EndpointConfig,
-        rehearsal: Rehearsal,
-    ) -> Arc<Self> {
-        Self::started(offers, config, &Start { rehearsal: Some(rehearsal), ..start() })
+    pub fn for_test(offers: Arc<Offers>, config: EndpointConfig, test_mode: TestMode) -> Arc<Self> {
+        Self::started(offers, config, &Start { test_mode: Some(test_mode), ..start() })
     }
 
     fn started(offers: Arc<Offers>, config: EndpointConfig, start: &Start) -> Arc<Self> {

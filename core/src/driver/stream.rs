@@ -11,7 +11,7 @@ use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
     framing::{Frame, LineDecoder},
     router::Offers,
-    service::{HandlerEvent, Input, Output, Rehearsal, Service, Start},
+    service::{HandlerEvent, Input, Output, Service, Start, TestMode},
     session::{
         CallId,
         server::{HttpFacts, ListKind},
@@ -41,13 +41,13 @@ impl StreamServer {
     }
 
     /// Serves a test; `facts` are the principal and headers of every call.
-    pub fn rehearsal(
+    pub fn for_test(
         offers: Arc<Offers>,
         output: File,
-        rehearsal: Rehearsal,
+        test_mode: TestMode,
         facts: Option<HttpFacts>,
     ) -> Arc<Self> {
-        let service = Service::new(offers, &Start { rehearsal: Some(rehearsal), ..start() });
+        let service = Service::new(offers, &Start { test_mode: Some(test_mode), ..start() });
         let service = match facts {
             None => service,
             Some(facts) => service.with_facts(facts),

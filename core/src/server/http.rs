@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::{registry::Hub, run::Runner};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
-    service::{Cors, EndpointConfig, Rehearsal},
+    service::{Cors, EndpointConfig, TestMode},
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::{self, ListenOptions},
@@ -218,11 +218,11 @@ impl fmt::Debug for HttpService {
 pub(super) fn endpoint(
     hub: &Hub,
     config: EndpointConfig,
-    rehearsal: Option<Rehearsal>,
+    test_mode: Option<TestMode>,
 ) -> (Arc<EndpointServer>, Arc<dyn Shell>) {
-    let server = hub.attach(|offers| match rehearsal {
+    let server = hub.attach(|offers| match test_mode {
         None => EndpointServer::new(offers, config),
-        Some(rehearsal) => EndpointServer::rehearsal(offers, config, rehearsal),
+        Some(test_mode) => EndpointServer::for_test(offers, config, test_mode),
     });
     let runner = Runner::new(Arc::clone(&server) as Arc<_>);
     (server, Arc::new(runner))

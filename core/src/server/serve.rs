@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
-    service::Rehearsal,
+    service::TestMode,
     transport::listen::{self, Address},
 };
 
@@ -235,9 +235,9 @@ impl Server {
     }
 
     /// Like [`Server::serve`], for tests.
-    pub(crate) fn rehearse<R, W>(
+    pub(crate) fn serve_test<R, W>(
         &self,
-        rehearsal: Rehearsal,
+        test_mode: TestMode,
         reader: R,
         writer: W,
     ) -> impl Future<Output = ()> + Send + use<R, W>
@@ -245,7 +245,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        wire::streams(Arc::clone(&self.hub), self.limits, Some(rehearsal), reader, writer)
+        wire::streams(Arc::clone(&self.hub), self.limits, Some(test_mode), reader, writer)
     }
 }
 

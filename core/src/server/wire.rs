@@ -16,7 +16,7 @@ use crate::{
     driver::{Backend, EndpointServer, Shell},
     error::{Error, ErrorKind},
     framing::Frame,
-    service::{EndpointConfig, Rehearsal},
+    service::{EndpointConfig, TestMode},
     transport::{Transport, lines::Lines, listen::keep_time, send_queue::Connected},
 };
 
@@ -27,14 +27,14 @@ const MAX_IN_FLIGHT: usize = 10_000;
 pub(super) async fn streams<R, W>(
     hub: Arc<Hub>,
     limits: Limits,
-    rehearsal: Option<Rehearsal>,
+    test_mode: Option<TestMode>,
     reader: R,
     writer: W,
 ) where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let one = One::open(&hub, rehearsal);
+    let one = One::open(&hub, test_mode);
     let Limits { line: limit, grace } = limits;
     let lines = Lines { limit, write_timeout: |_| Duration::MAX, grace };
     lines.serve(one.connected(), reader, writer).await;
@@ -105,9 +105,9 @@ struct One {
 }
 
 impl One {
-    fn open(hub: &Hub, rehearsal: Option<Rehearsal>) -> Self {
+    fn open(hub: &Hub, test_mode: Option<TestMode>) -> Self {
         let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
-        let (server, shell) = endpoint(hub, config, rehearsal);
+        let (server, shell) = endpoint(hub, config, test_mode);
         let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
         Self { server, shell, timer: timer.abort_handle() }
     }

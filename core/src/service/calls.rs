@@ -14,11 +14,11 @@ use super::{
     links::Links,
     listeners::Listeners,
     parking::Parking,
-    rehearsal::Rehearsal,
     rounds::{Outcome, Rounds, may_return_questions},
     running::{Kept, Running, RunningCalls},
     sealing::Sealing,
     state::{Binding, Opened},
+    test_mode::TestMode,
     upshot::Upshot,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(super) struct Calls {
     pub(super) sealing: Sealing,
     pub(super) cache: Cache,
     pub(super) judging: Judging,
-    rehearsal: Option<Rehearsal>,
+    test_mode: Option<TestMode>,
     references: u32,
     told: HashSet<String>,
 }
@@ -77,7 +77,7 @@ impl Calls {
             listeners: Listeners::default(),
             cache: Cache::default(),
             judging: Judging::default(),
-            rehearsal: start.rehearsal,
+            test_mode: start.test_mode,
             references: 0,
             told: HashSet::new(),
         }
@@ -85,14 +85,14 @@ impl Calls {
 
     pub(super) fn limits(&self) -> RoundLimits {
         let limits = self.offers.server.rounds;
-        self.rehearsal.map_or(limits, |it| it.limits(limits))
+        self.test_mode.map_or(limits, |it| it.limits(limits))
     }
 
     /// A question as it goes out in a request of its own.
     pub(super) fn as_request(&self, ask: AskId, question: Question) -> (AskId, Method, Raw) {
-        let question = match self.rehearsal {
+        let question = match self.test_mode {
             None => question,
-            Some(_) => Rehearsal::named(question),
+            Some(_) => TestMode::named(question),
         };
         (ask, question.method, question.params)
     }

@@ -18,7 +18,7 @@ mod links;
 mod listeners;
 mod parking;
 mod pausing;
-mod rehearsal;
+mod test_mode;
 mod reply;
 mod resuming;
 mod rounds;
@@ -36,8 +36,8 @@ pub use self::endpoint::{
 };
 pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::handler_event::HandlerEvent;
-pub use self::rehearsal::Rehearsal;
 pub use self::sealing::Start;
+pub use self::test_mode::TestMode;
 use self::{calls::Calls, upshot::Upshot};
 use crate::{
     error::Fault,

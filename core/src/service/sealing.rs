@@ -5,8 +5,8 @@ use std::time::Instant;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    rehearsal::Rehearsal,
     state::{self, Binding, KeyRing, Opened, Refused, RoundId, Sealed},
+    test_mode::TestMode,
 };
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
 
@@ -19,7 +19,7 @@ pub struct Start {
     /// Random, and secret.
     pub seed: [u8; 32],
     /// It serves a test.
-    pub rehearsal: Option<Rehearsal>,
+    pub test_mode: Option<TestMode>,
 }
 
 /// Seals and opens what clients carry between the rounds of a call.
@@ -33,7 +33,7 @@ pub(super) struct Sealing {
 impl Sealing {
     /// Without keys of the user's, states are good for this process only.
     pub(super) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
-        let seed = start.rehearsal.and_then(|it| it.state_key).unwrap_or(start.seed);
+        let seed = start.test_mode.and_then(|it| it.state_key).unwrap_or(start.seed);
         let own = derive(&seed, "state key", 0);
         let keys = match keys {
             [] => KeyRing::new([own]),

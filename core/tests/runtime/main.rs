@@ -23,7 +23,7 @@ mod dialect_listen;
 mod forms;
 mod half_closed;
 mod http_server;
-mod rehearsal;
+mod test_server;
 mod server_asking;
 mod server_asking_again;
 mod server_handlers;

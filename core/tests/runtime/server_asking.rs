@@ -13,7 +13,7 @@ use std::{
 use gudgeon::{
     Client, Context, Prompt, Resource, Revision, Server, Tool, ToolError, ask,
     ask::Outcome,
-    client::{Rehearsal, Target, ToolRound},
+    client::{Target, TestServer, ToolRound},
     error::{Error, ErrorKind},
     protocol::{
         ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ElicitResult,
@@ -398,12 +398,12 @@ async fn a_step_may_ask_and_the_handler_run_again() {
     });
     for (era, replays) in ERAS.map(|it| (it, false)).into_iter().chain([(Revision::LATEST, true)]) {
         done.store(0, Ordering::SeqCst);
-        let mut rehearsal = Rehearsal::of(&server).era(era).answer("lend/elicit-1", "Ada");
-        rehearsal = rehearsal.answer("lend/elicit-2", true).answer("elicit-1", "Dune");
+        let mut test_mode = TestServer::of(&server).era(era).answer("lend/elicit-1", "Ada");
+        test_mode = test_mode.answer("lend/elicit-2", true).answer("elicit-1", "Dune");
         if replays {
-            rehearsal = rehearsal.replay();
+            test_mode = test_mode.replay();
         }
-        let client = rehearsal.connect().await.unwrap();
+        let client = test_mode.connect().await.unwrap();
         assert_eq!(client.call_tool("lends", ()).await.unwrap().text(), "Ada true Dune");
         assert_eq!(done.load(Ordering::SeqCst), 1, "{era:?} {replays}");
     }

@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     Client, Context, Revision, Server, ToolError,
     ask::{self, Outcome},
-    client::{Rehearsal, ToolRound},
+    client::{TestServer, ToolRound},
     error::{Error, ErrorKind},
     protocol::{ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationCapability},
 };
@@ -85,14 +85,14 @@ async fn call(
     counts: impl IntoIterator<Item = Value>,
 ) -> (Result<String, Error>, Vec<String>) {
     let server = shop();
-    let mut rehearsal = Rehearsal::of(&server).era(era);
+    let mut test_mode = TestServer::of(&server).era(era);
     if replays {
-        rehearsal = rehearsal.replay();
+        test_mode = test_mode.replay();
     }
     let counts = Arc::new(Mutex::new(counts.into_iter().collect::<VecDeque<_>>()));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&asked);
-    let client = rehearsal.into_builder().on_elicit(move |question| {
+    let client = test_mode.into_builder().on_elicit(move |question| {
         let ElicitRequestParams::Form(form) = question else { panic!("nobody is sent to a page") };
         let answer = match &*form.message {
             "Who?" => json!({"action": "accept", "content": {"value": "Ada"}}),

@@ -32,7 +32,7 @@ mod parking;
 mod parking_limits;
 mod protocol_types;
 mod registration;
-mod rehearsing;
+mod test_mode;
 mod service;
 mod spec_schemas;
 mod subscription_changes;

@@ -7,7 +7,7 @@ use std::sync::{
 
 use gudgeon::{
     Client, Context, Revision, Server, ToolError, ask,
-    client::Rehearsal,
+    client::TestServer,
     error::ErrorKind,
     protocol::{CreateMessageRequestParams, SamplingMessage},
 };
@@ -40,8 +40,8 @@ fn counting() -> (Server, Arc<AtomicUsize>) {
     (server, runs)
 }
 
-fn rehearsal(server: &Server) -> Rehearsal<'_> {
-    Rehearsal::of(server)
+fn test_server(server: &Server) -> TestServer<'_> {
+    TestServer::of(server)
         .answer("elicit-1", true)
         .answer("why", json!({"value": "tidy"}))
         .answer("Really?", false)
@@ -53,7 +53,7 @@ fn rehearsal(server: &Server) -> Rehearsal<'_> {
 async fn questions_are_answered_by_key_or_message_in_every_era() {
     for era in ASKING {
         let (server, runs) = counting();
-        let client = rehearsal(&server).era(era).connect().await.expect("connects");
+        let client = test_server(&server).era(era).connect().await.expect("connects");
         let said = client.call_tool("remove", ()).await.expect("answers").text();
         assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
         assert_eq!(runs.load(Ordering::SeqCst), 1, "{era:?}");
@@ -64,7 +64,7 @@ async fn questions_are_answered_by_key_or_message_in_every_era() {
 async fn replay_runs_the_handler_anew_for_every_round() {
     for (era, expected) in ASKING.into_iter().zip([1, 1, 5]) {
         let (server, runs) = counting();
-        let client = rehearsal(&server).era(era).replay().connect().await.expect("connects");
+        let client = test_server(&server).era(era).replay().connect().await.expect("connects");
         let said = client.call_tool("remove", ()).await.expect("answers").text();
         assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
         assert_eq!(runs.load(Ordering::SeqCst), expected, "{era:?}");
@@ -74,17 +74,17 @@ async fn replay_runs_the_handler_anew_for_every_round() {
 #[tokio::test]
 async fn the_newest_revision_that_the_server_speaks_is_spoken() {
     let (server, _) = counting();
-    let client = Rehearsal::of(&server).connect().await.expect("connects");
+    let client = TestServer::of(&server).connect().await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2026_07_28);
     let server = Server::new("old").revisions([Revision::V2025_06_18, Revision::V2025_03_26]);
-    let client = Rehearsal::of(&server).connect().await.expect("connects");
+    let client = TestServer::of(&server).connect().await.expect("connects");
     assert_eq!(client.server().revision, Revision::V2025_06_18);
 }
 
 #[tokio::test]
 async fn a_question_without_an_answer_says_which() {
     let (server, _) = counting();
-    let client = Rehearsal::of(&server).answer("Sure?", true).connect().await.expect("connects");
+    let client = TestServer::of(&server).answer("Sure?", true).connect().await.expect("connects");
     let failure = client.call_tool("remove", ()).await.expect_err("one is missing");
     assert_eq!(failure.kind, ErrorKind::Misuse);
     for part in ["\"Why?\"", "key \"why\"", "\"Sure?\""] {
@@ -96,7 +96,7 @@ async fn a_question_without_an_answer_says_which() {
 async fn declining_is_an_answer() {
     let (server, _) = counting();
     for era in ASKING {
-        let rehearsal = rehearsal(&server).decline("elicit-1").era(era);
+        let rehearsal = test_server(&server).decline("elicit-1").era(era);
         let client = rehearsal.connect().await.expect("connects");
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         assert_eq!(failure.kind, ErrorKind::Tool);
@@ -111,9 +111,9 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
     });
     for era in ASKING {
         for (rehearsal, expected) in [
-            (Rehearsal::of(&server).cancel("What?"), "Cancelled"),
-            (Rehearsal::of(&server).decline("What?"), "Declined"),
-            (Rehearsal::of(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
+            (TestServer::of(&server).cancel("What?"), "Cancelled"),
+            (TestServer::of(&server).decline("What?"), "Declined"),
+            (TestServer::of(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
         ] {
             let client = rehearsal.era(era).connect().await.expect("connects");
             let said = client.call_tool("remove", ()).await.expect("an outcome").text();
@@ -126,7 +126,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
 async fn a_model_that_may_not_be_asked_is_a_refusal_of_the_users() {
     let (server, _) = counting();
     for era in ASKING {
-        let rehearsal = rehearsal(&server).decline("Say it nicely.").era(era);
+        let rehearsal = test_server(&server).decline("Say it nicely.").era(era);
         let client = rehearsal.connect().await.expect("connects");
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         let (kind, message) = match era {

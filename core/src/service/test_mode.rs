@@ -7,7 +7,7 @@ use crate::{
 
 /// How a test's service differs from one that is served to users.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rehearsal {
+pub struct TestMode {
     /// No handler is parked: each is run from its top when its answers come, as after a restart.
     pub replays: bool,
     /// States are sealed with this where the server has no keys: another service with the same opens them. `None`: with a
@@ -15,7 +15,7 @@ pub struct Rehearsal {
     pub state_key: Option<[u8; 32]>,
 }
 
-impl Rehearsal {
+impl TestMode {
     pub(super) fn limits(self, limits: RoundLimits) -> RoundLimits {
         let park_limit = if self.replays { 0 } else { limits.park_limit };
         RoundLimits { park_limit, ..limits }

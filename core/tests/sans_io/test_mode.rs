@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gudgeon::{
     protocol::{Implementation, Tool, json::to_raw},
     router::{Offers, Reply, ServerFacts, ToolOffer},
-    service::{HandlerEvent, Input, Rehearsal, Service, Start},
+    service::{HandlerEvent, Input, Service, Start, TestMode},
     testing::start,
 };
 use serde_json::{Value, json};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use crate::support::asker::{Server, ask, legacy, modern, questions, yes};
 
 /// A server without keys; `seed` is what no other process has.
-fn rehearsed(seed: u8, rehearsal: Option<Rehearsal>) -> Server {
+fn test_server(seed: u8, test_mode: Option<TestMode>) -> Server {
     let mut offers = Offers::new(ServerFacts::new(Implementation::new("asker", "1")));
     let tool = Tool::new("tool", to_raw(&json!({"type": "object"})));
     offers.tools.add(ToolOffer::new(tool, Arc::new(())).unwrap(), true).unwrap();
     let mut server = Server::new();
-    let start = Start { seed: [seed; 32], rehearsal, ..start(server.now) };
+    let start = Start { seed: [seed; 32], test_mode, ..start(server.now) };
     server.service = Service::new(Arc::new(offers), &start);
     server
 }
@@ -42,7 +42,7 @@ fn asked(server: &mut Server, key: &str) -> String {
 
 #[test]
 fn a_handler_that_would_be_parked_is_stopped_and_runs_from_its_top() {
-    let mut server = rehearsed(1, Some(Rehearsal { replays: true, ..Rehearsal::default() }));
+    let mut server = test_server(1, Some(TestMode { replays: true, ..TestMode::default() }));
     server.hear(&modern(1, &able(), &json!({})));
     let first = server.runs[0].context.call;
     let state = asked(&mut server, "a");
@@ -58,13 +58,13 @@ fn a_handler_that_would_be_parked_is_stopped_and_runs_from_its_top() {
 
 #[test]
 fn the_next_serving_of_a_server_without_keys_opens_its_states() {
-    let key = Some(Rehearsal { replays: false, state_key: Some([9; 32]) });
+    let key = Some(TestMode { replays: false, state_key: Some([9; 32]) });
     for (first, next, opens) in [(key, key, true), (key, None, false), (None, None, false)] {
-        let mut before = rehearsed(1, first);
+        let mut before = test_server(1, first);
         before.hear(&modern(1, &able(), &json!({})));
         let state = asked(&mut before, "a");
         assert!(before.cancelled.is_empty(), "it is parked");
-        let mut after = rehearsed(2, next);
+        let mut after = test_server(2, next);
         after.hear(&retry(2, &state, "a"));
         assert_eq!(after.runs.len(), usize::from(opens));
         assert_eq!(after.sent.iter().any(|it| it["error"]["code"] == -32602), !opens);
@@ -73,10 +73,10 @@ fn the_next_serving_of_a_server_without_keys_opens_its_states() {
 
 #[test]
 fn requests_tell_the_keys_of_their_questions_in_tests_only() {
-    let in_a_test = Some(Rehearsal::default());
-    for (rehearsal, expected) in [(in_a_test, json!({"gudgeon/key": "name"})), (None, Value::Null)]
+    let in_a_test = Some(TestMode::default());
+    for (test_mode, expected) in [(in_a_test, json!({"gudgeon/key": "name"})), (None, Value::Null)]
     {
-        let mut server = rehearsed(1, rehearsal);
+        let mut server = test_server(1, test_mode);
         server.open("2025-11-25", &able());
         server.hear(&legacy(1));
         let run = server.running();

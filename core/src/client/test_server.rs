@@ -17,7 +17,7 @@ use crate::{
 /// A client of a server in this process, not connected yet.
 ///
 /// ```
-/// use gudgeon::{Context, Revision, Server, ToolError, client::Rehearsal};
+/// use gudgeon::{Context, Revision, Server, ToolError, client::TestServer};
 ///
 /// async fn remove(ctx: Context) -> Result<&'static str, ToolError> {
 ///     Ok(if ctx.elicit::<bool>("Delete it?").await? { "gone" } else { "kept" })
@@ -27,14 +27,14 @@ use crate::{
 /// # async fn main() -> Result<(), gudgeon::error::Error> {
 /// let server = Server::new("shelf").tool("remove", remove);
 /// for era in [Revision::V2025_11_25, Revision::V2026_07_28] {
-///     let client = Rehearsal::of(&server).era(era).answer("Delete it?", false).replay().connect().await?;
+///     let client = TestServer::of(&server).era(era).answer("Delete it?", false).replay().connect().await?;
 ///     assert_eq!(client.call_tool("remove", ()).await?.text(), "kept");
 /// }
 /// # Ok(())
 /// # }
 /// ```
 #[must_use = "nothing happens before it is connected"]
-pub struct Rehearsal<'a> {
+pub struct TestServer<'a> {
     server: &'a Server,
     era: Option<Revision>,
     replays: bool,
@@ -48,7 +48,7 @@ enum Reaction {
     Cancels,
 }
 
-impl<'a> Rehearsal<'a> {
+impl<'a> TestServer<'a> {
     pub fn of(server: &'a Server) -> Self {
         Self { server, era: None, replays: false, answers: BTreeMap::new() }
     }
@@ -102,8 +102,8 @@ impl<'a> Rehearsal<'a> {
     pub fn into_builder(self) -> ClientBuilder {
         let (ours, theirs) = memory::pair();
         let (input, output) = theirs.into_halves();
-        let rehearsal = service::Rehearsal { replays: self.replays, state_key: None };
-        let serving = self.server.rehearse(rehearsal, input, output);
+        let test_mode = service::TestMode { replays: self.replays, state_key: None };
+        let serving = self.server.serve_test(test_mode, input, output);
         let mut builder = Client::builder(Target::Served(ours, Box::pin(serving)));
         if let Some(era) = self.era {
             builder = builder.revision(era);
@@ -123,9 +123,9 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
-impl fmt::Debug for Rehearsal<'_> {
+impl fmt::Debug for TestServer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rehearsal").field("era", &self.era).finish_non_exhaustive()
+        f.debug_struct("TestServer").field("era", &self.era).finish_non_exhaustive()
     }
 }
 
