@@ -337,7 +337,7 @@ impl Connected {
         }
         let shared = Arc::downgrade(self);
         builder.on_event(move |event| {
-            if let (Some(shared), Some(content)) = (shared.upgrade(), told(event)) {
+            if let (Some(shared), Some(content)) = (shared.upgrade(), content_of(event)) {
                 shared.tell(content);
             }
         })
@@ -389,7 +389,7 @@ impl Drop for Asked {
     }
 }
 
-fn told(event: Event) -> Option<Content> {
+fn content_of(event: Event) -> Option<Content> {
     match event {
         Event::UrlDone(elicitation) => Some(Content::UrlDone(elicitation)),
         Event::Renewed => Some(Content::Renewed),

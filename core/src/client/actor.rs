@@ -15,7 +15,7 @@ use super::{
     listeners::Listeners,
     questions::unanswerable,
     target::{Again, Reached},
-    wire::{Heard, Wire, WireOptions},
+    wire::{Wire, WireEvent, WireOptions},
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -109,7 +109,7 @@ pub(super) async fn start(
 /// The event that woke the task.
 enum Woken {
     Order(Option<Order>),
-    Heard(Heard),
+    Event(WireEvent),
     Deadline,
 }
 
@@ -132,8 +132,8 @@ impl Actor {
                 }
                 Woken::Order(Some(order)) => self.obey(order),
                 Woken::Order(None) => break,
-                Woken::Heard(Heard::Bytes(read)) => self.read(read),
-                Woken::Heard(Heard::Arrival(arrival)) => self.take(arrival).await,
+                Woken::Event(WireEvent::Bytes(read)) => self.read(read),
+                Woken::Event(WireEvent::Arrival(arrival)) => self.take(arrival).await,
                 Woken::Deadline => {
                     self.tell(Input::Tick);
                     self.tell_listeners(subscriptions::Input::Tick);
@@ -147,9 +147,9 @@ impl Actor {
         let deadline = [self.session.deadline(), self.listeners.deadline()];
         let deadline = deadline.into_iter().flatten().min();
         let tick = self.alarm.ring(deadline.map(Into::into));
-        let hear = async {
+        let next_event = async {
             match &mut self.wire {
-                Some(wire) => wire.hear().await,
+                Some(wire) => wire.next_event().await,
                 None => std::future::pending().await,
             }
         };
@@ -162,7 +162,7 @@ impl Actor {
         };
         tokio::select! {
             order = self.orders.recv() => Woken::Order(order),
-            heard = hear => Woken::Heard(heard),
+            event = next_event => Woken::Event(event),
             () = tick => Woken::Deadline,
             () = gave_up => Woken::Order(None),
         }
@@ -188,7 +188,7 @@ impl Actor {
             Arrival::TooLong { limit } => self.tell(Input::TooLong { limit }),
             Arrival::Failed { id, error } => self.tell(Input::Failed { id, error }),
             Arrival::Renewed => self.tell(Input::Renewed),
-            Arrival::Deaf(why) => self.tell_listeners(subscriptions::Input::Deaf(&why)),
+            Arrival::StreamLost(why) => self.tell_listeners(subscriptions::Input::StreamLost(&why)),
             Arrival::End(why) => self.lose(why).await,
         }
     }
@@ -315,17 +315,17 @@ impl Actor {
                 Output::Log(message) => (self.config.on_event)(Event::Log(message)),
                 Output::ListChanged(kind) => {
                     (self.config.on_event)(Event::ListChanged(kind));
-                    self.tell_listeners(subscriptions::Input::Told(None, Change::List(kind)));
+                    self.tell_listeners(subscriptions::Input::Changed(None, Change::List(kind)));
                 }
                 Output::ResourceUpdated(uri) => {
                     (self.config.on_event)(Event::ResourceUpdated(uri.clone()));
-                    self.tell_listeners(subscriptions::Input::Told(None, Change::Updated(uri)));
+                    self.tell_listeners(subscriptions::Input::Changed(None, Change::Updated(uri)));
                 }
                 Output::Acknowledged(listen, kept) => {
                     self.tell_listeners(subscriptions::Input::Acknowledged(listen, kept));
                 }
                 Output::Told(listen, change) => {
-                    self.tell_listeners(subscriptions::Input::Told(listen, change));
+                    self.tell_listeners(subscriptions::Input::Changed(listen, change));
                 }
                 Output::Renewed => self.renewed(),
                 Output::Notified { method, params } => {

@@ -144,7 +144,7 @@ impl Client {
                 if Round::read(Method::CallTool.as_str(), &result)?.is_some() {
                     return Ok(Reply { result, data: None, is_input_required: true });
                 }
-                self.judge(&name, result, &options).await
+                self.read_result(&name, result, &options).await
             }
             Operation::ReadResource { uri, variables } => {
                 let uri = match variables {
@@ -232,16 +232,21 @@ impl Client {
         }
         let params = tool_params(&name, arguments.as_ref());
         let result = self.rounds(Asked::Tool(&name), &params, options).await?;
-        self.judge(&name, result, options).await
+        self.read_result(&name, result, options).await
     }
 
     /// Processes a tool's final result.
-    async fn judge(&self, name: &str, result: Raw, options: &CallOptions) -> Result<Reply, Error> {
-        let judge = |tools: &mut KnownTools| tools.judge(name, &result);
-        let mut verdict = self.with_tools(judge).map_err(|it| self.name(it))?;
+    async fn read_result(
+        &self,
+        name: &str,
+        result: Raw,
+        options: &CallOptions,
+    ) -> Result<Reply, Error> {
+        let read = |tools: &mut KnownTools| tools.read_result(name, &result);
+        let mut verdict = self.with_tools(read).map_err(|it| self.name(it))?;
         if verdict.needs_schema {
             self.list_tools_once(name, options).await;
-            verdict = self.with_tools(judge).map_err(|it| self.name(it))?;
+            verdict = self.with_tools(read).map_err(|it| self.name(it))?;
         }
         if let Some(message) = verdict.failure.filter(|_| options.raise_on_error) {
             let error = Error::new(ErrorKind::Tool, message);

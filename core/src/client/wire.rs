@@ -27,7 +27,7 @@ pub(super) enum Wire {
 }
 
 /// The event that woke the reader.
-pub(super) enum Heard {
+pub(super) enum WireEvent {
     /// This many bytes were read into the line buffer.
     Bytes(usize),
     Arrival(Arrival),
@@ -48,20 +48,20 @@ impl Wire {
     }
 
     /// Returns the next event. Cancel safe.
-    pub(super) async fn hear(&mut self) -> Heard {
+    pub(super) async fn next_event(&mut self) -> WireEvent {
         match self {
             Self::Lines(reader, writer) => {
                 writer.room().await;
                 match reader.read().await {
-                    Ok(read @ 1..) => Heard::Bytes(read),
-                    Ok(0) => Heard::Arrival(Arrival::End(String::new())),
+                    Ok(read @ 1..) => WireEvent::Bytes(read),
+                    Ok(0) => WireEvent::Arrival(Arrival::End(String::new())),
                     Err(error) => {
-                        Heard::Arrival(Arrival::End(format!("the connection broke: {error}")))
+                        WireEvent::Arrival(Arrival::End(format!("the connection broke: {error}")))
                     }
                 }
             }
-            Self::Messages(messages) => Heard::Arrival(messages.next().await),
-            Self::Http(http) => Heard::Arrival(http.next().await),
+            Self::Messages(messages) => WireEvent::Arrival(messages.next().await),
+            Self::Http(http) => WireEvent::Arrival(http.next().await),
         }
     }
 

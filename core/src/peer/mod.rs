@@ -7,7 +7,7 @@ mod tools;
 
 pub use pages::{ListKind, Page, Pages};
 pub use rounds::{Round, with_answers};
-pub use tools::{KnownTools, ToolVerdict, retain_mirrored};
+pub use tools::{KnownTools, ParsedToolResult, retain_mirrored};
 
 use crate::{
     error::{Error, ErrorKind},

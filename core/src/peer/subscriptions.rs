@@ -57,11 +57,11 @@ pub enum Input<'a> {
     /// The server acknowledged this part of the filter.
     Acknowledged(RequestKey, SubscriptionFilter),
     /// A change notification, with the `subscriptions/listen` that it belongs to or, before 2026-07-28, `None`.
-    Told(Option<RequestKey>, Change),
+    Changed(Option<RequestKey>, Change),
     /// A new server session was started; it knows of no subscriptions.
     Renewed,
     /// The server's notifications can no longer be received, with the reason.
-    Deaf(&'a str),
+    StreamLost(&'a str),
     /// The time of [`Subscriptions::deadline`] has come.
     Tick,
     /// The connection was closed, with the reason; `None` if this side closed it.
@@ -159,9 +159,9 @@ impl Subscriptions {
                 None => (),
             },
             Input::Acknowledged(request, kept) => self.acknowledged(now, request, &kept),
-            Input::Told(listen, change) => self.told(listen, &change),
+            Input::Changed(listen, change) => self.notified(listen, &change),
             Input::Renewed => self.renewed(),
-            Input::Deaf(why) => self.deaf(why),
+            Input::StreamLost(why) => self.stream_lost(why),
             Input::Tick => self.tick(now),
             Input::Closed(why) => {
                 if !std::mem::replace(&mut self.is_closed, true) {
@@ -170,7 +170,7 @@ impl Subscriptions {
                 self.requests.clear();
                 self.uris.clear();
                 for (key, _) in std::mem::take(&mut self.open) {
-                    self.say_closed(key);
+                    self.report_closed(key);
                 }
             }
         }
@@ -194,7 +194,7 @@ impl Subscriptions {
         server: &ServerIdentity,
     ) {
         if self.is_closed {
-            return self.say_closed(key);
+            return self.report_closed(key);
         }
         if let Err(error) = server.check_filter(&interests.filter()) {
             return self.outputs.push_back(Output::Ended(key, Some(error)));
@@ -237,7 +237,7 @@ impl Subscriptions {
         self.outputs.push_back(Output::Ended(key, why));
     }
 
-    fn say_closed(&mut self, key: SubscriptionKey) {
+    fn report_closed(&mut self, key: SubscriptionKey) {
         let why = self.closed_by.as_ref().map(|it| Error::new(ErrorKind::Lost, it.clone()));
         self.outputs.push_back(Output::Ended(key, why));
     }
@@ -272,7 +272,7 @@ impl Subscriptions {
         }
     }
 
-    fn told(&mut self, listen: Option<RequestKey>, change: &Change) {
+    fn notified(&mut self, listen: Option<RequestKey>, change: &Change) {
         let Some(request) = listen else {
             let hearing = self.open.iter().filter(|(_, it)| it.interests.cover(change));
             let told = hearing.map(|(key, _)| Output::Changed(*key, change.clone()));

@@ -38,7 +38,7 @@ enum Lazy {
 
 /// The interpretation of a tool's result.
 #[derive(Clone, Debug)]
-pub struct ToolVerdict {
+pub struct ParsedToolResult {
     /// The structured value without its wrapper; `None` if the result has only content.
     pub data: Option<Raw>,
     /// The error text of a failed call.
@@ -109,7 +109,7 @@ impl KnownTools {
     }
 
     /// Interprets a result with the tool's listed definition, if it is known.
-    pub fn judge(&self, name: &str, result: &Raw) -> Result<ToolVerdict, Error> {
+    pub fn read_result(&self, name: &str, result: &Raw) -> Result<ParsedToolResult, Error> {
         let wire: Wire<'_> = super::read("tools/call", result)?;
         if wire.is_error == Some(true) {
             let said = wire.text();
@@ -118,10 +118,10 @@ impl KnownTools {
                 false => said,
             };
             let data = wire.structured_content.map(ToOwned::to_owned);
-            return Ok(ToolVerdict { data, failure: Some(failure), needs_schema: false });
+            return Ok(ParsedToolResult { data, failure: Some(failure), needs_schema: false });
         }
         let Some(value) = wire.structured_content else {
-            return Ok(ToolVerdict { data: None, failure: None, needs_schema: false });
+            return Ok(ParsedToolResult { data: None, failure: None, needs_schema: false });
         };
         let inner = only_result(value);
         let known = self.tools.get(name);
@@ -131,7 +131,7 @@ impl KnownTools {
             _ => value.to_owned(),
         };
         let needs_schema = inner.is_some() && !is_wrapped && !self.knows(name);
-        Ok(ToolVerdict { data: Some(data), failure: None, needs_schema })
+        Ok(ParsedToolResult { data: Some(data), failure: None, needs_schema })
     }
 
     /// Errors if the structured content does not match the output schema: clients SHOULD validate it (Tools, "Output
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn data(tools: &KnownTools, result: &Raw) -> (Option<String>, bool) {
-        let verdict = tools.judge("t", result).expect("readable");
+        let verdict = tools.read_result("t", result).expect("readable");
         (verdict.data.map(|it| it.get().to_owned()), verdict.needs_schema)
     }
 
@@ -386,7 +386,7 @@ mod tests {
         let said = json::raw(
             r#"{"isError":true,"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#.into(),
         );
-        let verdict = KnownTools::default().judge("t", &said).expect("readable");
+        let verdict = KnownTools::default().read_result("t", &said).expect("readable");
         assert_eq!(verdict.failure.as_deref(), Some("a\nb"));
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Arrival {
     /// A new server session replaced the old one, whose state is lost.
     Renewed,
     /// The server's notifications can no longer be received, with the reason.
-    Deaf(String),
+    StreamLost(String),
     /// The connection ended, with the reason.
     End(String),
 }

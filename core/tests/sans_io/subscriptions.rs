@@ -27,18 +27,18 @@ fn since_2026_07_28_each_subscription_is_one_long_request() {
 
     let other = client.open(&SubscriptionFilter::default().tools());
     let theirs = client.asked(Method::Listen).0;
-    client.tell(Input::Told(Some(request), updated("a:/c")));
-    client.tell(Input::Told(Some(theirs), Change::List(ListKind::Tools)));
+    client.tell(Input::Changed(Some(request), updated("a:/c")));
+    client.tell(Input::Changed(Some(theirs), Change::List(ListKind::Tools)));
     let told = [(key, updated("a:/c")), (other, Change::List(ListKind::Tools))];
     assert_eq!(client.changes(), told);
-    client.tell(Input::Told(Some(theirs), updated("a:/c")));
-    client.tell(Input::Told(Some(request), Change::List(ListKind::Prompts)));
-    client.tell(Input::Told(Some(RequestKey(77)), updated("a:/c")));
+    client.tell(Input::Changed(Some(theirs), updated("a:/c")));
+    client.tell(Input::Changed(Some(request), Change::List(ListKind::Prompts)));
+    client.tell(Input::Changed(Some(RequestKey(77)), updated("a:/c")));
     client.silent();
 
     client.tell(Input::Close(key));
     assert!(matches!(client.rest.pop_front(), Some(Output::Cancel(it)) if it == request));
-    client.tell(Input::Told(Some(request), updated("a:/c")));
+    client.tell(Input::Changed(Some(request), updated("a:/c")));
     client.silent();
 }
 
@@ -48,7 +48,7 @@ fn a_notification_that_names_no_subscription_is_for_all_that_asked() {
     let (key, _) = client.listening(SubscriptionSettings::default());
     client.open(&SubscriptionFilter::default().tools());
     client.requests.clear();
-    client.tell(Input::Told(None, updated("a:/b")));
+    client.tell(Input::Changed(None, updated("a:/b")));
     assert_eq!(client.changes(), [(key, updated("a:/b"))]);
 }
 
@@ -251,7 +251,7 @@ fn before_2026_07_28_a_uri_is_asked_for_once() {
     let third = client.open(&SubscriptionFilter::default().uri("a:/b"));
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == third));
 
-    client.tell(Input::Told(None, updated("a:/b")));
+    client.tell(Input::Changed(None, updated("a:/b")));
     let all = [first, second, third].map(|it| (it, updated("a:/b")));
     assert_eq!(client.changes(), all);
     client.tell(Input::Close(first));
@@ -327,13 +327,13 @@ fn where_nothing_arrives_any_more_nobody_waits() {
     let mut client = Scripted::legacy();
     let key = client.open(&SubscriptionFilter::default().tools());
     assert!(matches!(client.rest.pop_front(), Some(Output::Opened(it)) if it == key));
-    client.tell(Input::Deaf("the stream is lost"));
+    client.tell(Input::StreamLost("the stream is lost"));
     let (ended, why) = client.ended();
     assert_eq!((ended, why.unwrap().message.as_str()), (key, "the stream is lost"));
 
     let mut client = Scripted::modern();
     client.listening(SubscriptionSettings::default());
-    client.tell(Input::Deaf("the stream is lost"));
+    client.tell(Input::StreamLost("the stream is lost"));
     client.silent();
 }
 
@@ -372,13 +372,13 @@ fn a_part_of_a_resource_belongs_to_it() {
         ("a:/", false),
         ("b:/b", false),
     ] {
-        client.tell(Input::Told(None, updated(uri)));
+        client.tell(Input::Changed(None, updated(uri)));
         let told = client.changes();
         assert_eq!(!told.is_empty(), belongs, "{uri}");
         assert!(told.iter().all(|it| *it == (key, updated(uri))));
     }
     let mut client = Scripted::modern();
     let (key, request) = client.listening(SubscriptionSettings::default());
-    client.tell(Input::Told(Some(request), updated("b:/elsewhere")));
+    client.tell(Input::Changed(Some(request), updated("b:/elsewhere")));
     assert_eq!(client.changes(), [(key, updated("b:/elsewhere"))], "the server knows its parts");
 }

@@ -172,7 +172,7 @@ impl World {
                     n => Change::Updated(uri(n)),
                 };
                 let listen = at.and_then(|it| self.in_flight.get(it)).map(|(key, ..)| *key);
-                self.tell(Input::Told(listen, change));
+                self.tell(Input::Changed(listen, change));
             }
             Step::Renew if self.server.revision != Revision::V2026_07_28 => {
                 self.watched.clear();

@@ -72,12 +72,12 @@ impl Subscriptions {
         }
     }
 
-    pub(super) fn deaf(&mut self, why: &str) {
-        let deaf = self
+    pub(super) fn stream_lost(&mut self, why: &str) {
+        let stream_lost = self
             .open
             .iter()
             .filter(|(_, it)| matches!(it.state, State::Subscribing(_) | State::Subscribed));
-        for key in deaf.map(|(key, _)| *key).collect::<Vec<_>>() {
+        for key in stream_lost.map(|(key, _)| *key).collect::<Vec<_>>() {
             self.end(key, Some(Error::new(ErrorKind::Lost, why)));
         }
     }

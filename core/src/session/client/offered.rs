@@ -80,15 +80,15 @@ impl ServerIdentity {
         };
         let name = list.as_str();
         let what = format!("the server does not tell when its {name} change");
-        self.check_told(&what, method, name, "listChanged")
+        self.check_capability(&what, method, name, "listChanged")
     }
 
     fn check_updates(&self) -> Result<(), Error> {
         let what = "the server does not tell when a resource is updated";
-        self.check_told(what, Method::ResourceUpdated, "resources", "subscribe")
+        self.check_capability(what, Method::ResourceUpdated, "resources", "subscribe")
     }
 
-    fn check_told(
+    fn check_capability(
         &self,
         what: &str,
         method: Method,

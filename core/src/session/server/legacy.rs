@@ -29,7 +29,7 @@ pub(super) enum Handshake {
         level: LoggingLevel,
         confirmed: bool,
         /// The first notification came, which tells how the client spells them.
-        heard: bool,
+        is_spelling_known: bool,
     },
     /// It was open in a dialect that has sessions end when they are idle.
     Expired,
@@ -100,7 +100,13 @@ impl Handshake {
     }
 
     fn open_in(wire: &'static Wire, client: Arc<ClientIdentity>) -> Self {
-        Self::Open { wire, client, level: DEFAULT_LEVEL, confirmed: false, heard: false }
+        Self::Open {
+            wire,
+            client,
+            level: DEFAULT_LEVEL,
+            confirmed: false,
+            is_spelling_known: false,
+        }
     }
 
     /// The client was silent for too long.
@@ -118,8 +124,8 @@ impl Handshake {
 
     /// A notification came in this spelling.
     pub(super) fn spell(&mut self, bare: bool) {
-        if let Self::Open { wire, heard, .. } = self
-            && !std::mem::replace(heard, true)
+        if let Self::Open { wire, is_spelling_known, .. } = self
+            && !std::mem::replace(is_spelling_known, true)
             && wire.dialect.is_none()
             && bare
         {

@@ -61,7 +61,7 @@ impl ServerSession {
             false => book.ask(wire, declared, asking).map(Some),
         };
         match put {
-            Ok(Some(frame)) => self.say(about, frame),
+            Ok(Some(frame)) => self.send_question(about, frame),
             Ok(None) => (),
             Err(fault) => self.settle_question(call, ask, Err(fault)),
         }
@@ -133,7 +133,7 @@ impl ServerSession {
         let word = self.handshake.wire().unwrap_or(self.spoken).word(Method::Cancelled);
         let frames = self.asked.as_mut().map(|it| it.withdraw(call, word)).unwrap_or_default();
         for frame in frames {
-            self.say(about, frame);
+            self.send_question(about, frame);
         }
     }
 
@@ -148,7 +148,7 @@ impl ServerSession {
 
     pub(super) fn tell_page_done(&mut self, page: &str) {
         if let Some(frame) = self.asked.as_mut().and_then(|it| it.page_done(page)) {
-            self.say(About::Peer, frame);
+            self.send_question(About::Peer, frame);
         }
     }
 
@@ -156,7 +156,7 @@ impl ServerSession {
         self.outputs.push_back(Output::Answered { call, ask, outcome });
     }
 
-    fn say(&mut self, about: About, frame: Vec<u8>) {
+    fn send_question(&mut self, about: About, frame: Vec<u8>) {
         let sent = Sent { is_asking: true, ..Sent::new(frame, about) };
         self.outputs.push_back(Output::Send(sent));
     }

@@ -233,11 +233,11 @@ impl HttpWire {
                     let now = Instant::now();
                     if self.stream_gone.replace(now).is_some_and(|it| now - it < WORTHWHILE) {
                         let why = "the server ended the session again and again";
-                        return Arrival::Deaf(why.into());
+                        return Arrival::StreamLost(why.into());
                     }
                     self.begin_anew(&session);
                 }
-                News::StreamLost(why) => return Arrival::Deaf(why),
+                News::StreamLost(why) => return Arrival::StreamLost(why),
                 News::Settled => self.start_waiting(),
                 News::Renewed => {
                     // Messages that restore the session's state are sent before all others.
@@ -248,7 +248,7 @@ impl HttpWire {
                     for message in self.waiting.take().into_iter().flatten() {
                         self.fail(&message, why.clone());
                     }
-                    return Arrival::Deaf(why);
+                    return Arrival::StreamLost(why);
                 }
                 News::End(why) => return Arrival::End(why),
             }
