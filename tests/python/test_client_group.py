@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 
@@ -114,3 +115,52 @@ def test_a_hosts_configuration_is_a_group():
     servers = {"fake": {"command": sys.executable, "args": [fake, "legacy"]}}
     with SyncClientGroup({"mcpServers": servers}) as group:
         assert "fake_echo" in [tool.name for tool in group.list_tools()]
+
+
+def written(tmp_path, text):
+    path = tmp_path / "mcp.json"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+@pytest.mark.parametrize("wrapped", [True, False])
+async def test_a_configuration_file_is_a_group(tmp_path, kind, wrapped):
+    server = tmp_path / "server.py"
+    server.write_text("from gudgeon import Server\napp = Server('t')\napp.tool(lambda: 'ok', name='tidy')\napp.run()\n")
+    entries = {"t": {"command": sys.executable, "args": [str(server)]}}
+    path = kind(written(tmp_path, json.dumps({"mcpServers": entries} if wrapped else entries)))
+    async with ClientGroup(path) as group:
+        assert (await group.call_tool("t_tidy")).text == "ok"
+    with SyncClientGroup(path) as group:
+        assert group.call_tool("t_tidy").text == "ok"
+
+
+def test_a_configuration_file_is_read_when_the_group_is_entered(tmp_path):
+    group = SyncClientGroup(tmp_path / "mcp.json")
+    with pytest.raises(FileNotFoundError, match="mcp.json"), group:
+        raise AssertionError("it was entered")
+    written(tmp_path, json.dumps({"mcpServers": {}}))
+    with group:
+        assert not group.clients
+
+
+@pytest.mark.parametrize(
+    "text, error, told",
+    [
+        ("{", ValueError, r"mcp\.json is not valid JSON"),
+        ("[]", TypeError, r"mcp\.json: a group takes a mapping of names to targets"),
+        ('{"mcpServers": {"a": {}}}', ValueError, 'needs "command" or "url"'),
+    ],
+)
+async def test_what_is_wrong_with_a_configuration_file_is_said(tmp_path, text, error, told):
+    with pytest.raises(error, match=told):
+        async with ClientGroup(written(tmp_path, text)):
+            raise AssertionError("it was entered")
+
+
+def test_a_url_is_no_group():
+    with pytest.raises(ValueError, match=r"not a URL; write Client\('http://127.0.0.1/mcp'\) for one server"):
+        ClientGroup("http://127.0.0.1/mcp")
+    with pytest.raises(TypeError, match="a group takes a mapping of names to targets.*not 5"):
+        ClientGroup(5)

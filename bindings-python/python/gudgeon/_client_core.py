@@ -12,7 +12,7 @@ from msgspec.json import decode
 from ._client_errors import error_of
 from ._client_options import Options, how, roots_of
 from ._client_read import read_page, read_prompt, read_resource, read_tool, reader, typed
-from ._client_targets import Command, InMemory, Url, place_of
+from ._client_targets import Command, InMemory, Url, Wire, place_of
 from ._json import encode, to_builtins
 from .errors import ConnectionLost, McpError
 
@@ -68,6 +68,7 @@ class Core:
         self._process = os.getpid()
         self.identity: dict[str, Any] | None = None
         self.lost: str | None = None
+        self.stranded: str | None = None
         self._reconnecting = False
         self._roots: Sequence[Any] | None = None
         self._log_level: str | None = None
@@ -97,7 +98,7 @@ class Core:
         text = encode(said)
         letter = yield Ask(lambda mailbox: self.native.connect(mailbox, text, stream))
         self.identity = decode(letter[2])
-        self.lost = None
+        self.lost = self.stranded = None
 
     def close(self) -> Steps:
         if self.is_forked():
@@ -126,6 +127,18 @@ class Core:
     def _check_open(self) -> None:
         if self.identity is None:
             raise _not_connected(self.target_name())
+        if self.stranded is not None:
+            raise ConnectionLost(
+                f"this client was connected in an event loop that is closed now, and {self.stranded} ended with it",
+                hint="open the client in the loop that uses it, for example inside one asyncio.run()",
+                target=self.target_name(),
+            )
+
+    def leave_loop(self) -> None:
+        """Records that the loop that this client was connected in is closed: what that loop itself ran has ended."""
+        if isinstance(self.place, (InMemory, Wire)):
+            self.stranded = "the server in memory" if isinstance(self.place, InMemory) else "its transport"
+            self.lost = self.lost or self.stranded
 
     # ── operations ──────────────────────────────────────────────────────────────────────────────────
 

@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from os import PathLike, fspath
 from typing import Any
 
+from ._client_blocks import Blocks
 from .errors import McpError, NotSupported
 
 
 class _Group:
     """Which server has what: names get the server's prefix, one that fails leaves the others working."""
 
-    def __init__(self, targets: Mapping[str, Any], /, **options: Any) -> None:
-        servers = targets.get("mcpServers", targets)
-        if not isinstance(servers, Mapping):
-            raise TypeError(f'a group takes a mapping of names to targets, or {{"mcpServers": …}}, not {servers!r}')
+    def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], /, **options: Any) -> None:
         self.clients: dict[str, Any] = {}
         self.errors: dict[str, McpError] = {}
+        self._options = options
+        self._blocks = Blocks()
+        self._file: str | None = None
+        if isinstance(targets, (str, PathLike)):
+            self._file = _file(targets)
+        else:
+            self._name(targets)
+        self._all = dict(self.clients)
+
+    def _name(self, targets: Any) -> None:
+        """Makes the clients, unconnected."""
+        servers = targets.get("mcpServers", targets) if isinstance(targets, Mapping) else targets
+        if not isinstance(servers, Mapping):
+            where = f"{self._file}: " if self._file else ""
+            raise TypeError(
+                f'{where}a group takes a mapping of names to targets, {{"mcpServers": …}}, or the path of a JSON file '
+                f"that holds one, not {servers!r}"
+            )
         for name, target in servers.items():
             if not isinstance(name, str) or not name:
-                raise TypeError(f"a server's name in a group is a text, not {name!r}")
-            self.clients[name] = self._client(target, options)
+                raise TypeError(f"the name of a server in a group must be a string, not {name!r}")
+            self.clients[name] = self._client(target, self._options)
             self.clients[name]._core.group_name = name
-        self._all = dict(self.clients)
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
         raise NotImplementedError
 
     def _begin(self) -> dict[str, Any]:
+        if self._file is not None and not self._all:
+            self._name(_read(self._file))
+            self._all = dict(self.clients)
         self.errors = {}
         self.clients = dict(self._all)
         return self.clients
@@ -64,6 +83,30 @@ class _Group:
         return ", ".join(f"{name}_" for name in self._all)
 
 
+def _file(path: str | PathLike[str]) -> str:
+    """A path as a string; a string that is meant as the target of one client is refused."""
+    name = fspath(path)
+    if "://" in name:
+        raise ValueError(
+            f"a group takes targets by name, or the path of a JSON file, not a URL; write Client({name!r}) for one "
+            f"server, or ClientGroup({{'name': {name!r}}})"
+        )
+    return name
+
+
+def _read(path: str) -> Any:
+    """The configuration in a JSON file."""
+    from msgspec import DecodeError
+    from msgspec.json import decode
+
+    with open(path, "rb") as file:
+        text = file.read()
+    try:
+        return decode(text)
+    except DecodeError as error:
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+
+
 def _named(server: str, offers: list[Any]) -> list[Any]:
     """The same offers with the server's prefix."""
     return [type(offer).from_dict({**offer.to_dict(), "name": f"{server}_{offer.name}"}) for offer in offers]
@@ -75,11 +118,14 @@ class ClientGroup(_Group):
     `clients` has the clients that are connected, by name; `errors` has an McpError for each server that is not.
 
     Args:
-        targets: Targets by name, or a host's whole configuration: `{"mcpServers": …}`.
+        targets: Targets by name, a host's whole configuration (`{"mcpServers": …}`), or the path of a JSON file with
+            such a configuration, a str or a Path, which is read when the group is entered.
         options: Those of `Client`, for each of them; `on_elicit` and `on_sample` are told which `server` asks.
 
     Raises:
-        TypeError: It is no mapping of names to targets.
+        TypeError: It is neither a mapping of names to targets nor a path.
+        ValueError: The path is a URL. On entering: the file is not valid JSON.
+        OSError: On entering: the file can't be read.
     """
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
@@ -96,7 +142,14 @@ class ClientGroup(_Group):
             except McpError as error:
                 self._failed(name, error)
 
-        tasks = [asyncio.ensure_future(connect(*item)) for item in list(self._begin().items())]
+        if not self._blocks.enter():
+            return self
+        try:
+            started = self._begin()
+        except BaseException:
+            self._blocks.leave()
+            raise
+        tasks = [asyncio.ensure_future(connect(*item)) for item in list(started.items())]
         try:
             await asyncio.gather(*tasks)
         except BaseException:
@@ -108,6 +161,8 @@ class ClientGroup(_Group):
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        if not self._blocks.leave():
+            return
         import asyncio
 
         await asyncio.gather(*(client.close() for client in self._all.values()), return_exceptions=True)
@@ -177,6 +232,8 @@ class SyncClientGroup(_Group):
         return SyncClient(target, **options)
 
     def __enter__(self) -> SyncClientGroup:
+        if not self._blocks.enter():
+            return self
         try:
             for name, client in list(self._begin().items()):
                 try:
@@ -189,8 +246,9 @@ class SyncClientGroup(_Group):
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for client in self._all.values():
-            client.close()
+        if self._blocks.leave():
+            for client in self._all.values():
+                client.close()
 
     def list_tools(self) -> list[Any]:
         """All tools of all servers; each is called `<server>_<tool>`."""

@@ -87,6 +87,7 @@ class LoopPost:
                 return
         self.adopt(core)
         core.native.move_to(self.mailbox)
+        core.leave_loop()
 
     async def _ask(self, core: Core, ask: Ask) -> Any:
         ticket = ask.start(self.mailbox)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._client_blocks import Blocks
 from ._client_core import Core
 from ._client_options import Options
 
@@ -15,6 +16,7 @@ class Peer:
         self._target = target
         self._core = Core(target, Options(options))
         self._other_end: Any = None
+        self._blocks = Blocks()
 
     def __repr__(self) -> str:
         state = "connected" if self._core.is_open() else "not connected"

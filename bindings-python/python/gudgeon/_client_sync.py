@@ -31,10 +31,16 @@ class SyncClient(Peer):
         self._run = self._post.run
 
     def __enter__(self) -> SyncClient:
-        return self.connect()
+        self._blocks.enter()
+        try:
+            return self.connect()
+        except BaseException:
+            self._blocks.leave()
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        self.close()
+        if self._blocks.leave():
+            self.close()
 
     def connect(self) -> SyncClient:
         """Starts or reaches the server and agrees on a revision with it. Connected already, it does

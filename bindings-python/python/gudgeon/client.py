@@ -70,19 +70,25 @@ class Client(Peer):
     _sync = None
 
     async def __aenter__(self):
-        return await self.connect()
+        self._blocks.enter()
+        try:
+            return await self.connect()
+        except BaseException:
+            self._blocks.leave()
+            raise
 
     async def __aexit__(self, *exc):
-        await self.close()
+        if self._blocks.leave():
+            await self.close()
 
     def __enter__(self):
-        self._sync = SyncClient(self._target, **self._core.options.given)
+        if self._sync is None:
+            self._sync = SyncClient(self._target, **self._core.options.given)
         return self._sync.__enter__()
 
     def __exit__(self, *exc):
-        sync, self._sync = self._sync, None
-        if sync is not None:
-            sync.close()
+        if self._sync is not None:
+            self._sync.__exit__(*exc)
 
     async def connect(self):
         """Starts or reaches the server and agrees on a revision with it. Connected already, it does
