@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from . import _replies
+from ._annotations import place
 from ._native import expand
 from .context import Context
 from .errors import ProtocolError
@@ -53,6 +54,29 @@ class Request:
 def method_of(kind: str, key: str) -> str:
     """The method that reaches a registration."""
     return _METHODS.get(kind) or ("completion/complete" if kind == "completions" else key)
+
+
+def check_middleware(middleware: Any) -> None:
+    """Refuses what can't be called as `await middleware(request, next)`: TypeError with the fix."""
+    import inspect
+
+    wanted = "middleware is an async function (request, next)"
+    if inspect.isclass(middleware):
+        raise TypeError(f"{wanted}, not a class; give an instance: {middleware.__name__}(…)")
+    if not callable(middleware):
+        raise TypeError(f"{wanted}, not {type(middleware).__name__}")
+    where = place(middleware)
+    called = middleware if inspect.isroutine(middleware) else type(middleware).__call__
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise TypeError(f"{where} is a generator; {wanted} that returns what `await next(request)` gave")
+    try:
+        signature = inspect.signature(middleware)
+    except (TypeError, ValueError):
+        return  # written in C: only the call shows
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise TypeError(f"{where} takes {signature}, but is called with (request, next); {wanted}") from None
 
 
 def applies(on: str | Sequence[str], method: str) -> bool:
@@ -212,7 +236,10 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
         given = await following(request)
         return given
 
-    result = await middleware(request, go_on)
+    awaitable = middleware(request, go_on)
+    if not hasattr(awaitable, "__await__"):
+        raise TypeError(f"{place(middleware)} returned a {type(awaitable).__name__} at once; declare it with async def")
+    result = await awaitable
     if result is None and given is not None:
         raise TypeError(
             f"middleware gave nothing for {request.method}, though next() gave a result: "

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from . import _options
-from ._chain import passing
+from ._chain import check_middleware, passing
 from ._described import check_prefix, check_variables, is_template, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
@@ -303,7 +303,7 @@ class Server(Offering, Running):
                 be registered later.
 
         Raises:
-            TypeError: What is given is no function, or no names.
+            TypeError: It is no async function of two arguments, or `on` holds something else than names.
             ValueError: It would never run, because clients send no request of such a name.
 
         >>> from gudgeon import Server, SyncClient, ToolError
@@ -318,8 +318,7 @@ class Server(Offering, Running):
         """
 
         def decorate(middleware: Any) -> Any:
-            if not callable(middleware):
-                raise TypeError(f"middleware is an async function (request, next), not {type(middleware).__name__}")
+            check_middleware(middleware)
             methods = [on] if isinstance(on, str) else on
             if not isinstance(methods, (list, tuple, set, frozenset)) or not all(isinstance(it, str) for it in methods):
                 raise TypeError(f'on= takes a method, such as "tools/call", or a list of methods, not {on!r}')
