@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import decimal
 import enum
 import json
 import pathlib
@@ -11,7 +12,7 @@ import msgspec
 import pydantic
 import pytest
 
-from gudgeon import ask
+from gudgeon import Header, Server, SyncClient, ask
 from gudgeon._failures import InvalidArguments
 from gudgeon._json import convert, decoder
 from gudgeon._plan import Plan, make_plan
@@ -87,6 +88,46 @@ def test_whole_floats_are_integers_and_the_rest_is_refused() -> None:
     ):
         with pytest.raises(InvalidArguments, match=message):
             plan.invoke(raw, None)
+
+
+def test_a_decimal_is_a_number_as_it_is_written_or_a_string() -> None:
+    app = Server("t")
+
+    @dataclasses.dataclass
+    class Line:
+        price: decimal.Decimal
+
+    @app.tool
+    def add(a: decimal.Decimal, lines: list[Line] = [], n: int = 0) -> str:
+        return " ".join([str(a), *(str(line.price) for line in lines)])
+
+    @app.tool
+    def half(of: decimal.Decimal) -> decimal.Decimal:
+        return of / 2
+
+    @app.tool
+    def ship(weight: Annotated[decimal.Decimal, Header("Weight")]) -> str:
+        return str(weight)
+
+    plan = tool(add)
+    for raw, read in (
+        (b'{"a":1.5}', "1.5"),
+        (b'{"a":1.10}', "1.10"),
+        (b'{"a":2}', "2"),
+        (b'{"a":"0.10"}', "0.10"),
+        (b'{"a":12345678901234567890.123456789}', "12345678901234567890.123456789"),
+        (b'{"a":1.10,"lines":[{"price":0.30}],"n":2.0}', "1.10 0.30"),
+    ):
+        assert plan.invoke(raw, None) == read
+    with SyncClient(app) as client:
+        assert client.call_tool("add", {"a": 1.5, "lines": [{"price": 2.25}]}).text == "1.5 2.25"
+        assert client.call_tool("half", {"of": 3}).data == "1.5"
+        assert client.call_tool("ship", {"weight": "0.5"}).text == "0.5"
+        refused = client.call_tool("add", {"a": True}, raise_on_error=False)
+        assert refused.is_error
+        shown = {it.name: it for it in client.list_tools()}
+    assert shown["ship"].input_schema["properties"]["weight"]["type"] == "string", "headers repeat simple types only"
+    assert shown["half"].output_schema == {"type": "string", "format": "decimal"}
 
 
 def test_defaults_are_the_functions_own() -> None:

@@ -169,7 +169,11 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
     (datetime.datetime, {"type": "string", "format": "date-time"}),
     (datetime.timedelta, {"type": "string", "format": "duration"}),
     (uuid.UUID, {"type": "string", "format": "uuid"}),
-    (decimal.Decimal, {"type": "string", "format": "decimal"}),
+    (decimal.Decimal, {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]}),
+    (
+        decimal.Decimal | None,
+        {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}, {"type": "null"}]},
+    ),
     (pathlib.Path, {"type": "string", "format": "path"}),
     (Isbn, {"type": "string"}),
     (Alias, {"type": "array", "items": {"type": "integer"}}),

@@ -45,7 +45,7 @@ def form(wanted: Any, default: Any = _NO_DEFAULT) -> Form:
     if isinstance(wanted, Mapping):
         return Form(_schema_form(wanted), dict)
     try:
-        schema = schema_of(wanted)
+        schema = schema_of(wanted, numbers=False)
     except SchemaError as error:
         raise TypeError(f"a form can't ask for {label(wanted)}: {error}") from None
     if schema.get("type") == "object" and "properties" in schema:

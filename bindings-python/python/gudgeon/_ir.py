@@ -31,6 +31,8 @@ _PLAIN: dict[type, dict[str, Any]] = {
     mi.UUIDType: {"type": "string", "format": "uuid"},
     mi.DecimalType: {"type": "string", "format": "decimal"},
 }
+# A JSON number is read exactly as it is written.
+_DECIMAL: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]}
 _BOUNDS = {
     "ge": "minimum",
     "gt": "exclusiveMinimum",
@@ -47,15 +49,27 @@ _LENGTHS = {
 
 
 def render(
-    info: mi.Type, defs: dict[str, Any], hook: Hook, literals: Literals, headers: bool = False
+    info: mi.Type,
+    defs: dict[str, Any],
+    hook: Hook,
+    literals: Literals,
+    *,
+    headers: bool = False,
+    numbers: bool = False,
 ) -> dict[str, Any]:
-    """The schema; classes go into `defs` once each and are referred to. `headers`: it says what HTTP headers repeat."""
-    return _Renderer(defs, hook, literals, headers).render(info)
+    """Returns the schema; classes go into `defs` once each and are referred to.
+
+    Args:
+        headers: Whether it says what HTTP headers repeat.
+        numbers: Whether a Decimal is a number or a string; else it is a string.
+    """
+    return _Renderer(defs, hook, literals, headers, numbers).render(info)
 
 
 class _Renderer:
-    def __init__(self, defs: dict[str, Any], hook: Hook, literals: Literals, headers: bool) -> None:
+    def __init__(self, defs: dict[str, Any], hook: Hook, literals: Literals, headers: bool, numbers: bool) -> None:
         self.headers = headers
+        self.numbers = numbers
         self.defs = defs
         self.hook = hook
         self.literals = literals
@@ -64,6 +78,8 @@ class _Renderer:
     def render(self, info: mi.Type) -> dict[str, Any]:
         if isinstance(info, mi.Metadata):
             return {**self.render(info.type), **(info.extra_json_schema or {})}
+        if self.numbers and isinstance(info, mi.DecimalType):
+            return dict(_DECIMAL)
         plain = _PLAIN.get(type(info))
         if plain is not None:
             return self.bounded(dict(plain), info)
@@ -126,7 +142,9 @@ class _Renderer:
 
     def union(self, info: mi.UnionType) -> dict[str, Any]:
         members = sorted(info.types, key=lambda member: isinstance(member, mi.NoneType))
-        schema: dict[str, Any] = {"anyOf": [self.render(member) for member in members]}
+        rendered = [self.render(member) for member in members]
+        flat = [part for it in rendered for part in (it["anyOf"] if it.keys() == {"anyOf"} else [it])]
+        schema: dict[str, Any] = {"anyOf": flat}
         tags = [member.tag_field for member in members if isinstance(member, mi.StructType) and member.tag_field]
         if len(tags) > 1:
             schema["discriminator"] = {"propertyName": tags[0]}
@@ -163,12 +181,15 @@ class _Renderer:
             properties[tag] = {"const": info.tag}
             required.append(tag)
         for field in info.fields:
-            schema = self.render(field.type)
             hint = _unrequired(hints.get(field.name))
+            header = header_of(hint) if self.headers else None
+            # Headers repeat values of one simple type only.
+            numbers, self.numbers = self.numbers, self.numbers and header is None
+            schema = self.render(field.type)
+            self.numbers = numbers
             said = description_of(hint) or schema.get("description") or texts.get(field.name)
             if said:
                 schema = {"description": said, **schema}
-            header = header_of(hint) if self.headers else None
             if header is not None:
                 schema["x-mcp-header"] = header
             if field.required:

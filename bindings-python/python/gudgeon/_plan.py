@@ -166,7 +166,9 @@ def _input_schema(
     for parameter in filled:
         try:
             header = header_of(parameter.annotation) if headers else None
-            schema = schema_of(parameter.annotation, profile=profile, headers=headers, defs=defs)
+            schema = schema_of(
+                parameter.annotation, profile=profile, headers=headers, numbers=header is None, defs=defs
+            )
         except SchemaError as error:
             raise TypeError(f"parameter {parameter.name!r} of {place}: {error}") from None
         said = texts.get(parameter.name)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ._failures import InvalidArguments
-from ._json import decoder, encode
+from ._json import decoder, encode_exact
 from ._plan_depends import Overrides, Provider, Scope
 from ._plan_signature import Parameter, Signature, context_module
 from ._schema import uses_pydantic
@@ -184,21 +184,19 @@ def _decoders(arguments: list[Argument], lax: bool) -> dict[str, Any]:
 
 
 def _second_try(decode: Callable[[Any], Any]) -> Callable[[Any, Exception], Any]:
+    read = msgspec.json.Decoder(float_hook=_whole).decode
+
     def again(raw: Any, error: Exception) -> Any:
         """JSON Schema calls 1.0 an integer and msgspec does not: whole floats are made integers, once."""
         try:
-            return decode(encode(_whole(msgspec.json.decode(raw))))
+            return decode(encode_exact(read(raw)))
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise InvalidArguments(invalid_text(error)) from None
 
     return again
 
 
-def _whole(value: Any) -> Any:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return value
+def _whole(text: str) -> int | msgspec.Raw:
+    """A whole number as an integer; any other stays as it is written, for a Decimal."""
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else msgspec.Raw(text.encode())

@@ -40,11 +40,15 @@ def schema_of(
     profile: Profile = "portable",
     output: bool = False,
     headers: bool = False,
+    numbers: bool = True,
     defs: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The schema of a type. With the "full" profile, named types go into `defs` and are referred to.
+    """Returns the schema of a type. With the "full" profile, named types go into `defs` and are referred to.
 
-    `headers`: it says which fields HTTP headers repeat.
+    Args:
+        output: Whether values are written, not read.
+        headers: Whether it says which fields HTTP headers repeat.
+        numbers: Whether a Decimal that is read may be a JSON number as well as a string.
     """
     try:
         annotation = unaliased(annotation)
@@ -55,7 +59,7 @@ def schema_of(
     if uses_pydantic(annotation):
         schema = _pydantic_schema(annotation, output, headers, own)
     else:
-        schema = _msgspec_schema(annotation, output, headers, own)
+        schema = _msgspec_schema(annotation, output, headers, numbers and not output, own)
     schema, own = untitled(schema), {name: untitled(part, name) for name, part in own.items()}
     if profile == "portable":
         try:
@@ -227,14 +231,14 @@ def _pydantic_schema(annotation: Any, output: bool, headers: bool, defs: dict[st
     return schema
 
 
-def _hook(cls: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
+def _hook(cls: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
     """The schema of a class that msgspec does not know."""
     if cls is object:
         return {}
     if not isinstance(cls, type):
         return None
     if issubclass(cls, Alternatives):
-        return {"anyOf": [_msgspec_schema(member, output, headers, defs) for member in cls.members]}
+        return {"anyOf": [_msgspec_schema(member, output, headers, numbers, defs) for member in cls.members]}
     if is_pydantic(cls):
         return _pydantic_schema(cls, output, headers, defs)
     if cls is PathLike or issubclass(cls, PurePath):
@@ -247,12 +251,18 @@ def _hook(cls: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[s
     return None
 
 
-def _msgspec_schema(annotation: Any, output: bool, headers: bool, defs: dict[str, Any]) -> dict[str, Any]:
+def _msgspec_schema(
+    annotation: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, Any]
+) -> dict[str, Any]:
     try:
         info = msgspec.inspect.type_info(_readable(annotation) if output else annotation)
     except (TypeError, NameError, RecursionError) as error:
         raise SchemaError(_mend(error, annotation)) from None
-    return render(info, defs, lambda cls: _hook(cls, output, headers, defs), literals(annotation), headers)
+
+    def hook(cls: Any) -> dict[str, Any] | None:
+        return _hook(cls, output, headers, numbers, defs)
+
+    return render(info, defs, hook, literals(annotation), headers=headers, numbers=numbers)
 
 
 def _mend(error: Exception, annotation: Any) -> str:
