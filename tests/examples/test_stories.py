@@ -36,7 +36,14 @@ def test_story(name: str, way: str, revision: str, server: str) -> None:
 
 def test_a_users_own_tests_pass() -> None:
     """In a pytest of their own, which finds the server beside the test as it does for users."""
-    options = ["-q", "-p", "no:cacheprovider", "--override-ini=addopts=", str(EXAMPLES / "errors/python")]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--override-ini=addopts=",
+        "--override-ini=asyncio_mode=strict",
+        str(EXAMPLES / "errors/python"),
+    ]
     subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, check=True)
 
 

@@ -25,3 +25,20 @@ def test_a_star_imports_what_the_stub_declares() -> None:
     public = {it for it in declared if it is not None and not it.startswith("_")}
     modules = {"auth", "client", "context", "errors", "middleware", "server", "testing", "types"}
     assert set(given) == public - modules
+
+
+def test_the_version_is_the_distributions() -> None:
+    from importlib.metadata import version
+
+    assert gudgeon.__version__ == version("gudgeon")
+
+
+def test_the_index_is_told_where_the_project_is_and_what_it_runs_on() -> None:
+    from importlib.metadata import metadata
+
+    told = metadata("gudgeon")
+    urls = dict(url.split(", ", 1) for url in told.get_all("Project-URL") or [])
+    assert {"Homepage", "Repository", "Documentation", "Changelog", "Issues"} <= set(urls)
+    assert all(url.startswith("https://") for url in urls.values())
+    classifiers = told.get_all("Classifier") or []
+    assert "Typing :: Typed" in classifiers and "Programming Language :: Python :: 3.10" in classifiers

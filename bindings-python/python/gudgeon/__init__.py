@@ -75,6 +75,10 @@ def __getattr__(name):
     elif name == "__all__":
         # Modules but `ask` stay out: their names are everybody's variables.
         value = [it for it in __dir__() if not it.startswith("_") and (it == "ask" or it not in _MODULES)]
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("gudgeon")
     elif name.startswith("_"):
         raise AttributeError(f"module 'gudgeon' has no attribute {name!r}")
     else:

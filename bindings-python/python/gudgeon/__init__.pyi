@@ -77,6 +77,8 @@ from .types import (
     user as user,
 )
 
+__version__: str
+
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 _M = TypeVar("_M", bound=Callable[[Request, Next], Awaitable[Any]])

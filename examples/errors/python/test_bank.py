@@ -21,6 +21,7 @@ def test_withdraw(era: str) -> None:
 
 @pytest.mark.parametrize("era", ASKING)
 @pytest.mark.parametrize("replay", [False, True])  # True: the handler runs from its top again for every answer
+@pytest.mark.asyncio
 async def test_close_account(era: str, replay: bool) -> None:
     answers = {"Close ada's account?": True, "Why do you leave?": "the coffee"}
     async with connect(app, revision=era, answers=answers, replay=replay) as client:
@@ -32,6 +33,7 @@ async def test_close_account(era: str, replay: bool) -> None:
 
 @pytest.mark.parametrize("era", ASKING)
 @pytest.mark.parametrize("no", [Declined(), Cancelled()])
+@pytest.mark.asyncio
 async def test_who_does_not_answer_keeps_the_account(era: str, no: object) -> None:
     async with connect(app, revision=era, answers={"Close ada's account?": no}) as client:
         with pytest.raises(ToolError, match="The user declined: Close ada's account"):
