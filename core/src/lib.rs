@@ -28,6 +28,7 @@ pub mod client;
 
 #[cfg(feature = "runtime")]
 pub use client::Client;
+pub use error::Error;
 pub use protocol::{Completion, Revision};
 #[cfg(feature = "runtime")]
 pub use server::{

@@ -1,6 +1,6 @@
 //! Targets: the servers that a client can connect to.
 
-use std::{fmt, str::FromStr};
+use std::{ffi::OsString, fmt, str::FromStr};
 
 use super::{
     connection::BoxFuture,
@@ -140,6 +140,22 @@ impl FromStr for Target {
 impl From<Command> for Target {
     fn from(command: Command) -> Self {
         Self::Command(command)
+    }
+}
+
+/// A command line: the program, then its arguments.
+///
+/// ```no_run
+/// # async fn connect() -> Result<(), gudgeon::Error> {
+/// let client = gudgeon::Client::connect(["python3", "server.py"]).await?;
+/// # Ok(()) }
+/// ```
+impl<S: Into<OsString>, const N: usize> From<[S; N]> for Target {
+    fn from(command_line: [S; N]) -> Self {
+        const { assert!(N > 0, "a command line begins with a program") };
+        let mut words = command_line.into_iter().map(Into::into);
+        let program = words.next().unwrap_or_default();
+        Self::Command(words.fold(Command::new(program), Command::arg))
     }
 }
 
