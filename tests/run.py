@@ -76,6 +76,7 @@ TESTS = [
     Stage("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
     Stage("examples", [*PYTEST_AT_ONCE, "tests/examples", "tests/demo"], "pytest"),
     Stage("examples node", [*NODE_TEST, *sorted((ROOT / "tests/examples").glob("*.test.mjs"))], "tap"),
+    Stage("markdown", [*PYTEST, "tests/markdown"], "pytest", needs="rust examples"),
     Stage("python", PYTEST_AT_ONCE, "pytest", needs="rust examples"),
     Stage("node", [*NODE_TEST, *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap", needs="rust examples"),
     Stage("rust sans-io", [*SANS_IO, *SHOWN], "cargo", needs="sans-io tests"),

@@ -1,4 +1,4 @@
-// Every example in the documentation is type-checked and run: those of the TSDoc comments, and the README's.
+// Every example of a TSDoc comment is type-checked and run.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -25,10 +25,6 @@ before(() => {
   for (const name of ["hono", "zod"]) symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name), "junction");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }\n');
   for (const { file, code } of examples) writeFileSync(join(folder, `${file}.ts`), code);
-  // As JavaScript they are run, as TypeScript compiled.
-  for (const [file, heading] of [["server", "A server in TypeScript"], ["client", "Clients"]]) {
-    for (const suffix of ["mjs", "ts"]) writeFileSync(join(folder, `${file}.${suffix}`), readme(heading));
-  }
   const options = {
     module: "Node20", target: "ES2022", strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true,
     lib: ["ES2022", "ESNext.Disposable"], skipLibCheck: true, types: ["node"],
@@ -44,7 +40,7 @@ test("the public classes and functions have examples", () => {
   }
 });
 
-test("examples and the README's first server and client pass the compiler", () => {
+test("examples pass the compiler", () => {
   const manifest = createRequire(import.meta.url).resolve("typescript/package.json");
   const { bin } = JSON.parse(readFileSync(manifest, "utf8"));
   const told = spawnSync(process.execPath, [join(manifest, "..", bin.tsc), "-p", folder], { encoding: "utf8" });
@@ -69,13 +65,6 @@ test("every exported class, function and table has a comment", () => {
   assert.deepEqual(bare, []);
 });
 
-test("README: the first server is short, and the first client works with it", () => {
-  const server = readme("A server in TypeScript");
-  assert.ok(server.split("\n").filter((line) => line.trim() !== "").length <= 10);
-  const said = execFileSync(process.execPath, ["client.mjs"], { cwd: folder, encoding: "utf8", timeout: 60_000 });
-  assert.equal(said, "3\n");
-});
-
 /** What index.ts and testing.ts export. */
 const names = new Set(
   ["index.ts", "testing.ts"].flatMap((entry) =>
@@ -93,13 +82,4 @@ function examplesIn(source) {
     const declared = rest.slice(rest.indexOf("*/") + 2).trim().split("\n")[0].replace(/[{(<=].*/, "").trim();
     return { source, code, name: `${declared} in ${source}`, file: `${basename(source, ".ts")}-${at}` };
   });
-}
-
-/** The README's TypeScript under a heading. */
-function readme(heading) {
-  const text = readFileSync(join(root, "README.md"), "utf8");
-  const part = text.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
-  const code = /```ts\n([\s\S]*?)```/.exec(part)?.[1];
-  assert.ok(code, `README.md has no TypeScript under "${heading}"`);
-  return code;
 }

@@ -1,0 +1,167 @@
+"""Checks every code block of every Markdown file as it stands: type-checked or compiled, and run where it is a program.
+
+A block that is a file has its name behind the language. `client*` is run and must print what its comments say, a
+`server*` is served and called, `test_*` is run by pytest, and everything else is imported.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from snippets import ROOT, SNIPPETS, Snippet, documents, expected_output, in_language
+
+from gudgeon import Command, SyncClient
+
+LANGUAGES = {"python", "ts", "rust", "json", "sh", "text"}
+BINARIES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/examples"
+PACKAGES = ["zod", "hono", "express"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder that holds the files of all snippets, one folder a document, with the packages that users install."""
+    folder = tmp_path_factory.mktemp("snippets")
+    for snippet in in_language("python", "ts"):
+        path = place_of(folder, snippet)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(snippet.code, encoding="utf-8")
+    modules = folder / "node_modules"
+    modules.mkdir()
+    (modules / "gudgeon").symlink_to(ROOT, target_is_directory=True)
+    for name in PACKAGES:
+        (modules / name).symlink_to(ROOT / "node_modules" / name, target_is_directory=True)
+    (folder / "package.json").write_text('{ "type": "module" }\n', encoding="utf-8")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def compiled(folder: Path) -> Path:
+    """The same folder with the JavaScript of all TypeScript snippets, which pass the compiler in its strictest mode."""
+    options = {
+        "module": "Node20",
+        "target": "ES2023",
+        "strict": True,
+        "exactOptionalPropertyTypes": True,
+        "noUncheckedIndexedAccess": True,
+        "lib": ["ES2023", "ESNext.Disposable", "DOM"],
+        "types": ["node"],
+        "typeRoots": [str(ROOT / "node_modules/@types")],
+        "skipLibCheck": True,
+    }
+    config = {"compilerOptions": options, "include": ["**/*.ts"]}
+    (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
+    run([ROOT / "node_modules/.bin/tsc", "-p", "."], folder)
+    return folder
+
+
+def place_of(folder: Path, snippet: Snippet) -> Path:
+    return folder / snippet.document.removesuffix(".md").replace("/", "-").lower() / snippet.name
+
+
+def run(command: list[object], cwd: Path) -> str:
+    """Returns the standard output of a program that must succeed."""
+    # `python3` is the interpreter that runs the tests.
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [str(it) for it in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def is_program(snippet: Snippet) -> bool:
+    return snippet.name.startswith("client")
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=str)
+def test_a_block_names_a_language_and_a_program_its_file(snippet: Snippet) -> None:
+    assert snippet.language in LANGUAGES, f"write one of {sorted(LANGUAGES)} behind the opening fence"
+    if snippet.language in ("python", "ts", "rust"):
+        assert snippet.name, "write the file's name behind the language"
+
+
+def test_the_readme_is_complete() -> None:
+    named = {snippet.name for snippet in SNIPPETS if snippet.document == "README.md"}
+    assert {f"{kind}.{suffix}" for kind in ("server", "client") for suffix in ("py", "ts", "rs")} <= named
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") < 180
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert [link for link in links if not link.startswith("https://")] == [], "PyPI and npm need absolute links"
+
+
+@pytest.mark.parametrize("document", documents())
+def test_relative_links_lead_to_files(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]*)\)", text)]
+    local = [link for link in links if link and not re.match(r"[a-z]+:", link)]
+    assert [link for link in local if not (ROOT / document).parent.joinpath(link).exists()] == []
+
+
+def test_python_passes_the_type_checker(folder: Path) -> None:
+    for home in sorted({place_of(folder, snippet).parent for snippet in in_language("python")}):
+        run([sys.executable, "-m", "mypy", "--strict", "--config-file=", "."], home)
+
+
+@pytest.mark.parametrize("snippet", in_language("python"), ids=str)
+def test_python_runs(snippet: Snippet, folder: Path) -> None:
+    path = place_of(folder, snippet)
+    if is_program(snippet):
+        expected = expected_output(snippet.code, "print")
+        assert expected and run([sys.executable, path.name], path.parent).splitlines() == expected
+    elif path.name.startswith("test_"):
+        run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path.name], path.parent)
+    else:
+        run([sys.executable, "-W", "error", "-c", f"import {path.stem}"], path.parent)
+
+
+@pytest.mark.parametrize("snippet", in_language("ts"), ids=str)
+def test_typescript_compiles_and_runs(snippet: Snippet, compiled: Path) -> None:
+    path = place_of(compiled, snippet).with_suffix(".js")
+    if is_program(snippet):
+        expected = expected_output(snippet.code, "console.log")
+        assert expected and run(["node", path.name], path.parent).splitlines() == expected
+    elif not path.name.startswith("server"):
+        run(["node", "--input-type=module", "--eval", f'await import("./{path.name}"); process.exit();'], path.parent)
+
+
+@pytest.mark.parametrize("snippet", in_language("rust"), ids=str)
+def test_rust_is_an_example_that_is_compiled(snippet: Snippet) -> None:
+    document = Path(snippet.document).stem.lower()
+    example = ROOT / "core/examples" / f"{document}_{snippet.name}"
+    assert example.read_text(encoding="utf-8") == snippet.code, f"{example.name} and {snippet} differ"
+
+
+def test_the_readmes_servers_answer_alike(compiled: Path) -> None:
+    home = compiled / "readme"
+    commands = [[sys.executable, "server.py"], ["node", "server.js"], [str(BINARIES / "readme_server")]]
+    for command in commands:
+        with SyncClient(Command(*command, cwd=home)) as client:
+            assert client.server.name == "calculator"
+            assert client.call_tool("add", {"a": 1, "b": 2}).data == 3, command
+
+
+def test_the_readmes_rust_client_prints_what_it_says(folder: Path) -> None:
+    (snippet,) = [it for it in in_language("rust") if is_program(it)]
+    expected = expected_output(snippet.code, "println!")
+    assert expected and run([BINARIES / "readme_client"], folder / "readme").splitlines() == expected
+
+
+@pytest.mark.parametrize("snippet", in_language("json"), ids=str)
+def test_json_is_valid(snippet: Snippet) -> None:
+    json.loads(snippet.code)
+
+
+@pytest.mark.parametrize("snippet", in_language("sh"), ids=str)
+def test_shell_commands_name_targets_and_files_that_exist(snippet: Snippet) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    named = re.findall(r"\bmake ([a-z-]+)", snippet.code)
+    assert set(named) <= targets
+    files = re.findall(r"(?<![\w/.])((?:tests|examples|core|bindings-\w+)/[\w./-]+)", snippet.code)
+    assert [it for it in files if "/dist/" not in it and not (ROOT / it).exists()] == []
