@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from ._client_core import Ask, Core, Sleep, Steps, answer_of, progress_of
 from ._client_errors import refusal_of
 from ._client_exit import log_failure
+from ._frames import from_here
 
 _posts: dict[asyncio.AbstractEventLoop, LoopPost] = {}
 
@@ -79,6 +80,8 @@ class LoopPost:
                     step = steps.send(value)
         except StopIteration as end:
             return end.value
+        except Exception as error:
+            raise from_here(error)  # noqa: B904
 
     def _take_over(self, core: Core) -> None:
         """A client whose own loop is gone goes on on this one."""

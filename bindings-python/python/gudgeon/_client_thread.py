@@ -9,6 +9,7 @@ from typing import Any
 from ._client_core import Ask, Core, Sleep, Steps, Tell, answer_of, progress_of
 from ._client_errors import refusal_of
 from ._client_exit import log_failure
+from ._frames import from_here
 from .errors import ProtocolError
 
 _COROUTINE = 0x80  # CO_COROUTINE
@@ -44,6 +45,8 @@ class ThreadPost:
                     step = steps.send(value)
         except StopIteration as end:
             return end.value
+        except Exception as error:
+            raise from_here(error)  # noqa: B904
 
     def wait(self, seconds: float) -> None:
         """Waits for anything that the server tells unasked."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
+from ._frames import is_ours
 from ._json import encode
 from .errors import (
     Cancelled,
@@ -15,8 +15,6 @@ from .errors import (
     ToolError,
     UrlElicitationRequired,
 )
-
-_HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 class InvalidArguments(Exception):
@@ -84,13 +82,9 @@ def _traceback(error: BaseException) -> str:
     from traceback import format_exception
 
     trace = error.__traceback__
-    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename) and trace.tb_next is not None:
+    while trace is not None and is_ours(trace.tb_frame.f_code.co_filename) and trace.tb_next is not None:
         trace = trace.tb_next
     try:
         return "".join(format_exception(type(error), error, trace))
     except Exception:
         return f"{type(error).__qualname__}: {_message(error)}"
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(("<gudgeon ", _HOME))
