@@ -58,33 +58,42 @@ export class ClientGroup implements AsyncDisposable {
     throw misuse;
   }
 
-  /** All tools of all servers; each is called `<server>_<tool>`. */
+  /**
+   * All tools of all servers; each is called `<server>_<tool>`.
+   *
+   * @throws McpError when two tools would have the same name.
+   */
   async listTools(): Promise<Tool[]> {
-    return this.#all("tools", (client) => client.listTools(), prefixed);
+    return prefixed("tool", await this.#lists("tools", listTools));
   }
 
   /** All resources of all servers, under their own URIs. */
   async listResources(): Promise<Resource[]> {
-    return this.#all("resources", (client) => client.listResources());
+    return items(await this.#lists("resources", (client) => client.listResources()));
   }
 
   /** All templates of all servers. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
-    return this.#all("resources", (client) => client.listResourceTemplates());
+    return items(await this.#lists("resources", (client) => client.listResourceTemplates()));
   }
 
-  /** All prompts of all servers; each is called `<server>_<prompt>`. */
+  /**
+   * All prompts of all servers; each is called `<server>_<prompt>`.
+   *
+   * @throws McpError when two prompts would have the same name.
+   */
   async listPrompts(): Promise<Prompt[]> {
-    return this.#all("prompts", (client) => client.listPrompts(), prefixed);
+    return prefixed("prompt", await this.#lists("prompts", listPrompts));
   }
 
   /**
    * `Client.callTool` with `<server>_<tool>` as name.
    *
-   * @throws NotSupported when no server's name fits, and what a server that was not reached failed of.
+   * @throws NotSupported when no server's name fits; McpError when two tools have the name; the error of a server that
+   *   was not reached.
    */
   async callTool(name: string, args?: object, options?: CallOptions): Promise<ToolResult> {
-    const [client, own] = this.#find(name, "tool");
+    const [client, own] = await this.#find(name, "tool", () => this.#lists("tools", listTools));
     return client.callTool(own, args, options);
   }
 
@@ -117,7 +126,7 @@ export class ClientGroup implements AsyncDisposable {
 
   /** `name` is `<server>_<prompt>`. */
   async getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptResult> {
-    const [client, own] = this.#find(name, "prompt");
+    const [client, own] = await this.#find(name, "prompt", () => this.#lists("prompts", listPrompts));
     return client.getPrompt(own, args);
   }
 
@@ -130,28 +139,21 @@ export class ClientGroup implements AsyncDisposable {
     await this.close();
   }
 
-  /** A server that has none of these does not count. */
-  async #all<T>(capability: string, list: (client: Client) => Promise<T[]>, name?: (one: T, server: string) => T): Promise<T[]> {
+  /** The lists of the servers that declared the capability. */
+  async #lists<T>(capability: string, list: (client: Client) => Promise<T[]>): Promise<Lists<T>> {
     const asked = [...this.clients].filter(([, client]) => client.capabilities[capability] !== undefined);
-    const lists = await Promise.all(
-      asked.map(async ([server, client]) => {
-        const items = await list(client);
-        return name ? items.map((one) => name(one, server)) : items;
-      }),
-    );
-    return lists.flat();
+    return Promise.all(asked.map(async ([server, client]) => [server, await list(client)] as const));
   }
 
-  /** The server with the longest name that fits: names may hold underscores. */
-  #find(name: string, what: string): [client: Client, own: string] {
-    const fitting = [...this.clients.keys()].filter((server) => name.startsWith(`${server}_`));
-    const server = fitting.sort((one, other) => other.length - one.length)[0];
-    if (server !== undefined) return [this.#client(server), name.slice(server.length + 1)];
-    const failed = [...this.errors].find(([failed]) => name.startsWith(`${failed}_`));
-    if (failed) throw failed[1];
-    const known = [...this.clients.keys()].join(", ");
-    throw new NotSupported(`no server of this group has the ${what} ${JSON.stringify(name)}`, {
-      hint: `names are <server>_<${what}>, and the servers are ${known}${this.#missing()}`,
+  /** The server of a tool or prompt, and its name there. `lists` is asked where several servers' names fit. */
+  async #find(name: string, kind: string, lists: () => Promise<Lists<Named>>): Promise<[client: Client, own: string]> {
+    const known = [...this.clients.keys(), ...this.errors.keys()];
+    const fitting = known.filter((server) => name.startsWith(`${server}_`)).sort((one, other) => other.length - one.length);
+    const homes = fitting.map((server): Home => [server, name.slice(server.length + 1)]);
+    const home = homes.length > 1 ? homeOf(kind, name, homes, await lists()) : homes[0];
+    if (home) return [this.#client(home[0]), home[1]];
+    throw new NotSupported(`no server of this group has the ${kind} ${JSON.stringify(name)}`, {
+      hint: `names are <server>_<${kind}>, and the servers are ${[...this.clients.keys()].join(", ")}${this.#missing()}`,
     });
   }
 
@@ -182,6 +184,41 @@ function optionsOf(server: string, options: ClientOptions): ClientOptions {
   return told;
 }
 
-function prefixed<T extends { readonly name: string }>(one: T, server: string): T {
-  return { ...one, name: `${server}_${one.name}` };
+type Named = { readonly name: string };
+/** What each server listed. */
+type Lists<T> = readonly (readonly [server: string, items: readonly T[]])[];
+type Home = readonly [server: string, own: string];
+
+const listTools = (client: Client): Promise<Tool[]> => client.listTools();
+const listPrompts = (client: Client): Promise<Prompt[]> => client.listPrompts();
+
+function items<T>(lists: Lists<T>): T[] {
+  return lists.flatMap(([, list]) => list);
+}
+
+/** All of them with their servers' names before their own. */
+function prefixed<T extends Named>(kind: string, lists: Lists<T>): T[] {
+  const homes = new Map<string, Home>();
+  return lists.flatMap(([server, list]) =>
+    list.map((one) => {
+      const name = `${server}_${one.name}`;
+      const other = homes.get(name);
+      if (other) throw ambiguous(kind, name, [other, [server, one.name]]);
+      homes.set(name, [server, one.name]);
+      return { ...one, name };
+    }),
+  );
+}
+
+/** Of several servers whose names fit, the one that lists the rest; where none does, the one with the longest name. */
+function homeOf(kind: string, name: string, homes: readonly Home[], lists: Lists<Named>): Home | undefined {
+  const listed = new Map(lists);
+  const having = homes.filter(([server, own]) => listed.get(server)?.some((one) => one.name === own));
+  if (having.length > 1) throw ambiguous(kind, name, having);
+  return having[0] ?? homes[0];
+}
+
+function ambiguous(kind: string, name: string, homes: readonly Home[]): McpError {
+  const told = homes.map(([server, own]) => `the ${kind} ${JSON.stringify(own)} of server ${JSON.stringify(server)}`);
+  return new McpError(`ClientGroup: ${JSON.stringify(name)} is ${told.join(" and ")}`, { hint: "give one of the servers another name" });
 }

@@ -56,11 +56,11 @@ function checkOf(schema: unknown, place: string): Validate {
 }
 
 function plainCheck(schema: unknown, place: string): Validate {
-  const { json } = compileSchema(schema, place, "full", "output");
+  const { json, fill } = compileSchema(schema, place, "full", "output");
   const compiled = checked(place, () => new (native().NativeSchema)(JSON.stringify(json)));
   return (value) => {
     const wrong = compiled.violation(JSON.stringify(value));
     if (wrong !== null) throw new SchemaMismatch(wrong, "output");
-    return value;
+    return fill ? fill(value) : value;
   };
 }

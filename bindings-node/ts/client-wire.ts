@@ -300,5 +300,7 @@ export function milliseconds(name: string, given: number | undefined): number | 
 function aborted(what: string, signal: AbortSignal): Cancelled {
   const reason: unknown = signal.reason;
   const why = reason instanceof Error ? reason.message : String(reason);
-  return new Cancelled(`${what} was cancelled: ${why}`, { cause: reason, phase: "call" });
+  const error = new Cancelled(`${what} was cancelled: ${why}`, { cause: reason, phase: "call" });
+  // As for every aborted operation of the platform, whatever the signal's reason is.
+  return Object.defineProperty(error, "name", { value: "AbortError", writable: true, configurable: true });
 }

@@ -8,6 +8,7 @@ import { failureJson } from "./failures.js";
 import { toJson } from "./json.js";
 import { sleep, until } from "./maybe.js";
 import type { NativeShell } from "./native.js";
+import { officialResourceResult } from "./official-results.js";
 import type { Plan } from "./plan.js";
 import { questionsIn } from "./questions.js";
 import { type OfferKind, ReplyKind, toReply } from "./reply.js";
@@ -206,7 +207,7 @@ export class Connection {
     if (plan.kind === "notification") return this.#put(slot, ReplyKind.nothing, "");
     const questions = typeof value === "object" && value !== null ? questionsIn(value) : undefined;
     if (questions) return this.#put(slot, QUESTIONS, toJson(ctx.requests(questions), "the questions"));
-    const [kind, payload] = toReply(plan.kind, value);
+    const [kind, payload] = toReply(plan.kind, value, plan.hasContentKey);
     if (kind === ReplyKind.text && (payload.length > LONG || payload.includes("\n"))) {
       this.#put(slot, TEXT_BESIDE, String(this.#texts.push(payload) - 1));
     } else {
@@ -265,6 +266,8 @@ const DONE = Promise.resolve();
 /** What a resource's handler gave, as a client would read it. */
 export function resourceResult(uri: string, mimeType: string | null, value: unknown): ResourceResult {
   if (value instanceof ResourceResult) return value;
+  const official = officialResourceResult(value);
+  if (official) return official;
   if (questionsIn(value)) throw new TypeError(`the resource ${uri} asks its client first: only a client can read it`);
   const [kind, payload] = toReply("resource" satisfies OfferKind, value);
   const type = mimeType ?? (kind === ReplyKind.json ? "application/json" : kind === ReplyKind.blob ? "application/octet-stream" : "text/plain");

@@ -1,16 +1,16 @@
 import { isMarked, mark } from "./brand.js";
 import type {
-  Audio,
+  AudioContent,
   Content,
   ContentMark,
   EmbeddedResource,
-  Image,
+  ImageContent,
   Message,
   Meta,
   Other,
   ResourceContents,
   ResourceLink,
-  Text,
+  TextContent,
   ToolOutcome,
   ToolUse,
 } from "./types.js";
@@ -25,8 +25,8 @@ function made<T extends Content>(fields: Unmarked<T>): T {
 }
 
 /** A text as content; throws `TypeError` for what is none. Spec: Server Features › Tools › Text content. */
-export function text(value: string): Text {
-  return made<Text>({ type: "text", text: checkedText(value, "text() takes a text") });
+export function text(value: string): TextContent {
+  return made<TextContent>({ type: "text", text: checkedText(value, "text() takes a text") });
 }
 
 /**
@@ -42,8 +42,8 @@ export function text(value: string): Text {
  * console.log(image(new Uint8Array([137, 80]), "png").mimeType); // image/png
  * ```
  */
-export function image(data: Uint8Array, format: string): Image {
-  return made<Image>({ type: "image", data: bytesOf(data, "image()"), mimeType: mediaType("image", format) });
+export function image(data: Uint8Array, format: string): ImageContent {
+  return made<ImageContent>({ type: "image", data: bytesOf(data, "image()"), mimeType: mediaType("image", format) });
 }
 
 /**
@@ -52,8 +52,8 @@ export function image(data: Uint8Array, format: string): Image {
  * @param format - `"wav"`, `"mp3"`, … or a whole media type.
  * @throws TypeError when the data is no `Uint8Array`, or the format no text.
  */
-export function audio(data: Uint8Array, format: string): Audio {
-  return made<Audio>({ type: "audio", data: bytesOf(data, "audio()"), mimeType: mediaType("audio", format) });
+export function audio(data: Uint8Array, format: string): AudioContent {
+  return made<AudioContent>({ type: "audio", data: bytesOf(data, "audio()"), mimeType: mediaType("audio", format) });
 }
 
 /**
@@ -226,13 +226,13 @@ export function contentFromWire(raw: Wire): Content {
   const has = (...names: string[]) => names.every((name) => typeof raw[name] === "string");
   switch (type) {
     case "text":
-      if (has("text")) return made<Text>({ ...(fields as { text: string }), type, ...common });
+      if (has("text")) return made<TextContent>({ ...(fields as { text: string }), type, ...common });
       break;
     case "image":
     case "audio":
       if (has("data", "mimeType")) {
         const { data, mimeType } = fields as { data: string; mimeType: string };
-        return made<Image | Audio>({ type, data: fromBase64(data), mimeType, ...common } as Unmarked<Image>);
+        return made<ImageContent | AudioContent>({ type, data: fromBase64(data), mimeType, ...common } as Unmarked<ImageContent>);
       }
       break;
     case "resource_link":

@@ -167,7 +167,7 @@ export class Declined extends McpError {
   }
 }
 
-/** The user closed a question without an answer, or a call was cancelled. */
+/** The user closed a question without an answer, or a call was cancelled; by a signal, its `name` is "AbortError". */
 export class Cancelled extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
     super(message, { ...details, kind: "cancelled" });

@@ -53,7 +53,9 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     const uri = String((thrown.data as { uri?: unknown } | undefined)?.uri ?? "");
     return { kind: "notFound", uri, message: thrown.message };
   }
-  if (thrown instanceof Declined || thrown instanceof Cancelled) return { kind: "declined", message: thrown.message };
+  // An aborted call of the handler's own is no answer of the user's.
+  const isAnswer = thrown instanceof Declined || (thrown instanceof Cancelled && thrown.name !== "AbortError");
+  if (isAnswer) return { kind: "declined", message: thrown.message };
   if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
   if (thrown instanceof SchemaMismatch) {
     const message = `the result does not fit the output schema: ${thrown.message}`;

@@ -37,7 +37,7 @@ export function formOf(schema: unknown, message: string): Form {
 }
 
 function makeForm(schema: unknown, place: string): Form {
-  const { json, validate } = compileSchema(schema, place);
+  const { json, validate, fill } = compileSchema(schema, place);
   // A record has no fields that could be shown.
   const whole = isObject(json["properties"]) || (json["type"] === "object" && !isObject(json["additionalProperties"]));
   const properties: JsonObject = {};
@@ -54,7 +54,7 @@ function makeForm(schema: unknown, place: string): Form {
     read(content) {
       const given = isObject(content) ? content : {};
       const value = whole ? given : (given[VALUE] ?? (validate ? undefined : json["default"]));
-      return validate ? validate(value) : value;
+      return validate ? validate(value) : fill ? fill(value) : value;
     },
   };
 }

@@ -25,10 +25,10 @@ export { PromptResult, ResourceResult, ToolResult } from "./results.js";
 export { jsonSchema } from "./schema.js";
 export { Server } from "./server.js";
 export type {
-  Annotations, AnyServer, Audio, CallOptions, Change, ClientOptions, Command, Completion, Content, Context, ElicitRequest,
-  EmbeddedResource, HttpOptions, Icon, Image, Implementation, Input, InputRequired, Json, JsonSchema, Listening, LogLevel,
+  Annotations, AnyServer, Audio, AudioContent, CallOptions, Change, ClientOptions, Command, Completion, Content, Context, ElicitRequest,
+  EmbeddedResource, HttpOptions, Icon, Image, ImageContent, Implementation, Input, InputRequired, Json, JsonSchema, Listening, LogLevel,
   Message, Meta, Middleware, Other, Outcome, Output, Page, Principal, Progress, Prompt, PromptOptions, Question, Registry,
   Resource, ResourceContents, ResourceLink, ResourceOptions, ResourceTemplate, Revision, Root, SampleOptions, SampleRequest,
-  SampleResult, Schema, SchemaLike, ServerOptions, Subscription, Target, Text, Tool, ToolAnnotations, ToolOptions, ToolOutcome,
+  SampleResult, Schema, SchemaLike, ServerOptions, Subscription, Target, Text, TextContent, Tool, ToolAnnotations, ToolOptions, ToolOutcome,
   ToolUse, Transport, TypedJsonSchema, Variables,
 } from "./types.js";

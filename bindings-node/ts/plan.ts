@@ -3,6 +3,7 @@ import type { ServerCore } from "./core.js";
 import { then } from "./maybe.js";
 import { decodeTexts } from "./prompt-arguments.js";
 import type { JsonObject } from "./portable.js";
+import { officialToolResult } from "./official-results.js";
 import { isQuestion } from "./questions.js";
 import type { OfferKind } from "./reply.js";
 import { ToolResult } from "./results.js";
@@ -18,6 +19,8 @@ export interface Plan {
   /** Whose lifespan and name the handler sees. */
   readonly owner: ServerCore;
   readonly exposeErrors: readonly ErrorClass[];
+  /** The tool's output schema has a property `content`. */
+  readonly hasContentKey?: boolean | undefined;
   /** What traces call a request that it answers; without it there are none. */
   readonly subject?: (input: Wire) => Subject;
   /** Decodes, passes the middleware, calls. */
@@ -28,15 +31,17 @@ export interface Steps {
   kind: Plan["kind"];
   method: string;
   exposeErrors?: readonly ErrorClass[] | undefined;
+  hasContentKey?: boolean | undefined;
   /** What middleware sees of the request. */
   params: (input: Wire) => Wire;
   call: (input: Wire, ctx: CallContext) => unknown;
 }
 
-export function makePlan(owner: ServerCore, { kind, method, exposeErrors, params, call }: Steps): Plan {
+export function makePlan(owner: ServerCore, { kind, method, exposeErrors, hasContentKey, params, call }: Steps): Plan {
   return {
     kind,
     owner,
+    hasContentKey,
     exposeErrors: [...(owner.options.exposeErrors ?? []), ...(exposeErrors ?? [])],
     subject: subjectOf(kind, method, params),
     invoke: (input, ctx) =>
@@ -67,13 +72,17 @@ export function toolCall(
   handler: Handler<[unknown]>,
   validateInput: Validate | undefined,
   validateOutput: Validate | undefined,
+  hasContentKey = false,
 ): Steps["call"] {
   const call: Steps["call"] = validateInput
     ? (input, ctx) => then(validateInput(input), (args) => handler(args, ctx))
     : handler;
   if (!validateOutput) return call;
   return (input, ctx) =>
-    then(call(input, ctx), (value) => (value instanceof ToolResult || isAsking(value) ? value : validateOutput(value)));
+    then(call(input, ctx), (value) => {
+      if (value instanceof ToolResult || isAsking(value)) return value;
+      return (hasContentKey ? undefined : officialToolResult(value)) ?? validateOutput(value);
+    });
 }
 
 /** Prompt arguments come as texts. */

@@ -1,5 +1,6 @@
 import { contentToWire, isContent, isMessage, messageToWire, toBase64 } from "./content.js";
 import { toJson } from "./json.js";
+import { officialPromptResult, officialResourceResult, officialToolResult } from "./official-results.js";
 import {
   PromptResult,
   promptResultToWire,
@@ -18,11 +19,16 @@ export type Reply = readonly [kind: (typeof ReplyKind)[keyof typeof ReplyKind], 
 
 const NOTHING: Reply = [ReplyKind.nothing, ""];
 
-/** What a handler returned, as the core takes it; throws a TypeError that says what can't be sent and where it stands. */
-export function toReply(kind: OfferKind, value: unknown): Reply {
+/**
+ * Returns a handler's value as the core takes it.
+ *
+ * @param hasContentKey - The tool's output schema has a property `content`: objects with that key are data.
+ * @throws TypeError that says what can't be sent and where it stands.
+ */
+export function toReply(kind: OfferKind, value: unknown, hasContentKey = false): Reply {
   switch (kind) {
     case "tool":
-      return toolReply(value);
+      return toolReply(value, hasContentKey);
     case "resource":
       return resourceReply(value);
     case "prompt":
@@ -36,7 +42,7 @@ export function toReply(kind: OfferKind, value: unknown): Reply {
   }
 }
 
-function toolReply(value: unknown): Reply {
+function toolReply(value: unknown, hasContentKey: boolean): Reply {
   if (typeof value === "string") return [ReplyKind.text, value];
   if (value === undefined) return NOTHING;
   if (isContent(value)) return parts([contentToWire(value)]);
@@ -54,6 +60,8 @@ function toolReply(value: unknown): Reply {
     );
   }
   refuseResultOf("tool", value);
+  const official = hasContentKey ? undefined : officialToolResult(value);
+  if (official) return [ReplyKind.result, toJson(toolResultToWire(official))];
   return [ReplyKind.json, toJson(value)];
 }
 
@@ -69,6 +77,8 @@ function resourceReply(value: unknown): Reply {
     );
   }
   refuseResultOf("resource", value);
+  const official = officialResourceResult(value);
+  if (official) return [ReplyKind.result, toJson(resourceResultToWire(official))];
   return [ReplyKind.json, toJson(value)];
 }
 
@@ -85,6 +95,8 @@ function promptReply(value: unknown): Reply {
       }),
     );
   }
+  const official = officialPromptResult(value);
+  if (official) return [ReplyKind.result, toJson(promptResultToWire(official))];
   throw new TypeError(`the result is ${nameOf(value)}: ${PROMPT_MEND}`);
 }
 

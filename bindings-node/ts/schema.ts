@@ -1,5 +1,6 @@
 import { brandClass } from "./brand.js";
 import { isObject } from "./content.js";
+import { defaultsOf } from "./defaults.js";
 import { toJson } from "./json.js";
 import { follow, portable, type JsonObject } from "./portable.js";
 import type { StandardJsonSchemaProps, StandardResult, StandardSchemaProps } from "./types/standard-schema.js";
@@ -12,8 +13,10 @@ export type Side = "input" | "output";
 export interface CompiledSchema {
   /** For the core, which checks by it. */
   readonly json: JsonObject;
-  /** The library's own check, which also fills in defaults and transforms; a plain JSON Schema has none. */
+  /** The library's own check, which also fills in defaults and transforms; undefined for a plain JSON Schema. */
   readonly validate: Validate | undefined;
+  /** Fills in the defaults of a plain JSON Schema; undefined where it has none, and for a library's schema. */
+  readonly fill: ((value: unknown) => unknown) | undefined;
 }
 
 /** Gives the value in its final type, at once where the schema is synchronous; throws `SchemaMismatch`. */
@@ -40,11 +43,9 @@ export function jsonSchema<T>(schema: object): TypedJsonSchema<T> {
 /** `place` begins every error: `tool "add", input`. */
 export function compileSchema(schema: unknown, place: string, profile: Profile = "portable", side: Side = "input"): CompiledSchema {
   const standard = standardOf(schema);
-  const full = standard ? writtenBy(standard, place, side) : plain(schema, place);
-  return {
-    json: profile === "portable" ? portable(full, place) : full,
-    validate: standard && validateBy(standard, side),
-  };
+  const full = standard ? writtenBy(schema, standard, place, side) : plain(schema, place);
+  const json = profile === "portable" ? portable(full, place) : full;
+  return { json, validate: standard && validateBy(standard, side), fill: standard ? undefined : defaultsOf(json) };
 }
 
 /** The same for arguments and params, which are always an object. */
@@ -76,10 +77,11 @@ function standardOf(schema: unknown): Standard | undefined {
   return isObject(standard) && typeof standard["validate"] === "function" ? (standard as unknown as Standard) : undefined;
 }
 
-function writtenBy(standard: Standard, place: string, side: Side): JsonObject {
+function writtenBy(schema: unknown, standard: Standard, place: string, side: Side): JsonObject {
   const { vendor, jsonSchema: writer } = standard;
   if (typeof writer?.[side] !== "function") {
-    throw new TypeError(`${place}: this ${vendor} schema can't write itself as JSON Schema. ${WRITER_MENDS[vendor] ?? WRITER_MEND}`);
+    const hint = isMini(schema) ? MINI_HINT : (WRITER_HINTS[vendor] ?? WRITER_HINT);
+    throw new TypeError(`${place}: this ${vendor} schema can't be written as JSON Schema; ${hint}`);
   }
   let json: JsonObject;
   try {
@@ -95,11 +97,20 @@ function writtenBy(standard: Standard, place: string, side: Side): JsonObject {
   return plain(json, place);
 }
 
-const WRITER_MEND = "Use a version whose schemas have ~standard.jsonSchema, or give plain JSON Schema with jsonSchema<T>().";
-const WRITER_MENDS: Readonly<Record<string, string>> = {
-  zod: 'Use zod 4.2 or later (npm install zod@latest, import from "zod").',
-  valibot: "Wrap it: toStandardJsonSchema(schema), from @valibot/to-json-schema.",
-  arktype: "Use arktype 2.1.28 or later.",
+/** zod/mini, whose objects do not write JSON Schema in any version. */
+function isMini(schema: unknown): boolean {
+  const traits = (schema as { _zod?: { traits?: unknown } })._zod?.traits;
+  return traits instanceof Set && traits.has("ZodMiniType");
+}
+
+const MINI_HINT =
+  'import from "zod" instead of "zod/mini", or give jsonSchema<z.infer<typeof schema>>(z.toJSONSchema(schema)), which checks ' +
+  "by JSON Schema alone.";
+const WRITER_HINT = "use a version whose schemas have ~standard.jsonSchema, or give plain JSON Schema with jsonSchema<T>().";
+const WRITER_HINTS: Readonly<Record<string, string>> = {
+  zod: 'use zod 4.2 or later (npm install zod@latest, import from "zod").',
+  valibot: "wrap it: toStandardJsonSchema(schema), from @valibot/to-json-schema.",
+  arktype: "use arktype 2.1.28 or later.",
 };
 const TYPE_MEND = "Use types that JSON has, such as an ISO 8601 string for a date.";
 const TRANSFORM_MEND = "Say what a transform gives, as in z.string().transform(Number).pipe(z.number()).";

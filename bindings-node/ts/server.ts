@@ -95,8 +95,10 @@ export class Server<L = unknown> implements ServerMembers<L> {
     const { input, output, annotations, concurrency, replay, exposeErrors } = options;
     checkOfferOptions("tool", place, options);
     const profile = this.#core.options.schemaProfile;
-    const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined };
+    const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined, fill: undefined };
     const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
+    const properties = taken?.json["properties"];
+    const hasContentKey = isObject(properties) && "content" in properties;
     return this.#register("tool", place, name, {
       visible: options.visible,
       declaration: {
@@ -112,8 +114,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
         kind: "tool",
         method: "tools/call",
         exposeErrors,
+        hasContentKey,
         params: (args) => ({ name, arguments: args }),
-        call: toolCall(handler as Handle, given.validate, taken?.validate),
+        call: toolCall(handler as Handle, given.validate ?? given.fill, taken?.validate, hasContentKey),
       },
     });
   }
@@ -209,7 +212,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
         kind: "prompt",
         method: "prompts/get",
         params: (given) => ({ name, arguments: given }),
-        call: promptCall(handler as Handle, args?.json ?? {}, args?.validate),
+        call: promptCall(handler as Handle, args?.json ?? {}, args?.validate ?? args?.fill),
       },
     });
   }
@@ -264,9 +267,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
     handler: (params: Output<P>, ctx: Context<L>) => unknown,
   ): this {
     const place = placeOf("method", name, options, handler);
-    const { json, validate } = this.#paramsOf(place, options.params);
-    const call: Steps["call"] = (params, ctx) =>
-      then(validate ? validate(params) : params, (given) => (handler as Handle)(given, ctx));
+    const { json, validate, fill } = this.#paramsOf(place, options.params);
+    const read = validate ?? fill;
+    const call: Steps["call"] = (params, ctx) => then(read ? read(params) : params, (given) => (handler as Handle)(given, ctx));
     return this.#register("method", place, name, {
       declaration: { params: json },
       steps: { kind: "method", method: name, params: (params) => params, call },
@@ -478,12 +481,13 @@ export class Server<L = unknown> implements ServerMembers<L> {
 
   /** The core checks arguments of tools and params of methods; those of notifications are checked here. */
   #checkedCall(place: string, schema: Schema, handler: Handle): Steps["call"] {
-    const { json, validate } = this.#paramsOf(place, schema);
+    const { json, validate, fill } = this.#paramsOf(place, schema);
+    const read = validate ?? fill;
     const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
     return (params: Wire, ctx: CallContext) => {
       const wrong = compiled.violation(JSON.stringify(params));
       if (wrong !== null) throw new ProtocolError(-32602, `Invalid params: ${wrong}`);
-      return then(validate ? validate(params) : params, (given) => handler(given, ctx));
+      return then(read ? read(params) : params, (given) => handler(given, ctx));
     };
   }
 }

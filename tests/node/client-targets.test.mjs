@@ -119,6 +119,22 @@ test("a group has the tools of all its servers under their names", async () => {
   await group[Symbol.asyncDispose]();
 });
 
+test("names that servers of a group have in common are an error that names both, and others find their server", async () => {
+  const a = new Server("a");
+  for (const name of ["b_x", "b_y"]) a.tool(name, {}, () => `${name} of a`).prompt(name, {}, () => "");
+  const b = new Server("b").tool("x", {}, () => "x of a_b").prompt("x", {}, () => "");
+  const group = await ClientGroup.connect({ a, a_b: b });
+  const both = (kind) => new RegExp(`^ClientGroup: "a_b_x" is the ${kind} ".*" of server "a.*" and the ${kind} ".*" of server "a.*"$`);
+  const isBoth = (kind) => (error) => error instanceof McpError && both(kind).test(error.message) && /give one of the servers another name/.test(error.hint);
+  await assert.rejects(group.listTools(), isBoth("tool"));
+  await assert.rejects(group.callTool("a_b_x"), isBoth("tool"));
+  await assert.rejects(group.listPrompts(), isBoth("prompt"));
+  await assert.rejects(group.getPrompt("a_b_x"), isBoth("prompt"));
+  assert.equal((await group.callTool("a_b_y")).text, "b_y of a");
+  await assert.rejects(group.callTool("a_b_z"), /Unknown tool: z/);
+  await group.close();
+});
+
 for (const revision of ["2025-11-25", "2026-07-28"]) {
   test(`callbacks of a group are told which server asks, in ${revision}`, async () => {
     const asking = new Server("x");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
-import { Client, McpError, NotSupported, ProtocolError, ResourceNotFound, Server, ToolError, image, user } from "gudgeon";
+import { Cancelled, Client, McpError, NotSupported, ProtocolError, ResourceNotFound, Server, ToolError, image, user } from "gudgeon";
 import { connect, eras } from "gudgeon/testing";
 import * as z from "zod";
 
@@ -151,6 +151,19 @@ test("a signal cancels the call, and the handler hears of it", async () => {
   await heard;
   await assert.rejects(client.callTool("wait", {}, { signal: AbortSignal.abort() }), (error) => error.kind === "cancelled");
   await assert.rejects(client.callTool("wait", {}, { timeoutMs: 50 }), (error) => error.kind === "timeout" && /50|0\.05/.test(error.message));
+  await client.close();
+});
+
+test("an aborted call fails as the platform's own do", async () => {
+  const client = await connect(new Server("slow").tool("wait", {}, () => new Promise(() => {})));
+  for (const signal of [AbortSignal.abort(), AbortSignal.abort("enough"), AbortSignal.timeout(20)]) {
+    await assert.rejects(client.callTool("wait", {}, { signal }), (error) => {
+      assert.equal(error.name, "AbortError");
+      assert.ok(error instanceof Cancelled);
+      assert.equal(error.cause, signal.reason);
+      return true;
+    });
+  }
   await client.close();
 });
 

@@ -178,7 +178,7 @@ test("valibot's schemas are asked and read as well", () => {
   assert.deepEqual(properties.side, { type: "string", enum: ["a", "b"] });
   assert.deepEqual(who.read(accept({ name: "Ada", side: "b" })), { name: "Ada", age: 30, side: "b" });
   assert.throws(() => who.read(accept({ name: "A", side: "b" })), /^SchemaMismatch: the answer to elicit\("Who\?"\): name: Invalid length/);
-  assert.throws(() => ask.elicit("Sure?", v.boolean()), /this valibot schema can't write itself as JSON Schema\. Wrap it: toStandardJsonSchema\(schema\)/);
+  assert.throws(() => ask.elicit("Sure?", v.boolean()), /this valibot schema can't be written as JSON Schema; wrap it: toStandardJsonSchema\(schema\)/);
 });
 
 test("a question has a text, a key that is one, and options that there are", () => {

@@ -6,6 +6,7 @@ import { scope, type } from "arktype";
 import { jsonSchema } from "gudgeon";
 import * as v from "valibot";
 import * as z from "zod";
+import * as mini from "zod/mini";
 
 import { compileInput, compileSchema, SchemaMismatch, validatorOf } from "../../bindings-node/dist/modules/schema.js";
 
@@ -79,9 +80,10 @@ test("the output side is what comes out", () => {
 test("a schema that can't be written fails with the mend", () => {
   const old = (vendor) => ({ "~standard": { version: 1, vendor, validate: (value) => ({ value }) } });
   const cases = [
-    [old("zod"), /^tool "add", input: this zod schema can't write itself as JSON Schema\. Use zod 4\.2 or later/],
+    [old("zod"), /^tool "add", input: this zod schema can't be written as JSON Schema; use zod 4\.2 or later/],
+    [mini.object({ n: mini.string() }), /this zod schema can't be written as JSON Schema; import from "zod" instead of "zod\/mini", or give jsonSchema<z\.infer<typeof schema>>\(z\.toJSONSchema\(schema\)\)/],
     [v.object({ n: v.string() }), /this valibot schema .* toStandardJsonSchema\(schema\), from @valibot\/to-json-schema/],
-    [old("arktype"), /Use arktype 2\.1\.28 or later/],
+    [old("arktype"), /use arktype 2\.1\.28 or later/],
     [old("acme"), /this acme schema .* ~standard\.jsonSchema/],
     [z.object({ at: z.date() }), /zod can't write this schema's input side as JSON Schema: Date cannot .*ISO 8601/],
     [{ a: z.string() }, /"a" holds a schema, but the object around it is none\. Wrap it, as in z\.object\(\{ a: … \}\)/],

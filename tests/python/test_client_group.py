@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gudgeon import ClientGroup, Context, Server, SyncClient, SyncClientGroup
-from gudgeon.errors import ConnectFailed, NotSupported, ProtocolError, ResourceNotFound
+from gudgeon.errors import ConnectFailed, McpError, NotSupported, ProtocolError, ResourceNotFound
 
 
 def shelf(name):
@@ -48,6 +48,35 @@ async def test_one_that_fails_leaves_the_others():
             await group.call_tool("who")
         with pytest.raises(ResourceNotFound):
             await group.read_resource("none://x")
+
+
+def colliding():
+    def having(server, *names):
+        app = Server(server)
+        for name in names:
+            app.tool(name=name)(lambda: server)
+            app.prompt(name=name)(lambda: server)
+        return app
+
+    return {"a": having("one", "b_x", "b_y"), "a_b": having("other", "x")}
+
+
+async def test_a_name_that_two_servers_have_is_an_error_that_names_both():
+    both = "'a_b_x' is the {0} '.*' of server 'a.*' and the {0} '.*' of server 'a.*'"
+    async with ClientGroup(colliding()) as group:
+        for kind, ask in (("tool", group.call_tool), ("prompt", group.get_prompt)):
+            with pytest.raises(McpError, match=both.format(kind)):
+                await getattr(group, f"list_{kind}s")()
+            with pytest.raises(McpError, match=both.format(kind)) as caught:
+                await ask("a_b_x")
+            assert caught.value.hint == "give one of the servers another name"
+        assert (await group.call_tool("a_b_y")).text == "one"
+    with SyncClientGroup(colliding()) as group:
+        with pytest.raises(McpError, match=both.format("tool")):
+            group.list_tools()
+        with pytest.raises(McpError, match=both.format("prompt")):
+            group.get_prompt("a_b_x")
+        assert group.call_tool("a_b_y").text == "one"
 
 
 def asking(name):

@@ -125,6 +125,7 @@ export interface Progress {
 /** Options of one call; `timeoutMs` is by default the client's. */
 export interface CallOptions<O = undefined> {
   output?: O;
+  /** Cancels the call, which then fails with a `Cancelled` whose name is "AbortError". */
   signal?: AbortSignal | undefined;
   /** Milliseconds without progress. */
   timeoutMs?: number | undefined;

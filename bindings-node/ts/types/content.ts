@@ -44,20 +44,20 @@ interface Common {
 }
 
 /** Text; made by `text()`. Spec: Server Features › Tools › Text content. */
-export interface Text extends Common {
+export interface TextContent extends Common {
   type: "text";
   text: string;
 }
 
 /** A picture; made by `image()`. `data` are its bytes. */
-export interface Image extends Common {
+export interface ImageContent extends Common {
   type: "image";
   data: Uint8Array;
   mimeType: string;
 }
 
 /** Sound; made by `audio()`. `data` are its bytes. */
-export interface Audio extends Common {
+export interface AudioContent extends Common {
   type: "audio";
   data: Uint8Array;
   mimeType: string;
@@ -102,8 +102,15 @@ export interface Other extends Common {
   raw: Readonly<Record<string, unknown>>;
 }
 
+/** @deprecated Hides the DOM's class of the same name: use `TextContent`. */
+export type Text = TextContent;
+/** @deprecated Hides the DOM's class of the same name: use `ImageContent`. */
+export type Image = ImageContent;
+/** @deprecated Hides the DOM's class of the same name: use `AudioContent`. */
+export type Audio = AudioContent;
+
 /** One block of content, of any type. */
-export type Content = Text | Image | Audio | ResourceLink | EmbeddedResource | ToolUse | ToolOutcome | Other;
+export type Content = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | ToolUse | ToolOutcome | Other;
 
 /** What reading a resource gives: `text` or `blob`. */
 export interface ResourceContents {

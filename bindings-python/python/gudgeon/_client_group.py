@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from os import PathLike, fspath
 from typing import Any
 
@@ -62,15 +62,14 @@ class _Group:
             if client._core.is_open() and capability in client.capabilities:
                 yield name, client
 
-    def _home(self, full_name: str) -> tuple[Any, str]:
-        """Whose tool or prompt this is, and its name there; of several prefixes that fit, the longest."""
-        names = [name for name in self._all if full_name.startswith(f"{name}_")]
+    def _fitting(self, full_name: str) -> list[tuple[str, str]]:
+        """The servers whose prefix fits, the longest first, each with the rest of the name."""
+        names = sorted((name for name in self._all if full_name.startswith(f"{name}_")), key=len, reverse=True)
         if not names:
             raise NotSupported(
                 f"no server of this group has {full_name!r}", hint=f"names begin with one of {self._prefixes()}"
             )
-        name = max(names, key=len)
-        return self._one(name), full_name[len(name) + 1 :]
+        return [(name, full_name[len(name) + 1 :]) for name in names]
 
     def _one(self, name: str) -> Any:
         if name in self.errors:
@@ -107,9 +106,32 @@ def _read(path: str) -> Any:
         raise ValueError(f"{path} is not valid JSON: {error}") from None
 
 
-def _named(server: str, offers: list[Any]) -> list[Any]:
-    """The same offers with the server's prefix."""
-    return [type(offer).from_dict({**offer.to_dict(), "name": f"{server}_{offer.name}"}) for offer in offers]
+def _named(kind: str, lists: list[tuple[str, list[Any]]]) -> list[Any]:
+    """Tools or prompts of several servers, each with its server's prefix. McpError: two would have one name."""
+    homes: dict[str, tuple[str, str]] = {}
+    named = []
+    for server, offers in lists:
+        for offer in offers:
+            name = f"{server}_{offer.name}"
+            if name in homes:
+                raise _ambiguous(kind, name, [homes[name], (server, offer.name)])
+            homes[name] = (server, offer.name)
+            named.append(type(offer).from_dict({**offer.to_dict(), "name": name}))
+    return named
+
+
+def _home(kind: str, name: str, fitting: list[tuple[str, str]], lists: list[tuple[str, list[Any]]]) -> tuple[str, str]:
+    """Of several servers whose prefix fits, the one that lists the rest; where none does, the longest."""
+    listed = {(server, offer.name) for server, offers in lists for offer in offers}
+    having = [home for home in fitting if home in listed]
+    if len(having) > 1:
+        raise _ambiguous(kind, name, having)
+    return (having or fitting)[0]
+
+
+def _ambiguous(kind: str, name: str, homes: list[tuple[str, str]]) -> McpError:
+    told = " and ".join(f"the {kind} {own!r} of server {server!r}" for server, own in homes)
+    return McpError(f"ClientGroup: {name!r} is {told}", hint="give one of the servers another name")
 
 
 class ClientGroup(_Group):
@@ -168,8 +190,8 @@ class ClientGroup(_Group):
         await asyncio.gather(*(client.close() for client in self._all.values()), return_exceptions=True)
 
     async def list_tools(self) -> list[Any]:
-        """All tools of all servers; each is called `<server>_<tool>`."""
-        return [tool for name, it in self._having("tools") for tool in _named(name, await it.list_tools())]
+        """All tools of all servers; each is called `<server>_<tool>`. McpError: two tools would have one name."""
+        return _named("tool", await self._tools())
 
     async def list_resources(self) -> list[Any]:
         """All resources of all servers, under their own URIs."""
@@ -180,12 +202,12 @@ class ClientGroup(_Group):
         return [template for _, it in self._having("resources") for template in await it.list_resource_templates()]
 
     async def list_prompts(self) -> list[Any]:
-        """All prompts of all servers; each is called `<server>_<prompt>`."""
-        return [prompt for name, it in self._having("prompts") for prompt in _named(name, await it.list_prompts())]
+        """All prompts of all servers; each is called `<server>_<prompt>`. McpError: two would have one name."""
+        return _named("prompt", await self._prompts())
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
         """`Client.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed of."""
-        client, own_name = self._home(name)
+        client, own_name = await self._find("tool", name, self._tools)
         return await client.call_tool(own_name, arguments, **options)
 
     async def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
@@ -209,8 +231,20 @@ class ClientGroup(_Group):
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
         """`Client.get_prompt` with `<server>_<prompt>` as name."""
-        client, own_name = self._home(name)
+        client, own_name = await self._find("prompt", name, self._prompts)
         return await client.get_prompt(own_name, arguments)
+
+    async def _tools(self) -> list[tuple[str, list[Any]]]:
+        return [(name, await it.list_tools()) for name, it in self._having("tools")]
+
+    async def _prompts(self) -> list[tuple[str, list[Any]]]:
+        return [(name, await it.list_prompts()) for name, it in self._having("prompts")]
+
+    async def _find(self, kind: str, name: str, lists: Callable[[], Awaitable[Any]]) -> tuple[Any, str]:
+        """Whose tool or prompt this is, and its name there."""
+        fitting = self._fitting(name)
+        server, own_name = _home(kind, name, fitting, await lists()) if len(fitting) > 1 else fitting[0]
+        return self._one(server), own_name
 
 
 class SyncClientGroup(_Group):
@@ -251,8 +285,8 @@ class SyncClientGroup(_Group):
                 client.close()
 
     def list_tools(self) -> list[Any]:
-        """All tools of all servers; each is called `<server>_<tool>`."""
-        return [tool for name, it in self._having("tools") for tool in _named(name, it.list_tools())]
+        """All tools of all servers; each is called `<server>_<tool>`. McpError: two tools would have one name."""
+        return _named("tool", self._tools())
 
     def list_resources(self) -> list[Any]:
         """All resources of all servers, under their own URIs."""
@@ -263,14 +297,14 @@ class SyncClientGroup(_Group):
         return [template for _, it in self._having("resources") for template in it.list_resource_templates()]
 
     def list_prompts(self) -> list[Any]:
-        """All prompts of all servers; each is called `<server>_<prompt>`."""
-        return [prompt for name, it in self._having("prompts") for prompt in _named(name, it.list_prompts())]
+        """All prompts of all servers; each is called `<server>_<prompt>`. McpError: two would have one name."""
+        return _named("prompt", self._prompts())
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
         """`SyncClient.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed
         of.
         """
-        client, own_name = self._home(name)
+        client, own_name = self._find("tool", name, self._tools)
         return client.call_tool(own_name, arguments, **options)
 
     def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
@@ -294,5 +328,17 @@ class SyncClientGroup(_Group):
 
     def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
         """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""
-        client, own_name = self._home(name)
+        client, own_name = self._find("prompt", name, self._prompts)
         return client.get_prompt(own_name, arguments)
+
+    def _tools(self) -> list[tuple[str, list[Any]]]:
+        return [(name, it.list_tools()) for name, it in self._having("tools")]
+
+    def _prompts(self) -> list[tuple[str, list[Any]]]:
+        return [(name, it.list_prompts()) for name, it in self._having("prompts")]
+
+    def _find(self, kind: str, name: str, lists: Callable[[], Any]) -> tuple[Any, str]:
+        """Whose tool or prompt this is, and its name there."""
+        fitting = self._fitting(name)
+        server, own_name = _home(kind, name, fitting, lists()) if len(fitting) > 1 else fitting[0]
+        return self._one(server), own_name

@@ -3,16 +3,20 @@ import {
   CallTimeout, ConnectFailed, McpError, PromptResult, ProtocolError, ResourceResult, ToolError, ToolResult,
   assistant, cancelled, declined, embed, file, image, resourceLink, text, user,
 } from "gudgeon";
-import type { Content, Context, EmbeddedResource, ErrorKind, Image, Message, Outcome, SampleResult, Text } from "gudgeon";
+import type {
+  Audio, AudioContent, Content, Context, EmbeddedResource, ErrorKind, Image, ImageContent, Message, Outcome, SampleResult, Text, TextContent,
+} from "gudgeon";
 import * as z from "zod";
 
 import { same } from "./same.js";
 
 const picture = image(new Uint8Array(), "png");
-same<typeof picture, Image>(true);
+same<typeof picture, ImageContent>(true);
+// The names that hide the DOM's classes stand for these.
+same<[Text, Image, Audio], [TextContent, ImageContent, AudioContent]>(true);
 same<Awaited<ReturnType<typeof file>>, EmbeddedResource>(true);
 // @ts-expect-error: a like-shaped object is not content
-const forged: Text = { type: "text", text: "a" };
+const forged: TextContent = { type: "text", text: "a" };
 // @ts-expect-error: bytes, not a path
 image("a.png", "png");
 // @ts-expect-error: a link has a name
