@@ -9,13 +9,13 @@ use std::collections::{HashMap, VecDeque};
 
 use gudgeon::{
     driver::Work,
+    engine::Run,
     error::Fault,
     protocol::{
         Id, Raw,
         json::{self, ObjectWriter},
     },
     router::Failure,
-    service::Run,
     session::{CallId, asking::AskId, server::CallContext},
 };
 

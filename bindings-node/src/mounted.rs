@@ -13,8 +13,8 @@ use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Outbox, Work},
     error::Error,
+    http::{ExchangeId, Part, Refused},
     protocol::Principal,
-    service::{ExchangeId, Part, Refused},
 };
 use http::{HeaderName, HeaderValue, Method, Uri, request::Parts};
 use napi::bindgen_prelude::{Buffer, Uint8ArraySlice};

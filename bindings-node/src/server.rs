@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gudgeon::{
     driver::{Backend, Work},
+    engine::TestMode,
     error::Error,
     protocol::json,
     router::{AnyRegistry, Changes, Middleware, Offers, ResultBuilder, Visibility, find_resource},
-    service::TestMode,
     transport::stdio,
 };
 use napi::bindgen_prelude::Uint8Array;

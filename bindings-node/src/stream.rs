@@ -15,7 +15,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, StreamServer, Work},
-    service::TestMode,
+    engine::TestMode,
 };
 
 use crate::{

@@ -15,8 +15,8 @@ use std::{
 use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Work},
+    http::{Arrival, ConnectionId, ExchangeId, Part, Refused},
     protocol::Principal,
-    service::{Arrival, ConnectionId, ExchangeId, Part, Refused},
 };
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 use pyo3::{

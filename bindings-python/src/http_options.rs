@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use gudgeon::{
     error::Error,
-    service::{Cors, EndpointConfig},
+    http::{Cors, EndpointConfig},
     transport::listen::ListenOptions,
 };
 use serde::Deserialize;

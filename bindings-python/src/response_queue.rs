@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use gudgeon::{driver::Outbox, service::Part};
+use gudgeon::{driver::Outbox, http::Part};
 use pyo3::{Py, PyAny};
 
 use crate::{stream::lock, waker::Waker};

@@ -8,12 +8,12 @@ use std::{
 use gudgeon::{
     driver::EndpointServer,
     error::Error,
+    http::EndpointConfig,
     protocol::Response,
     router::{
         AnyRegistry, Failure, Middleware, Offers, ResultBuilder, ServerFacts, Visibility,
         find_resource, uri_template::UriTemplate,
     },
-    service::EndpointConfig,
     session::server::ListKind,
     transport::listen::{Address, ListenOptions},
 };

@@ -9,9 +9,9 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, EndpointServer, StreamServer},
+    engine::TestMode,
     framing::LineDecoder,
     router::Offers,
-    service::TestMode,
     session::server::HttpFacts,
 };
 

@@ -12,9 +12,9 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Shell, Work},
+    engine::Run,
     framing::DEFAULT_LINE_LIMIT,
     router::{Failure, Reply},
-    service::Run,
     session::CallId,
 };
 use pyo3::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gudgeon::{protocol::Principal, service::TestMode, session::server::HttpFacts};
+use gudgeon::{engine::TestMode, protocol::Principal, session::server::HttpFacts};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pyo3::{exceptions::PyValueError, prelude::*};
 

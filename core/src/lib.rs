@@ -12,7 +12,8 @@ pub mod framing;
 pub mod schema;
 pub mod session;
 pub mod router;
-pub mod service;
+pub mod engine;
+pub mod http;
 pub mod peer;
 pub mod testing;
 

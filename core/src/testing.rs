@@ -8,10 +8,10 @@ use std::{
 };
 
 use crate::{
+    engine::{self, Effect, HandlerEvent, Run, Service, Start},
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw},
     router::{Failure, Offers, Reply},
-    service::{self, Effect, HandlerEvent, Run, Service, Start},
     session::client::{
         self, ClientConfig, ClientSession, RequestKey, RequestOptions, ServerIdentity,
     },
@@ -115,7 +115,7 @@ impl Pair {
         while let Some(due) = self.deadline().filter(|it| *it <= end) {
             self.now = self.now.max(due);
             self.tell_client(client::Input::Tick);
-            self.tell_server(service::Input::Tick);
+            self.tell_server(engine::Input::Tick);
         }
         self.now = end;
     }
@@ -125,7 +125,7 @@ impl Pair {
         self.settle();
     }
 
-    pub fn tell_server(&mut self, input: service::Input<'_>) {
+    pub fn tell_server(&mut self, input: engine::Input<'_>) {
         self.server.handle(self.now, input);
         self.settle();
     }
@@ -151,7 +151,7 @@ impl Pair {
         match output {
             client::Output::Send(frame) => {
                 self.wire.push(Sent::ByClient(String::from_utf8_lossy(&frame).into_owned()));
-                self.server.handle(self.now, service::Input::Frame(&frame));
+                self.server.handle(self.now, engine::Input::Frame(&frame));
             }
             client::Output::Ready(identity) => self.opened = Some(Ok(identity)),
             client::Output::Failed(error) => self.opened = Some(Err(error)),
@@ -160,22 +160,22 @@ impl Pair {
         }
     }
 
-    fn carry_from_server(&mut self, output: service::Output) {
+    fn carry_from_server(&mut self, output: engine::Output) {
         match output {
-            service::Output::Send(frame) | service::Output::Change(frame) => {
+            engine::Output::Send(frame) | engine::Output::Change(frame) => {
                 self.wire.push(Sent::ByServer(String::from_utf8_lossy(&frame).into_owned()));
                 self.client.handle(self.now, client::Input::Frame(&frame));
             }
-            service::Output::Effect(Effect::Run(run)) => match (self.runner)(&run) {
+            engine::Output::Effect(Effect::Run(run)) => match (self.runner)(&run) {
                 Some(outcome) => {
                     self.server.handle(self.now, done(&run, outcome));
                 }
                 None => self.running.push(run),
             },
-            service::Output::Effect(Effect::Cancel(call)) => {
+            engine::Output::Effect(Effect::Cancel(call)) => {
                 self.running.retain(|it| it.context.call != call);
             }
-            service::Output::Effect(
+            engine::Output::Effect(
                 Effect::Answered { .. }
                 | Effect::Resume { .. }
                 | Effect::Report(_)
@@ -185,8 +185,8 @@ impl Pair {
     }
 }
 
-fn done(run: &Run, outcome: Result<Reply, Failure>) -> service::Input<'static> {
-    service::Input::Handler(run.context.call, HandlerEvent::Done(outcome))
+fn done(run: &Run, outcome: Result<Reply, Failure>) -> engine::Input<'static> {
+    engine::Input::Handler(run.context.call, HandlerEvent::Done(outcome))
 }
 
 /// Start parameters that are the same in every run.

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{Answerer, BoxFuture, Client, ClientBuilder, Question, Target};
 use crate::{
+    engine,
     error::{Error, ErrorKind},
     protocol::{Method, Raw, Revision, json as raw_json},
     server::Server,
-    service,
     transport::memory,
 };
 
@@ -102,7 +102,7 @@ impl<'a> TestServer<'a> {
     pub fn into_builder(self) -> ClientBuilder {
         let (ours, theirs) = memory::pair();
         let (input, output) = theirs.into_halves();
-        let test_mode = service::TestMode { replays: self.replays, state_key: None };
+        let test_mode = engine::TestMode { replays: self.replays, state_key: None };
         let serving = self.server.serve_test(test_mode, input, output);
         let mut builder = Client::builder(Target::Served(ours, Box::pin(serving)));
         if let Some(era) = self.era {

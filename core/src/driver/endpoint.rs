@@ -17,12 +17,13 @@ use tokio::sync::Notify;
 
 use super::{Backend, Work, start};
 use crate::{
+    engine::{HandlerEvent, Start, TestMode},
+    http::{
+        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+        Reader, Refused,
+    },
     protocol::Principal,
     router::Offers,
-    service::{
-        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
-        HandlerEvent, Part, Reader, Refused, Start, TestMode,
-    },
     session::{CallId, server::ListKind},
 };
 

@@ -1,4 +1,4 @@
-//! What shells drive: a [`Service`](crate::service::Service) or an [`Endpoint`](crate::service::Endpoint) behind a lock.
+//! What shells drive: a [`Service`](crate::engine::Service) or an [`Endpoint`](crate::http::Endpoint) behind a lock.
 
 mod endpoint;
 mod state_keys;
@@ -13,7 +13,7 @@ pub use work::{Backend, Work};
 
 use std::time::{Instant, SystemTime};
 
-use crate::service::Start;
+use crate::engine::Start;
 
 /// This moment, and secrets that nobody can guess.
 ///

@@ -9,9 +9,9 @@ use std::{
 
 use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
+    engine::{HandlerEvent, Input, Output, Service, Start, TestMode},
     framing::{Frame, LineDecoder},
     router::Offers,
-    service::{HandlerEvent, Input, Output, Service, Start, TestMode},
     session::{
         CallId,
         server::{HttpFacts, ListKind},

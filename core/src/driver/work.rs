@@ -7,10 +7,10 @@ use std::{
 };
 
 use crate::{
+    engine::{Effect, HandlerEvent, Run},
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
     router::{Failure, Offers, Reply},
-    service::{Effect, HandlerEvent, Run},
     session::{
         CallId,
         asking::AskId,

@@ -17,7 +17,8 @@ use tokio::task::JoinHandle;
 use super::{registry::Hub, run::Runner};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
-    service::{Cors, EndpointConfig, TestMode},
+    engine::TestMode,
+    http::{Cors, EndpointConfig},
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::{self, ListenOptions},

@@ -60,8 +60,8 @@ use crate::{
     router::{Offers, ServerFacts},
 };
 pub use crate::{
+    http::Cors,
     router::List,
-    service::Cors,
     transport::{
         Transport,
         http::server::{AnswerBody, GivenUp},

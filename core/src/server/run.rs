@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     driver::{Shell, Work},
+    engine::{Run, abandoned},
     router::Failure,
-    service::{Run, abandoned},
     session::{CallId, CallMap},
 };
 

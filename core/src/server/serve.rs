@@ -9,8 +9,8 @@ use super::{
     run::report, stdio, wire,
 };
 use crate::{
+    engine::TestMode,
     error::{Error, ErrorKind},
-    service::TestMode,
     transport::listen::{self, Address},
 };
 

@@ -14,9 +14,10 @@ use super::{
 };
 use crate::{
     driver::{Backend, EndpointServer, Shell},
+    engine::TestMode,
     error::{Error, ErrorKind},
     framing::Frame,
-    service::{EndpointConfig, TestMode},
+    http::EndpointConfig,
     transport::{Transport, lines::Lines, listen::keep_time, send_queue::Connected},
 };
 

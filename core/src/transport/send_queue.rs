@@ -10,7 +10,7 @@ use tokio::{sync::Notify, time::timeout};
 use crate::{
     driver::{EndpointServer, Outbox, Shell, Work},
     framing::Frame,
-    service::{ConnectionId, Part},
+    http::{ConnectionId, Part},
 };
 
 /// With more unwritten bytes than this, reading pauses: a peer that does not read can't send either.

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use gudgeon::{
     driver::{Backend, EndpointServer, Outbox, StreamServer},
     framing::LineDecoder,
+    http::{EndpointConfig, Part},
     protocol::{Implementation, Resource},
     router::{Offers, ResourceOffer, ServerFacts},
-    service::{EndpointConfig, Part},
 };
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Handlers that ask their client, over a service without IO: as results, and as requests.
 
 use gudgeon::{
+    engine::Input,
     protocol::{Method, json::to_raw},
     router::{Failure, Reply},
-    service::Input,
 };
 use serde_json::json;
 

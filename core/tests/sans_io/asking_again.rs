@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, json::to_raw},
     router::{Reply, RoundLimits},
-    service::{HandlerEvent, Input, Run},
     session::asking::AskId,
 };
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 //! lost.
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, json::to_raw},
     router::{Reply, RoundLimits},
-    service::{HandlerEvent, Input, Run},
     session::asking::AskId,
 };
 use serde_json::{Value, json};

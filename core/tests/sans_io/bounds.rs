@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use gudgeon::{
+    engine::HandlerEvent,
+    http::{ConnectionId, EndpointConfig, EndpointInput},
     protocol::{Method, Question, ResourceTemplate, json::to_raw},
     router::{Reply, RoundLimits, TemplateOffer},
-    service::{ConnectionId, EndpointConfig, EndpointInput, HandlerEvent},
     session::asking::AskId,
 };
 use serde_json::{Value, json};

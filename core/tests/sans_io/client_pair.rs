@@ -6,11 +6,11 @@ use std::{
 };
 
 use gudgeon::{
+    engine,
+    engine::HandlerEvent,
     error::ErrorKind,
     protocol::{ClientCapabilities, Implementation, MethodName, Raw, Revision, Tool, json},
     router::{Offers, Reply, ServerFacts, ToolOffer},
-    service,
-    service::HandlerEvent,
     session::{
         client::{ClientConfig, Input, Output, RequestOptions},
         server::Progress,
@@ -107,7 +107,7 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
         pair.advance(Duration::from_secs(2));
         let call = pair.running[0].context.call;
         let step = Progress { progress: 1.0, total: None, message: None };
-        pair.tell_server(service::Input::Handler(call, HandlerEvent::Progress(step)));
+        pair.tell_server(engine::Input::Handler(call, HandlerEvent::Progress(step)));
         assert!(matches!(pair.events.pop_front(), Some(Output::Progress(..))));
         pair.advance(Duration::from_secs(2));
         assert!(pair.outcome(key).is_none(), "progress gave it more time");

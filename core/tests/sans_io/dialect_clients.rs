@@ -6,10 +6,10 @@ use std::{
 };
 
 use gudgeon::{
+    engine,
+    engine::HandlerEvent,
     error::ErrorKind,
     protocol::{ClientCapabilities, Dialect, Implementation, MethodName, Revision},
-    service,
-    service::HandlerEvent,
     session::{
         client::{
             ClientConfig, ClientSession, Input, ListKind, Output, RequestKey, RequestOptions,
@@ -129,8 +129,8 @@ fn what_has_no_word_is_not_said() {
     let mut pair = pair(Dialect::V0_7);
     let options = RequestOptions { timeout: Some(Duration::from_secs(1)), ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
-    pair.tell_server(service::Input::Updated("fixture://about"));
-    pair.tell_server(service::Input::Offers(
+    pair.tell_server(engine::Input::Updated("fixture://about"));
+    pair.tell_server(engine::Input::Offers(
         Arc::new(fixture::offers_in(vec![Dialect::V0_7])),
         vec![ListKind::Tools],
     ));
@@ -241,9 +241,9 @@ fn bare_notifications_go_both_ways() {
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
     let run = pair.running[0].context.call;
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
-    pair.tell_server(service::Input::Handler(run, HandlerEvent::Progress(step)));
+    pair.tell_server(engine::Input::Handler(run, HandlerEvent::Progress(step)));
     assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));
-    pair.tell_server(service::Input::Offers(
+    pair.tell_server(engine::Input::Offers(
         Arc::new(fixture::offers_in(vec![Dialect::Bare])),
         vec![ListKind::Tools],
     ));

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent},
+    http::{ConnectionId, EndpointConfig, EndpointInput, EndpointOutput, Part},
     protocol::Dialect,
-    service::{
-        ConnectionId, Effect, EndpointConfig, EndpointInput, EndpointOutput, HandlerEvent, Part,
-    },
 };
 use serde_json::{Value, json};
 

@@ -1,9 +1,10 @@
 //! Questions to the client of a session over HTTP: on which stream they go, and where there is none.
 
 use gudgeon::{
+    engine::HandlerEvent,
+    http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{CallId, asking::AskId, server::Progress},
 };
 use serde_json::json;

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::{HandlerEvent, Run},
+    http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader},
     protocol::{LoggingLevel, Method, Question, json::to_raw},
     router::{Offers, Reply},
-    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, HandlerEvent, Reader, Run},
     session::{
         CallId,
         asking::AskId,

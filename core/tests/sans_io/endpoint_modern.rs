@@ -3,11 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::HandlerEvent,
+    http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     protocol::Revision,
     router::{Failure, Reply},
-    service::{
-        ConnectionId, EndpointConfig, EndpointInput, ExchangeId, HandlerEvent, Part, Refused,
-    },
     session::server::{ListKind, Progress},
 };
 use serde_json::json;

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::HandlerEvent,
+    http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{
         asking::AskId,
         server::{ListKind, Progress},

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     protocol::{LoggingLevel, Resource, json::to_raw},
     router::{Failure, Reply, ResourceOffer, RoundLimits},
-    service::{HandlerEvent, Input, Run},
     session::server::{Log, Progress},
 };
 use serde_json::{Value, json};

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::HandlerEvent,
+    http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Question, json::to_raw},
     router::Reply,
-    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{
         asking::AskId,
         server::{ListKind, Progress},
@@ -125,7 +126,7 @@ fn text(body: &Body) -> String {
 }
 
 fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
-    let pick = |runs: &[gudgeon::service::Run], at: usize| {
+    let pick = |runs: &[gudgeon::engine::Run], at: usize| {
         (!runs.is_empty()).then(|| runs[at % runs.len()].context.call)
     };
     match act {

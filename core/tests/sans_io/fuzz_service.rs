@@ -8,9 +8,9 @@ use std::{
 };
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{LoggingLevel, Method, json::to_raw},
     router::{Failure, Middleware, Offers, Reply},
-    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::{
         CallId,
         server::{Log, Progress},

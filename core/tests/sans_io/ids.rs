@@ -3,9 +3,9 @@
 use std::{fmt::Write as _, sync::Arc, time::Instant};
 
 use gudgeon::{
+    engine::{Input, Output, Service},
     protocol::{Id, Implementation, json::push_string},
     router::{Offers, ServerFacts},
-    service::{Input, Output, Service},
 };
 use proptest::prelude::*;
 

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::HandlerEvent,
+    http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Principal, Question, Resource, ResourceTemplate, json as written},
     router::{Failure, Handler, Middleware, Offers, Reply, ResourceOffer, TemplateOffer},
-    service::{EndpointConfig, EndpointInput, ExchangeId, HandlerEvent},
     session::{asking::AskId, server::ListKind},
 };
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
     router::{Failure, PromptOffer, Reply, RoundLimits},
-    service::{HandlerEvent, Input, Run},
     session::{asking::AskId, server::Log},
 };
 use serde_json::{Value, json};

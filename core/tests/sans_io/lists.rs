@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
+    http::{EndpointConfig, EndpointInput},
     protocol::{CacheScope, Principal, json::to_raw},
     router::{Failure, Handler, Middleware, Offers, ReadHint, Reply},
-    service::{EndpointConfig, EndpointInput},
     session::server::ListKind,
 };
 use serde_json::{Value, json};

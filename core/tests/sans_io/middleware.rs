@@ -4,9 +4,9 @@
 use std::{sync::Arc, time::Instant};
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
     router::{Failure, Handler, Middleware, Offers, Reply, ServerFacts, ToolOffer},
-    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::server::ListKind,
 };
 use serde_json::{Value, json};

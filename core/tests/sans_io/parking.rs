@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     protocol::{Method, Question, Raw, json::to_raw},
     router::{Failure, Middleware, Reply, RoundLimits},
-    service::{HandlerEvent, Input, Run},
     session::{asking::AskId, server::Progress},
 };
 use serde_json::json;

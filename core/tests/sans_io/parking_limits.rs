@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use gudgeon::{
+    engine::{HandlerEvent, Input},
     router::RoundLimits,
-    service::{HandlerEvent, Input},
     session::CallId,
 };
 use serde_json::json;

@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Instant};
 
 use gudgeon::{
+    engine::{Input, Output, Service},
     protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
     router::{Handler, Offers, PromptOffer, ServerFacts, TemplateOffer, ToolOffer, Visibility},
-    service::{Input, Output, Service},
 };
 use serde_json::json;
 

@@ -6,9 +6,9 @@ use std::{
 };
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
     router::{Failure, Handler, Offers, Reply, ServerFacts, ToolOffer},
-    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::server::ListKind,
 };
 use serde_json::Value;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Service, Start, TestMode},
     protocol::{Implementation, Tool, json::to_raw},
     router::{Offers, Reply, ServerFacts, ToolOffer},
-    service::{HandlerEvent, Input, Service, Start, TestMode},
     testing::start,
 };
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use gudgeon::{
+    http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     protocol::{Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text},
     router::{
         Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, TemplateOffer, ToolOffer,
     },
-    service::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
 };
 use serde_json::{Value, json};
 

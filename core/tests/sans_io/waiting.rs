@@ -4,9 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     protocol::{Tool, json::to_raw},
     router::{Reply, RoundLimits, ToolOffer},
-    service::{HandlerEvent, Input, Run},
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use http::Uri;
 
 use crate::{
     error::Error,
-    service::{EndpointConfig, GuardConfig},
+    http::{EndpointConfig, GuardConfig},
 };
 
 const EXAMPLES: &str =

@@ -22,7 +22,7 @@ use tokio_tungstenite::{
 
 use super::SUBPROTOCOL;
 use crate::{
-    service::Part,
+    http::Part,
     transport::{
         listen::{Peers, Stage, closed},
         send_queue::Connected,

@@ -6,9 +6,9 @@ use std::{
 };
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
     router::{Failure, Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
-    service::{Effect, HandlerEvent, Input, Output, Run, Service},
     session::{CallId, asking::AskId, server::CallContext},
 };
 use serde_json::{Value, json};

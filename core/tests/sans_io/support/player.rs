@@ -6,12 +6,12 @@ use std::{
 };
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent, Input, Output, Run, Service, Start},
+    http::{
+        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+    },
     protocol::{LoggingLevel, Method, Question, json::to_raw},
     router::{Failure, Offers, Reply},
-    service::{
-        ConnectionId, Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
-        HandlerEvent, Input, Output, Part, Run, Service, Start,
-    },
     session::{
         CallId,
         asking::AskId,

@@ -1,8 +1,8 @@
 //! Requests whose answers come with a later one (2026-07-28), as an `asker::Server` hears and answers them.
 
 use gudgeon::{
+    engine::{HandlerEvent, Input, Run},
     router::Reply,
-    service::{HandlerEvent, Input, Run},
 };
 use serde_json::{Value, json};
 

@@ -9,12 +9,13 @@ use std::{
 };
 
 use gudgeon::{
+    engine::{Effect, HandlerEvent, Run},
+    http::{
+        ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
+        Reader,
+    },
     protocol::Principal,
     router::{Failure, Offers, Reply},
-    service::{
-        ConnectionId, Effect, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId,
-        HandlerEvent, Part, Reader, Run,
-    },
 };
 use http::{HeaderMap, Request};
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ use http_body::{Body, Frame, SizeHint};
 use super::watch::Watch;
 use crate::{
     driver::{EndpointServer, Outbox, Shell},
-    service::{ExchangeId, Part},
+    http::{ExchangeId, Part},
 };
 
 /// With more unread bytes than this, the response is aborted.

@@ -9,7 +9,7 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
-use crate::{service::Refused, transport::timeouts::Timeouts};
+use crate::{http::Refused, transport::timeouts::Timeouts};
 
 /// The time to keep reading a body over the limit, so that the client can read the error response.
 const DRAIN: Duration = Duration::from_secs(1);

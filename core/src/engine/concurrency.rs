@@ -10,7 +10,7 @@ use crate::{
 
 /// A call that is ready to run.
 #[derive(Debug)]
-pub(super) enum Ready {
+pub(crate) enum Ready {
     Start(Job, CallContext, Option<Box<Kept>>),
     /// It goes on, with the answers that this request brought.
     Resume(Box<Parked>, CallContext),
@@ -19,7 +19,7 @@ pub(super) enum Ready {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Gates {
+pub(crate) struct Gates {
     tools: HashMap<String, Gate>,
     weight: usize,
     /// How many of those that wait are parked handlers.
@@ -36,7 +36,7 @@ struct Gate {
 
 impl Gates {
     /// Gives the job back when it may run now; otherwise keeps it until another leaves.
-    pub(super) fn enter(&mut self, tool: &str, limit: usize, call: Ready) -> Option<Ready> {
+    pub(crate) fn enter(&mut self, tool: &str, limit: usize, call: Ready) -> Option<Ready> {
         let gate = self.tools.entry(tool.to_owned()).or_default();
         if gate.running < limit.max(1) {
             gate.running += 1;
@@ -50,7 +50,7 @@ impl Gates {
     }
 
     /// One call is over: the next in line, if any, may run in its place.
-    pub(super) fn leave(&mut self, tool: &str) -> Option<Ready> {
+    pub(crate) fn leave(&mut self, tool: &str) -> Option<Ready> {
         let gate = self.tools.get_mut(tool)?;
         let next = gate.waiting.pop_front();
         if next.is_none() {
@@ -66,7 +66,7 @@ impl Gates {
     }
 
     /// Takes out a call that was cancelled while it waited.
-    pub(super) fn forget(&mut self, call: CallId) -> Option<Ready> {
+    pub(crate) fn forget(&mut self, call: CallId) -> Option<Ready> {
         for gate in self.tools.values_mut() {
             if let Some(at) = gate.waiting.iter().position(|it| it.call() == call) {
                 let ready = gate.waiting.remove(at)?;
@@ -80,7 +80,7 @@ impl Gates {
     }
 
     /// A handler that waits in line with its answers.
-    pub(super) fn resuming(&mut self, handler: CallId) -> Option<&mut Parked> {
+    pub(crate) fn resuming(&mut self, handler: CallId) -> Option<&mut Parked> {
         if self.resuming == 0 {
             return None;
         }
@@ -92,7 +92,7 @@ impl Gates {
     }
 
     /// Takes it out, with the request that brought its answers.
-    pub(super) fn take_resuming(&mut self, handler: CallId) -> Option<(Box<Parked>, CallContext)> {
+    pub(crate) fn take_resuming(&mut self, handler: CallId) -> Option<(Box<Parked>, CallContext)> {
         if self.resuming == 0 {
             return None;
         }
@@ -106,19 +106,19 @@ impl Gates {
     }
 
     /// Calls that wait in line, but for those that are counted among those that run.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.tools.values().map(|it| it.waiting.len()).sum::<usize>() - self.going_on
     }
 
     /// Bytes of input that wait in line.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 }
 
 impl Ready {
     /// The tool that it has to wait for, and how many calls of it may run at once.
-    pub(super) fn limit(&self) -> Option<(String, usize)> {
+    pub(crate) fn limit(&self) -> Option<(String, usize)> {
         match self {
             Self::Start(job, ..) => limit(&job.result_builder),
             Self::Resume(parked, _) => limit(&parked.running.result_builder),
@@ -126,7 +126,7 @@ impl Ready {
         }
     }
 
-    pub(super) fn call(&self) -> CallId {
+    pub(crate) fn call(&self) -> CallId {
         match self {
             Self::Start(_, context, _) | Self::Resume(_, context) => context.call,
             Self::GoOn(call) => *call,
@@ -141,7 +141,7 @@ impl Ready {
         matches!(self, Self::Resume(..))
     }
 
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Start(job, context, _) => job.input.len().max(context.weight),
             Self::Resume(parked, _) => parked.running.weight,
@@ -152,7 +152,7 @@ impl Ready {
 }
 
 /// The tool whose limit a run counts against, and how many calls of it may run at once.
-pub(super) fn limit(result_builder: &ResultBuilder) -> Option<(String, usize)> {
+pub(crate) fn limit(result_builder: &ResultBuilder) -> Option<(String, usize)> {
     match result_builder {
         ResultBuilder::Tool(offer) => {
             offer.concurrency.map(|limit| (offer.tool.name.clone(), limit))

@@ -6,11 +6,8 @@ use super::{
     ConnectionId, Conversation, Endpoint, EndpointOutput, Owner, Part, Reader, Scene, session,
 };
 use crate::{
+    engine::{MAX_IN_FLIGHT_BYTES, MAX_LISTENERS, UnderWay},
     protocol::Principal,
-    service::{
-        calls::{MAX_IN_FLIGHT_BYTES, MAX_LISTENERS},
-        conversation::UnderWay,
-    },
     session::server::ServerSession,
 };
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{pausing::Pause, state::RoundId};
+use super::{pausing::Pause, request_state::RoundId};
 use crate::{
     protocol::{Question, Request},
     router::{Handler, MiddlewareFrame, ResultBuilder},
@@ -20,68 +20,68 @@ use crate::{
 
 /// A handler that was handed out.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) result_builder: ResultBuilder,
+pub(crate) struct Running {
+    pub(crate) result_builder: ResultBuilder,
     /// The tool whose concurrency limit it counts against.
-    pub(super) gate: Option<String>,
-    pub(super) timeout: Option<Duration>,
+    pub(crate) gate: Option<String>,
+    pub(crate) timeout: Option<Duration>,
     /// When that is over, or its wait for its client.
-    pub(super) deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     /// It waits for its client's answers to requests.
-    pub(super) pause: Option<Box<Pause>>,
+    pub(crate) pause: Option<Box<Pause>>,
     /// Bytes of input that it holds.
-    pub(super) weight: usize,
-    pub(super) wire: &'static Wire,
+    pub(crate) weight: usize,
+    pub(crate) wire: &'static Wire,
     /// For a client that can be asked.
-    pub(super) kept: Option<Box<Kept>>,
+    pub(crate) kept: Option<Box<Kept>>,
 }
 
 /// What it takes to ask the client, and to run a handler again when its questions are answered.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// The call under which its shell knows the handler: the first of several requests that it ran for.
-    pub(super) handler_call: CallId,
-    pub(super) request: Request,
-    pub(super) handler: Handler,
-    pub(super) input: String,
-    pub(super) middleware_frame: Option<Box<MiddlewareFrame>>,
-    pub(super) context: CallContext,
+    pub(crate) handler_call: CallId,
+    pub(crate) request: Request,
+    pub(crate) handler: Handler,
+    pub(crate) input: String,
+    pub(crate) middleware_frame: Option<Box<MiddlewareFrame>>,
+    pub(crate) context: CallContext,
     /// What was answered and done beyond what came with the first request.
-    pub(super) recorded: Journal,
+    pub(crate) recorded: Journal,
     /// What the request brought that it goes on with.
-    pub(super) brought: Answers,
+    pub(crate) brought: Answers,
     /// Questions that wait for the end of the handler's turn, to travel in a result.
-    pub(super) asked: Vec<(AskId, Question)>,
+    pub(crate) asked: Vec<(AskId, Question)>,
     /// How many it has asked so far.
-    pub(super) questions: usize,
+    pub(crate) questions: usize,
     /// Questions that went out as requests.
-    pub(super) sent: Vec<(AskId, Question)>,
+    pub(crate) sent: Vec<(AskId, Question)>,
     /// The round whose answers it goes on with.
-    pub(super) round: Option<RoundId>,
+    pub(crate) round: Option<RoundId>,
 }
 
 impl Running {
     /// Whether its client has still to answer a request.
-    pub(super) fn is_asking(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         self.kept.as_ref().is_some_and(|it| !it.sent.is_empty())
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct RunningCalls {
+pub(crate) struct RunningCalls {
     calls: CallMap<Running>,
     deadlines: BinaryHeap<Reverse<(Instant, CallId)>>,
     weight: usize,
 }
 
 impl RunningCalls {
-    pub(super) fn insert(&mut self, call: CallId, running: Running) {
+    pub(crate) fn insert(&mut self, call: CallId, running: Running) {
         self.weight += running.weight;
         self.deadlines.extend(running.deadline.map(|it| Reverse((it, call))));
         self.calls.insert(call, running);
     }
 
-    pub(super) fn remove(&mut self, call: CallId) -> Option<Running> {
+    pub(crate) fn remove(&mut self, call: CallId) -> Option<Running> {
         let running = self.take(call);
         // Deadlines of calls that are over lie in the heap until they reach its top.
         while let Some(Reverse((_, first))) = self.deadlines.peek()
@@ -92,39 +92,39 @@ impl RunningCalls {
         running
     }
 
-    pub(super) fn get(&self, call: CallId) -> Option<&Running> {
+    pub(crate) fn get(&self, call: CallId) -> Option<&Running> {
         self.calls.get(&call)
     }
 
-    pub(super) fn get_mut(&mut self, call: CallId) -> Option<&mut Running> {
+    pub(crate) fn get_mut(&mut self, call: CallId) -> Option<&mut Running> {
         self.calls.get_mut(&call)
     }
 
     /// What is kept of a call whose client can be asked.
-    pub(super) fn kept(&mut self, call: CallId) -> Option<&mut Kept> {
+    pub(crate) fn kept(&mut self, call: CallId) -> Option<&mut Kept> {
         self.calls.get_mut(&call)?.kept.as_deref_mut()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }
 
     /// How many wait for what their clients were asked in requests.
-    pub(super) fn asking(&self) -> usize {
+    pub(crate) fn asking(&self) -> usize {
         self.calls.values().filter(|it| it.is_asking()).count()
     }
 
     /// Bytes of input that all of them hold.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadlines.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes out the next call whose time is over.
-    pub(super) fn expired(&mut self, now: Instant) -> Option<(CallId, Running)> {
+    pub(crate) fn expired(&mut self, now: Instant) -> Option<(CallId, Running)> {
         while let Some(Reverse((at, call))) = self.deadlines.peek().copied()
             && at <= now
         {

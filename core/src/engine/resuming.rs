@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use super::{
     Effect,
+    call_event::Upshot,
     calls::Calls,
-    gates::Ready,
-    interaction::{journal, nobody_to_ask},
+    concurrency::Ready,
     parking::{Claimed, Parked},
+    questions::{journal, nobody_to_ask},
+    request_state::{Binding, Refused, RoundId, Sealed},
     running::{Kept, Running},
-    state::{Binding, Refused, RoundId, Sealed},
-    upshot::Upshot,
 };
 use crate::{
     error::Fault,
@@ -21,7 +21,7 @@ use crate::{
 
 impl Calls {
     /// A request brings answers to a round: its handler goes on. `None`: it has to run from its top.
-    pub(super) fn go_on(
+    pub(crate) fn go_on(
         &mut self,
         now: Instant,
         round: RoundId,
@@ -44,7 +44,7 @@ impl Calls {
     }
 
     /// A parked handler goes on, for this request.
-    pub(super) fn resume(
+    pub(crate) fn resume(
         &mut self,
         now: Instant,
         parked: Parked,
@@ -71,7 +71,7 @@ impl Calls {
     }
 
     /// Asks the client in the answer to this call, and keeps the handler until the answers come.
-    pub(super) fn park(
+    pub(crate) fn park(
         &mut self,
         now: Instant,
         mut running: Running,
@@ -163,14 +163,14 @@ impl Calls {
     }
 
     /// Nobody will come back for handlers that wait.
-    pub(super) fn unpark(&mut self) {
+    pub(crate) fn unpark(&mut self) {
         for handler in self.parking.clear() {
             self.effects.push_back(Effect::Cancel(handler));
         }
     }
 
     /// A handler that waits for its answers, or with them for its turn.
-    pub(super) fn waiting(&mut self, handler: CallId) -> Option<&mut Parked> {
+    pub(crate) fn waiting(&mut self, handler: CallId) -> Option<&mut Parked> {
         match self.gates.resuming(handler) {
             Some(parked) => Some(parked),
             None => self.parking.get_mut(handler),
@@ -178,7 +178,7 @@ impl Calls {
     }
 
     /// What the client of a call is to bring back with its answers.
-    pub(super) fn state_of(
+    pub(crate) fn state_of(
         &mut self,
         now: Instant,
         kept: &Kept,
@@ -198,7 +198,7 @@ impl Calls {
         Some(state)
     }
 
-    pub(super) fn refused(&mut self, refused: Refused) -> Fault {
+    pub(crate) fn refused(&mut self, refused: Refused) -> Fault {
         self.effects.push_back(Effect::Report(refused.report));
         refused.fault
     }

@@ -7,14 +7,13 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part, Reader};
+use super::{
+    Emission, Endpoint, EndpointOutput, Exchange, ExchangeId, Owner, Part, Reader, reply,
+    sessions::{Session, is_standalone},
+};
 use crate::{
     error::{Fault, FaultKind},
     framing::sse,
-    service::{
-        reply,
-        sessions::{Session, is_standalone},
-    },
     session::CallId,
     wire,
 };

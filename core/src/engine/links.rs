@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::{
-    Effect, calls::Calls, gates::Ready, parking::Parked, running::Running, state::RoundId,
+    Effect, calls::Calls, concurrency::Ready, parking::Parked, request_state::RoundId,
+    running::Running,
 };
 use crate::{
     error::Fault,
@@ -13,10 +14,10 @@ use crate::{
 
 /// Which request each handler runs for, where it is not the one that began it.
 #[derive(Debug, Default)]
-pub(super) struct Links(CallMap<CallId>);
+pub(crate) struct Links(CallMap<CallId>);
 
 impl Links {
-    pub(super) fn current(&self, handler: CallId) -> CallId {
+    pub(crate) fn current(&self, handler: CallId) -> CallId {
         if self.0.is_empty() {
             return handler;
         }
@@ -24,7 +25,7 @@ impl Links {
     }
 
     /// The same, of a handler that is over.
-    pub(super) fn end(&mut self, handler: CallId) -> CallId {
+    pub(crate) fn end(&mut self, handler: CallId) -> CallId {
         if self.0.is_empty() {
             return handler;
         }
@@ -32,7 +33,7 @@ impl Links {
     }
 
     /// The handler that runs for this request, which is over.
-    pub(super) fn end_of(&mut self, call: CallId, running: &Running) -> CallId {
+    pub(crate) fn end_of(&mut self, call: CallId, running: &Running) -> CallId {
         let handler = running.kept.as_ref().map_or(call, |it| it.handler_call);
         self.0.remove(&handler);
         handler
@@ -41,7 +42,7 @@ impl Links {
 
 impl Calls {
     /// From now on a handler runs for this request.
-    pub(super) fn relink(&mut self, handler: CallId, running: &mut Running, context: CallContext) {
+    pub(crate) fn relink(&mut self, handler: CallId, running: &mut Running, context: CallContext) {
         let Some(kept) = running.kept.as_mut() else { return };
         self.links.0.insert(handler, context.call);
         kept.brought = context.answers.clone();
@@ -51,7 +52,7 @@ impl Calls {
     }
 
     /// A handler finished while its request waited in line: it has no need of a turn.
-    pub(super) fn skip_line(&mut self, handler: CallId) {
+    pub(crate) fn skip_line(&mut self, handler: CallId) {
         let Some((parked, context)) = self.gates.take_resuming(handler) else { return };
         let mut running = parked.running;
         let call = context.call;
@@ -63,7 +64,7 @@ impl Calls {
     }
 
     /// What came of a run is the answer to all requests that wait for it.
-    pub(super) fn conclude(&mut self, running: &Running, answer: &Result<Response, Fault>) {
+    pub(crate) fn conclude(&mut self, running: &Running, answer: &Result<Response, Fault>) {
         let Some(round) = running.kept.as_ref().and_then(|it| it.round) else { return };
         for call in self.parking.release(round) {
             self.replies.push_back((call, answer.clone()));
@@ -71,7 +72,7 @@ impl Calls {
     }
 
     /// The request that a handler runs for was given up. Another that waits for the same takes its place.
-    pub(super) fn give_up(&mut self, now: Instant, call: CallId, mut running: Running) {
+    pub(crate) fn give_up(&mut self, now: Instant, call: CallId, mut running: Running) {
         let handler = self.links.end_of(call, &running);
         let round = running.kept.as_ref().and_then(|it| it.round);
         if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
@@ -85,7 +86,7 @@ impl Calls {
     }
 
     /// The same, where it still waited in line.
-    pub(super) fn give_up_turn(&mut self, now: Instant, parked: Box<Parked>) {
+    pub(crate) fn give_up_turn(&mut self, now: Instant, parked: Box<Parked>) {
         let round = parked.running.kept.as_ref().and_then(|it| it.round);
         if let Some(next) = round.and_then(|it| self.parking.promote(it)) {
             return self.admit(now, Ready::Resume(parked, next));

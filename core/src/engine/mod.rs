@@ -3,42 +3,38 @@
 //! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
 //! [`Input::Tick`].
 
-mod cache;
+mod call_event;
 mod calls;
-mod conversation;
+mod concurrency;
 mod cursors;
-mod endpoint;
-mod events;
-mod gates;
-mod guard;
 mod handler_event;
-mod interaction;
-mod judging;
+mod id;
 mod links;
-mod listeners;
+mod notifications;
 mod parking;
 mod pausing;
+mod peer;
+mod questions;
+mod read_cache;
 mod test_mode;
-mod reply;
+pub mod request_state;
 mod resuming;
 mod rounds;
 mod running;
 mod sealing;
-mod sessions;
-pub mod state;
-mod upshot;
+mod visibility;
 
 use std::{collections::VecDeque, sync::Arc, time::Instant};
 
-pub use self::endpoint::{
-    ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
-    Reader, Refused,
-};
-pub use self::guard::{Arrival, Cors, GuardConfig};
 pub use self::handler_event::HandlerEvent;
+pub use self::id::{ConnectionId, ExchangeId};
 pub use self::sealing::Start;
 pub use self::test_mode::TestMode;
-use self::{calls::Calls, upshot::Upshot};
+pub(crate) use self::{
+    call_event::Upshot,
+    calls::{Calls, MAX_IN_FLIGHT_BYTES, MAX_LISTENERS},
+    peer::{Conversation, Emission, Flights, Owner, Scene, UnderWay},
+};
 use crate::{
     error::Fault,
     protocol::{Implementation, Raw, json},
@@ -51,7 +47,8 @@ use crate::{
 };
 
 /// Why subscriptions of a peer end that does not read.
-const TOO_SLOW: &str = "the client leaves too much unread: listen again, and read what has changed";
+pub(crate) const TOO_SLOW: &str =
+    "the client leaves too much unread: listen again, and read what has changed";
 /// Unanswered requests at which reading should pause.
 const MAX_IN_FLIGHT: usize = 10_000;
 
@@ -302,7 +299,7 @@ pub fn abandoned() -> Failure {
     }
 }
 
-fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
+pub(crate) fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
     Arc::new(SessionConfig {
         server_info: server_info(&offers.server.info),
         revisions: offers.server.revisions.clone(),
@@ -314,7 +311,10 @@ fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
 }
 
 /// What sessions need to know from now on, if it is not what they know.
-fn changed_config(config: &SessionConfig, offers: &Offers) -> Option<Arc<SessionConfig>> {
+pub(crate) fn changed_config(
+    config: &SessionConfig,
+    offers: &Offers,
+) -> Option<Arc<SessionConfig>> {
     let (replaced, routed) = (offers.replaced(), offers.routed());
     let is_same = replaced == config.replaced && routed == config.routed;
     (!is_same).then(|| Arc::new(SessionConfig { replaced, routed, ..config.clone() }))

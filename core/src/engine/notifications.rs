@@ -16,7 +16,7 @@ use crate::{
 
 /// Each has a number, as calls have.
 #[derive(Debug, Default)]
-pub(super) struct Listeners {
+pub(crate) struct Listeners {
     running: CallMap<Listener>,
     weight: usize,
     /// Questions that they wait for.
@@ -36,17 +36,17 @@ struct Listener {
 }
 
 impl Listeners {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.running.len()
     }
 
     /// Bytes of input that all of them hold.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 
     /// Whether it was one, and is over now.
-    pub(super) fn end(&mut self, handler: CallId) -> bool {
+    pub(crate) fn end(&mut self, handler: CallId) -> bool {
         let ended = self.running.remove(&handler);
         self.weight -= ended.as_ref().map_or(0, |it| it.weight);
         self.asking -= ended.as_ref().map_or(0, |it| it.asked.len());
@@ -54,7 +54,7 @@ impl Listeners {
     }
 
     /// It asks its client, and waits until then at most.
-    pub(super) fn asks(
+    pub(crate) fn asks(
         &mut self,
         handler: CallId,
         ask: AskId,
@@ -67,7 +67,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn answered(&mut self, handler: CallId, ask: AskId) {
+    pub(crate) fn answered(&mut self, handler: CallId, ask: AskId) {
         if let Some(Listener { asked, .. }) = self.running.get_mut(&handler)
             && let Some(at) = asked.iter().position(|(it, ..)| *it == ask)
         {
@@ -76,7 +76,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         if self.asking == 0 {
             return None;
         }
@@ -97,7 +97,7 @@ impl Listeners {
     }
 
     /// Whether it may send its client a request; a question that travels in results has none to travel in.
-    pub(super) fn check(&self, handler: CallId, method: Method) -> Result<(), Fault> {
+    pub(crate) fn check(&self, handler: CallId, method: Method) -> Result<(), Fault> {
         match self.running.get(&handler) {
             Some(Listener { wire, .. }) if asking::travels_inside(method, wire) => Err(Fault::new(
                 FaultKind::Handler,
@@ -112,13 +112,13 @@ impl Listeners {
     }
 
     /// What this one asks under this number.
-    pub(super) fn asked(&self, handler: CallId, ask: AskId) -> Option<Question> {
+    pub(crate) fn asked(&self, handler: CallId, ask: AskId) -> Option<Question> {
         let mut asked = self.running.get(&handler)?.asked.iter();
         asked.find(|(it, ..)| *it == ask).map(|(_, question, _)| question.clone())
     }
 
     /// What this one was answered is not what it wanted. Fails where the question is not to be asked again.
-    pub(super) fn refuse(
+    pub(crate) fn refuse(
         &mut self,
         handler: CallId,
         question: &Question,
@@ -133,7 +133,7 @@ impl Listeners {
 
 impl Calls {
     /// Tells who listens to notifications that their clients gave no answer in time.
-    pub(super) fn expire_listeners(&mut self, now: Instant) {
+    pub(crate) fn expire_listeners(&mut self, now: Instant) {
         if self.listeners.deadline().is_none_or(|it| it > now) {
             return;
         }
@@ -146,13 +146,13 @@ impl Calls {
     }
 
     /// Whether a handler runs for notifications of this name, as clients spell it.
-    pub(super) fn listens_to(&self, name: &str) -> bool {
+    pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
         self.offers.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
     }
 
     /// Runs who listens to a notification; `false` when nobody does.
-    pub(super) fn notify(
+    pub(crate) fn notify(
         &mut self,
         method: &MethodName,
         params: Raw,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::service::guard::GuardConfig;
+use super::guard::GuardConfig;
 
 /// The options of an endpoint, with the defaults that suit a server on one's own machine.
 #[derive(Clone, Debug)]

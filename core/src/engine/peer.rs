@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Effect, ExchangeId, calls::Calls, upshot::Upshot};
+use super::{ConnectionId, Effect, ExchangeId, call_event::Upshot, calls::Calls};
 use crate::{
     protocol::{MethodName, Principal, Raw},
     session::{
@@ -16,28 +16,28 @@ use crate::{
 
 /// Whose call it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// A stateless request's.
     Exchange(ExchangeId),
     /// A session's, by its number.
     Session(u64),
     /// A message connection's.
-    Connection(super::ConnectionId),
+    Connection(ConnectionId),
 }
 
 /// Every call under way: whose it is, and what it is called there.
 #[derive(Debug, Default)]
-pub(super) struct Flights {
+pub(crate) struct Flights {
     flights: CallMap<(Owner, CallId)>,
     next: u64,
 }
 
 impl Flights {
-    pub(super) fn get(&self, call: CallId) -> Option<(Owner, CallId)> {
+    pub(crate) fn get(&self, call: CallId) -> Option<(Owner, CallId)> {
         self.flights.get(&call).copied()
     }
 
-    pub(super) fn end(&mut self, call: CallId) {
+    pub(crate) fn end(&mut self, call: CallId) {
         self.flights.remove(&call);
     }
 
@@ -50,36 +50,36 @@ impl Flights {
 }
 
 /// What a conversation works with.
-pub(super) struct Scene<'a> {
-    pub(super) now: Instant,
-    pub(super) owner: Owner,
-    pub(super) calls: &'a mut Calls,
-    pub(super) flights: &'a mut Flights,
+pub(crate) struct Scene<'a> {
+    pub(crate) now: Instant,
+    pub(crate) owner: Owner,
+    pub(crate) calls: &'a mut Calls,
+    pub(crate) flights: &'a mut Flights,
     /// The HTTP request that is being handled.
-    pub(super) facts: Option<&'a Arc<HttpFacts>>,
+    pub(crate) facts: Option<&'a Arc<HttpFacts>>,
 }
 
 /// Something to be said.
 #[derive(Debug)]
-pub(super) struct Emission {
+pub(crate) struct Emission {
     /// `None`: the peer as a whole.
-    pub(super) stream: Option<u64>,
+    pub(crate) stream: Option<u64>,
     /// `None`: nothing will answer what came on this stream.
-    pub(super) frame: Option<Vec<u8>>,
+    pub(crate) frame: Option<Vec<u8>>,
     /// It is the answer that the stream was for.
-    pub(super) is_reply: bool,
-    pub(super) error: Option<i64>,
+    pub(crate) is_reply: bool,
+    pub(crate) error: Option<i64>,
     /// While an equal one waits to be sent, it says nothing new.
-    pub(super) is_change: bool,
+    pub(crate) is_change: bool,
     /// Where its own stream can't carry it, another must.
-    pub(super) is_asking: bool,
+    pub(crate) is_asking: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Conversation {
-    pub(super) machine: ServerSession,
+pub(crate) struct Conversation {
+    pub(crate) machine: ServerSession,
     /// Who is at the other end, where that holds for all that comes; else each HTTP request says it.
-    pub(super) principal: Option<Arc<Principal>>,
+    pub(crate) principal: Option<Arc<Principal>>,
     /// When the peer said something last.
     heard: Option<Instant>,
     /// By their numbers within the session.
@@ -98,17 +98,17 @@ struct Place {
 }
 
 /// What came of one peer and is not done.
-pub(super) struct UnderWay {
+pub(crate) struct UnderWay {
     /// Requests that handlers run for.
-    pub(super) calls: usize,
+    pub(crate) calls: usize,
     /// Notifications that handlers run for.
-    pub(super) listeners: usize,
+    pub(crate) listeners: usize,
     /// Of all these messages.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Conversation {
-    pub(super) fn new(machine: ServerSession) -> Self {
+    pub(crate) fn new(machine: ServerSession) -> Self {
         Self {
             machine,
             principal: None,
@@ -119,16 +119,16 @@ impl Conversation {
     }
 
     /// Whether calls that came on this stream are under way.
-    pub(super) fn is_busy(&self, stream: u64) -> bool {
+    pub(crate) fn is_busy(&self, stream: u64) -> bool {
         self.calls.values().any(|it| it.stream == stream)
     }
 
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.calls.is_empty()
     }
 
     /// What this peer keeps busy.
-    pub(super) fn under_way(&self) -> UnderWay {
+    pub(crate) fn under_way(&self) -> UnderWay {
         let calls = self.calls.values().map(|it| it.weight);
         let listeners = self.listeners.values().map(|(_, weight)| *weight);
         UnderWay {
@@ -139,7 +139,7 @@ impl Conversation {
     }
 
     /// Ends a session of a dialect in which idle ones end, though their connection stays.
-    pub(super) fn expire(&mut self, now: Instant, idle: Duration) {
+    pub(crate) fn expire(&mut self, now: Instant, idle: Duration) {
         let is_over = self.heard.is_some_and(|it| now.duration_since(it) >= idle);
         if is_over && self.is_idle() && self.machine.may_expire() {
             self.machine.handle(session::Input::Expired);
@@ -147,12 +147,12 @@ impl Conversation {
     }
 
     /// The stream on which a call came.
-    pub(super) fn stream_of(&self, local: CallId) -> Option<u64> {
+    pub(crate) fn stream_of(&self, local: CallId) -> Option<u64> {
         self.calls.get(&local).map(|it| it.stream)
     }
 
     /// Tells the session something; what it brings that belongs to no call belongs to `stream`.
-    pub(super) fn handle(
+    pub(crate) fn handle(
         &mut self,
         scene: &mut Scene<'_>,
         stream: u64,

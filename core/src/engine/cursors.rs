@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chacha20poly1305::aead::{Aead as _, Payload};
 use sha2::{Digest as _, Sha256};
 
-use super::state::KeyRing;
+use super::request_state::KeyRing;
 use crate::router::Cursors;
 
 const NONCE: usize = 24;

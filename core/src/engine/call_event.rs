@@ -14,7 +14,7 @@ use crate::{
 
 /// What has come of a call just now.
 #[derive(Debug)]
-pub(super) enum Upshot {
+pub(crate) enum Upshot {
     Answered(Result<Response, Fault>),
     /// The client listens from now on, to this part of what it asked for.
     Listening(SubscriptionFilter),
@@ -36,7 +36,7 @@ pub(super) enum Upshot {
 
 impl Upshot {
     /// Tells the session in which the call has this number.
-    pub(super) fn tell(self, call: CallId, mut session: impl FnMut(Input<'static>)) {
+    pub(crate) fn tell(self, call: CallId, mut session: impl FnMut(Input<'static>)) {
         match self {
             Self::Answered(answer) => session(Input::Done(call, answer)),
             Self::Listening(filter) => session(Input::Listening(call, filter)),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Effect, Run, calls::Calls, upshot::Upshot};
+use super::{Effect, Run, call_event::Upshot, calls::Calls};
 use crate::{
     router::{Failure, Reply, UnresolvedComponents, Visibility},
     session::{CallId, CallMap, server::Call},
@@ -10,14 +10,14 @@ use crate::{
 
 /// Requests that wait for the judge.
 #[derive(Debug, Default)]
-pub(super) struct Judging {
+pub(crate) struct Judging {
     calls: CallMap<(Call, UnresolvedComponents)>,
     weight: usize,
 }
 
 impl Calls {
     /// Begins what a request asks for, as soon as it is known what there is for whoever sent it.
-    pub(super) fn begin(&mut self, now: Instant, call: Call) -> Upshot {
+    pub(crate) fn begin(&mut self, now: Instant, call: Call) -> Upshot {
         let Some(unresolved) = self.offers.unresolved(&call.request) else {
             return self.begin_seeing(now, call, &Visibility::public());
         };
@@ -37,7 +37,7 @@ impl Calls {
     }
 
     /// Gives what comes of a request, if it was for this that the judge was asked.
-    pub(super) fn judged(
+    pub(crate) fn judged(
         &mut self,
         now: Instant,
         id: CallId,
@@ -59,16 +59,16 @@ impl Calls {
 
 impl Judging {
     /// Nobody waits for this call any more. Whether it waited for the judge.
-    pub(super) fn forget(&mut self, call: CallId) -> bool {
+    pub(crate) fn forget(&mut self, call: CallId) -> bool {
         self.take(call).is_some()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.calls.len()
     }
 
     /// Bytes of input that wait.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 

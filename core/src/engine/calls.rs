@@ -8,18 +8,18 @@ use std::{
 
 use super::{
     Effect, Run, Start,
-    cache::{self, Cache},
-    gates::{Gates, Ready},
-    judging::Judging,
+    call_event::Upshot,
+    concurrency::{Gates, Ready},
     links::Links,
-    listeners::Listeners,
+    notifications::Listeners,
     parking::Parking,
+    read_cache::{self, Cache},
+    request_state::{Binding, Opened},
     rounds::{Outcome, Rounds, may_return_questions},
     running::{Kept, Running, RunningCalls},
     sealing::Sealing,
-    state::{Binding, Opened},
     test_mode::TestMode,
-    upshot::Upshot,
+    visibility::Judging,
 };
 use crate::{
     error::Fault,
@@ -36,34 +36,34 @@ use crate::{
 };
 
 /// Bytes of unanswered requests at which reading should pause.
-pub(super) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_IN_FLIGHT_BYTES: usize = 64 * 1024 * 1024;
 /// Running handlers of notifications at which reading should pause.
-pub(super) const MAX_LISTENERS: usize = 1_000;
+pub(crate) const MAX_LISTENERS: usize = 1_000;
 /// What was told once and is remembered, so that it is not told again.
 const MAX_TOLD: usize = 100;
 
 #[derive(Debug)]
-pub(super) struct Calls {
-    pub(super) offers: Arc<Offers>,
-    pub(super) effects: VecDeque<Effect>,
+pub(crate) struct Calls {
+    pub(crate) offers: Arc<Offers>,
+    pub(crate) effects: VecDeque<Effect>,
     /// What has to be said to requests other than the one that is being handled.
-    pub(super) replies: VecDeque<(CallId, Result<Response, Fault>)>,
-    pub(super) running: RunningCalls,
-    pub(super) gates: Gates,
-    pub(super) rounds: Rounds,
-    pub(super) parking: Parking,
-    pub(super) links: Links,
-    pub(super) listeners: Listeners,
-    pub(super) sealing: Sealing,
-    pub(super) cache: Cache,
-    pub(super) judging: Judging,
+    pub(crate) replies: VecDeque<(CallId, Result<Response, Fault>)>,
+    pub(crate) running: RunningCalls,
+    pub(crate) gates: Gates,
+    pub(crate) rounds: Rounds,
+    pub(crate) parking: Parking,
+    pub(crate) links: Links,
+    pub(crate) listeners: Listeners,
+    pub(crate) sealing: Sealing,
+    pub(crate) cache: Cache,
+    pub(crate) judging: Judging,
     test_mode: Option<TestMode>,
     references: u32,
     told: HashSet<String>,
 }
 
 impl Calls {
-    pub(super) fn new(offers: Arc<Offers>, start: &Start) -> Self {
+    pub(crate) fn new(offers: Arc<Offers>, start: &Start) -> Self {
         Self {
             sealing: Sealing::new(&offers.server.request_state_keys, start),
             offers,
@@ -83,13 +83,13 @@ impl Calls {
         }
     }
 
-    pub(super) fn limits(&self) -> RoundLimits {
+    pub(crate) fn limits(&self) -> RoundLimits {
         let limits = self.offers.server.rounds;
         self.test_mode.map_or(limits, |it| it.limits(limits))
     }
 
     /// A question as it goes out in a request of its own.
-    pub(super) fn as_request(&self, ask: AskId, question: Question) -> (AskId, Method, Raw) {
+    pub(crate) fn as_request(&self, ask: AskId, question: Question) -> (AskId, Method, Raw) {
         let question = match self.test_mode {
             None => question,
             Some(_) => TestMode::named(question),
@@ -97,14 +97,14 @@ impl Calls {
         (ask, question.method, question.params)
     }
 
-    pub(super) fn begin_seeing(
+    pub(crate) fn begin_seeing(
         &mut self,
         now: Instant,
         call: Call,
         visibility: &Visibility,
     ) -> Upshot {
         let Call { request, mut context, raw_params } = call;
-        let is_answered = cache::brings_answers(&request);
+        let is_answered = read_cache::brings_answers(&request);
         let round = match self.opened(now, &request, context.principal.as_deref()) {
             Ok(Opened { answers, round }) => {
                 context.answers = answers;
@@ -113,7 +113,7 @@ impl Calls {
             Err(fault) => return Upshot::Answered(Err(fault)),
         };
         let kept = can_be_asked(&context).then(|| request.clone());
-        let scope = RequestScope {
+        let seeing = RequestScope {
             visibility,
             principal: context.principal.as_deref(),
             headers: context.http.as_deref().map(|it| &it.headers),
@@ -121,7 +121,7 @@ impl Calls {
             cursors: self.sealing.keys(),
             raw_params: raw_params.as_ref(),
         };
-        match router::dispatch(&self.offers, request, scope) {
+        match router::dispatch(&self.offers, request, seeing) {
             Dispatch::Answer(answer) => Upshot::Answered(answer),
             Dispatch::Listen(filter) => Upshot::Listening(filter),
             Dispatch::Run(job) => {
@@ -157,7 +157,7 @@ impl Calls {
     }
 
     /// A handler is over. Gives the call that this is about now.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         &mut self,
         now: Instant,
         handler: CallId,
@@ -213,7 +213,7 @@ impl Calls {
     }
 
     /// A question was answered: some handler goes on, unless the whole call has come to its end with this.
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         now: Instant,
         call: CallId,
@@ -244,7 +244,7 @@ impl Calls {
     }
 
     /// What the server offers from now on, and which lists that changes.
-    pub(super) fn set_offers(&mut self, offers: Arc<Offers>, changed: &[ListKind]) {
+    pub(crate) fn set_offers(&mut self, offers: Arc<Offers>, changed: &[ListKind]) {
         if changed.contains(&ListKind::Resources) {
             self.cache.clear();
         }
@@ -252,7 +252,7 @@ impl Calls {
     }
 
     /// Nobody waits for this call any more.
-    pub(super) fn cancel(&mut self, now: Instant, call: CallId) {
+    pub(crate) fn cancel(&mut self, now: Instant, call: CallId) {
         if self.judging.forget(call) {
             return self.effects.push_back(Effect::Cancel(call));
         }
@@ -274,7 +274,7 @@ impl Calls {
     }
 
     /// Takes out the next call that ran out of time, and stops it.
-    pub(super) fn expire(&mut self, now: Instant) -> Option<(CallId, Fault)> {
+    pub(crate) fn expire(&mut self, now: Instant) -> Option<(CallId, Fault)> {
         for handler in self.parking.expire(now) {
             self.effects.push_back(Effect::Cancel(handler));
         }
@@ -293,13 +293,13 @@ impl Calls {
         Some((call, fault))
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         let all = [self.running.deadline(), self.parking.deadline(), self.listeners.deadline()];
         all.into_iter().flatten().min()
     }
 
     /// Handlers that run, or wait in line, and requests that wait for one.
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.running.len()
             + self.gates.len()
             + self.parking.joined()
@@ -308,17 +308,17 @@ impl Calls {
     }
 
     /// Of these, those that only an answer of their client's lets go on.
-    pub(super) fn asking(&self) -> usize {
+    pub(crate) fn asking(&self) -> usize {
         self.running.asking() + self.rounds.len()
     }
 
     /// Whether so many bytes are unanswered that a shell should stop reading.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.is_heavy() || self.listeners.len() > MAX_LISTENERS
     }
 
     /// Whether they are so many bytes.
-    pub(super) fn is_heavy(&self) -> bool {
+    pub(crate) fn is_heavy(&self) -> bool {
         let waiting = self.gates.weight() + self.cache.weight() + self.judging.weight();
         let listening = self.listeners.weight();
         self.running.weight() + waiting + listening > MAX_IN_FLIGHT_BYTES
@@ -342,7 +342,7 @@ impl Calls {
     }
 
     /// Runs a job now, or when its tool has room.
-    pub(super) fn admit(&mut self, now: Instant, ready: Ready) {
+    pub(crate) fn admit(&mut self, now: Instant, ready: Ready) {
         match ready.limit() {
             None => self.start(now, ready, None),
             Some((name, limit)) => {
@@ -376,7 +376,7 @@ impl Calls {
         }));
     }
 
-    pub(super) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
+    pub(crate) fn fault(&mut self, result_builder: &ResultBuilder, failure: Failure) -> Fault {
         let failure = failure.checked();
         self.references = self.references.wrapping_add(1);
         let reference = match &failure {
@@ -399,7 +399,7 @@ impl Calls {
         }
     }
 
-    pub(super) fn leave(&mut self, now: Instant, gate: Option<String>) {
+    pub(crate) fn leave(&mut self, now: Instant, gate: Option<String>) {
         if let Some(name) = gate
             && let Some(next) = self.gates.leave(&name)
         {

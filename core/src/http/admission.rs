@@ -7,12 +7,11 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header
 
 use super::{
     Accepts, Belonging, Conversation, Endpoint, EndpointOutput, Exchange, ExchangeId, HttpFacts,
-    Owner, Part, Refused, Scene, config::Place, session,
+    Owner, Part, Refused, Scene, config::Place, guard::Refusal, reply, session,
 };
 use crate::{
     error::{Fault, FaultKind},
     protocol::{Frame, Id, Message, Method, Principal, Revision},
-    service::{guard::Refusal, reply},
     session::server::ServerSession,
     wire::{self, Lowered, McpHeaders, RequestEra, Wire},
 };
@@ -330,8 +329,7 @@ impl Endpoint {
         let number = session.number;
         self.sessions.put(session);
         self.post_to_session(now, visit, number, frame);
-        let opened =
-            |it: &mut super::super::sessions::Session| it.conversation.machine.agreed().is_some();
+        let opened = |it: &mut super::sessions::Session| it.conversation.machine.agreed().is_some();
         if !self.sessions.get_mut(number).is_some_and(opened) {
             self.end_session(now, number);
         }

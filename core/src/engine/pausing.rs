@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{
     Effect, Run,
     calls::Calls,
-    gates::{self, Ready},
+    concurrency::{self, Ready},
     running::Running,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 
 /// What stands still while a call waits for its client.
 #[derive(Debug, Default)]
-pub(super) struct Pause {
+pub(crate) struct Pause {
     /// What is left of its time.
     left: Option<Duration>,
     /// The last answer is here: it waits in line for its place.
@@ -30,7 +30,7 @@ pub(super) struct Pause {
 
 impl Calls {
     /// A call's client is asked by requests, and nothing goes on before it answers.
-    pub(super) fn pause(&mut self, now: Instant, call: CallId) {
+    pub(crate) fn pause(&mut self, now: Instant, call: CallId) {
         let Some(mut running) = self.take_running(call) else { return };
         let time = running.deadline;
         let left = || time.map(|it| it.saturating_duration_since(now));
@@ -49,7 +49,7 @@ impl Calls {
     }
 
     /// What was asked by a request is answered: with the last answer its handler goes on.
-    pub(super) fn hear(
+    pub(crate) fn hear(
         &mut self,
         now: Instant,
         call: CallId,
@@ -65,7 +65,7 @@ impl Calls {
     }
 
     /// The questions that a handler returned are answered.
-    pub(super) fn run_again(&mut self, now: Instant, call: CallId, run: Run) {
+    pub(crate) fn run_again(&mut self, now: Instant, call: CallId, run: Run) {
         if let Some(pause) = self.running.get_mut(call).and_then(|it| it.pause.as_deref_mut()) {
             pause.again = Some(run);
             self.line_up(now, call);
@@ -76,7 +76,7 @@ impl Calls {
     fn line_up(&mut self, now: Instant, call: CallId) {
         let Some(running) = self.running.get_mut(call) else { return };
         let Some(pause) = running.pause.as_deref_mut().filter(|it| !it.is_in_line) else { return };
-        let Some((name, limit)) = gates::limit(&running.result_builder) else {
+        let Some((name, limit)) = concurrency::limit(&running.result_builder) else {
             return self.take_turn(now, call, None);
         };
         if self.gates.enter(&name, limit, Ready::GoOn(call)).is_some() {
@@ -88,7 +88,7 @@ impl Calls {
     }
 
     /// A call that waited goes on, in its place.
-    pub(super) fn take_turn(&mut self, now: Instant, call: CallId, gate: Option<String>) {
+    pub(crate) fn take_turn(&mut self, now: Instant, call: CallId, gate: Option<String>) {
         let Some(mut running) = self.running.remove(call) else { return self.leave(now, gate) };
         let Pause { left, held, again, .. } = *running.pause.take().unwrap_or_default();
         running.deadline = left.and_then(|it| now.checked_add(it));
@@ -101,7 +101,7 @@ impl Calls {
     }
 
     /// Takes out a call that is over, or begins something else; it waits in line no longer.
-    pub(super) fn take_running(&mut self, call: CallId) -> Option<Running> {
+    pub(crate) fn take_running(&mut self, call: CallId) -> Option<Running> {
         let running = self.running.remove(call)?;
         if running.pause.as_ref().is_some_and(|it| it.is_in_line) {
             self.gates.forget(call);

@@ -28,7 +28,7 @@ const BASE_STATE: usize = 2 * 1024;
 
 /// The keys of a server: the first seals, every one opens, so that keys can be changed while states are under way.
 #[derive(Clone)]
-pub struct KeyRing(pub(super) Vec<XChaCha20Poly1305>);
+pub struct KeyRing(pub(crate) Vec<XChaCha20Poly1305>);
 
 /// The request that a state belongs to: presented with any other, it is refused.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -61,7 +61,7 @@ pub struct Sealed {
 }
 
 /// The name of a round of questions whose handler waits for the answers.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct RoundId(pub [u8; 16]);
 
 /// What a client brought back.
@@ -214,7 +214,7 @@ fn unseal(
 }
 
 impl Refused {
-    pub(super) fn new(reason: &str) -> Self {
+    pub(crate) fn new(reason: &str) -> Self {
         Self {
             fault: Fault::invalid_params("Invalid or expired requestState"),
             report: format!("a requestState was refused: {reason}"),

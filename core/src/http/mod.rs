@@ -4,10 +4,14 @@
 //! The contract: after each `handle`, call `poll` until it returns `None`; when `deadline` has come, `handle` a
 //! [`EndpointInput::Tick`].
 
+mod admission;
 mod config;
 mod connections;
 mod delivery;
-mod requests;
+mod events;
+mod guard;
+mod reply;
+mod sessions;
 mod streams;
 mod sweep;
 
@@ -21,18 +25,14 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode, request::Parts};
 
 pub use self::config::EndpointConfig;
-use super::{
-    Effect, HandlerEvent, Start, TOO_SLOW,
-    calls::Calls,
-    changed_config,
-    conversation::{Conversation, Emission, Flights, Owner, Scene},
-    guard::Guard,
-    reply::Accepts,
-    session_config,
-    sessions::Sessions,
-    upshot::Upshot,
-};
+pub use self::guard::{Arrival, Cors, GuardConfig};
+use self::{guard::Guard, reply::Accepts, sessions::Sessions};
+pub use crate::engine::{ConnectionId, ExchangeId};
 use crate::{
+    engine::{
+        Calls, Conversation, Effect, Emission, Flights, HandlerEvent, Owner, Scene, Start,
+        TOO_SLOW, Upshot, changed_config, session_config,
+    },
     error::Fault,
     protocol::{Id, Principal},
     router::Offers,
@@ -41,14 +41,6 @@ use crate::{
         server::{self as session, HttpFacts, ListKind, SessionConfig},
     },
 };
-
-/// One HTTP request and its answer. The shell chooses the number, and never twice the same.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ExchangeId(pub u64);
-
-/// One connection that carries messages both ways. The shell chooses the number, and never twice the same.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ConnectionId(pub u64);
 
 /// Who reads what the endpoint writes.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{calls::Calls, gates::Ready, upshot::Upshot};
+use super::{call_event::Upshot, calls::Calls, concurrency::Ready};
 use crate::{
     error::Fault,
     protocol::{Inputs, Principal, Request, Response},
@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 const OVERHEAD: usize = 256;
 
 #[derive(Debug, Default)]
-pub(super) struct Cache {
+pub(crate) struct Cache {
     kept: HashMap<Key, Kept>,
     /// The first to end comes first.
     ends: BTreeMap<(Instant, u64), Key>,
@@ -39,7 +39,7 @@ pub(super) struct Cache {
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(super) struct Key {
+pub(crate) struct Key {
     uri: Arc<str>,
     principal: Option<Arc<Principal>>,
 }
@@ -60,7 +60,7 @@ struct Read {
 
 impl Calls {
     /// Answers a read from what was kept, lets it join one under way, or admits it.
-    pub(super) fn admit_read(&mut self, now: Instant, ready: Ready) -> Upshot {
+    pub(crate) fn admit_read(&mut self, now: Instant, ready: Ready) -> Upshot {
         let Some((key, keep)) = what_is_kept(&ready) else {
             self.admit(now, ready);
             return Upshot::Nothing;
@@ -75,21 +75,21 @@ impl Calls {
     }
 
     /// A call has its answer: others wait for the same.
-    pub(super) fn share(&mut self, now: Instant, call: CallId, answer: &Result<Response, Fault>) {
+    pub(crate) fn share(&mut self, now: Instant, call: CallId, answer: &Result<Response, Fault>) {
         for call in self.cache.finish(now, call, answer) {
             self.replies.push_back((call, answer.clone()));
         }
     }
 
     /// A handler asks its client: what comes of it is for this call only, and those that waited for it run by themselves.
-    pub(super) fn keep_apart(&mut self, now: Instant, call: CallId) {
+    pub(crate) fn keep_apart(&mut self, now: Instant, call: CallId) {
         for ready in self.cache.abandon(call) {
             self.admit(now, ready);
         }
     }
 
     /// Nobody waits for this call any more. Whether all of it was to wait for another.
-    pub(super) fn leave_read(&mut self, now: Instant, call: CallId) -> bool {
+    pub(crate) fn leave_read(&mut self, now: Instant, call: CallId) -> bool {
         if self.cache.leave(call) {
             return true;
         }
@@ -102,7 +102,7 @@ impl Calls {
 
 impl Cache {
     /// The resource at this URI has changed, for everybody.
-    pub(super) fn forget(&mut self, uri: &str) {
+    pub(crate) fn forget(&mut self, uri: &str) {
         let keys: Vec<Key> = self.kept.keys().filter(|it| *it.uri == *uri).cloned().collect();
         for key in keys {
             self.remove(&key);
@@ -111,7 +111,7 @@ impl Cache {
     }
 
     /// Other resources are offered, or others read them.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.ends.clear();
         self.bytes = 0;
@@ -119,12 +119,12 @@ impl Cache {
     }
 
     /// Calls that wait for others' handlers.
-    pub(super) fn joined(&self) -> usize {
+    pub(crate) fn joined(&self) -> usize {
         self.joined.len()
     }
 
     /// Bytes of input that these hold.
-    pub(super) fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 
@@ -259,7 +259,7 @@ impl Cache {
 }
 
 /// Whether a request brings answers of the user's, which nobody else's result may be made of.
-pub(super) fn brings_answers(request: &Request) -> bool {
+pub(crate) fn brings_answers(request: &Request) -> bool {
     let Request::ReadResource { inputs: Inputs { responses, state }, .. } = request else {
         return false;
     };

@@ -16,13 +16,13 @@ pub struct TestMode {
 }
 
 impl TestMode {
-    pub(super) fn limits(self, limits: RoundLimits) -> RoundLimits {
+    pub(crate) fn limits(self, limits: RoundLimits) -> RoundLimits {
         let park_limit = if self.replays { 0 } else { limits.park_limit };
         RoundLimits { park_limit, ..limits }
     }
 
     /// A question that goes out as a request tells its key, by which tests answer it.
-    pub(super) fn named(question: Question) -> Question {
+    pub(crate) fn named(question: Question) -> Question {
         let Question { key, method, params } = question;
         let mut named = json::ObjectWriter::with_capacity(params.get().len() + key.len() + 32);
         let meta: Raw = json::to_raw(&serde_json::json!({ meta::QUESTION_KEY: key }));

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{calls::Calls, upshot::Upshot};
+use super::{call_event::Upshot, calls::Calls};
 use crate::{
     protocol::{Question, Raw},
     router::{Failure, Reply},
@@ -45,7 +45,7 @@ pub enum HandlerEvent {
 impl Calls {
     /// Hears a handler. Gives what comes of it, and for which call. `is_lagging`: whoever made the call leaves so much unread
     /// that it is told only what it waits for.
-    pub(super) fn hear_handler(
+    pub(crate) fn hear_handler(
         &mut self,
         now: Instant,
         is_lagging: bool,

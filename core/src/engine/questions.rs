@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::{
     Effect,
+    call_event::Upshot,
     calls::Calls,
     running::{Kept, Running},
-    upshot::Upshot,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -19,12 +19,12 @@ use crate::{
 
 /// What the handler of one call may ask, however often it runs.
 const MAX_QUESTIONS: usize = 100;
-pub(super) const ASKS_ELSEWHERE: &str =
+pub(crate) const ASKS_ELSEWHERE: &str =
     "only the results of tools, resources and prompts carry questions: ask there";
 
 impl Calls {
     /// A running handler asks. The question goes out as a request of its call's, if it is not settled otherwise.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         now: Instant,
         handler: CallId,
@@ -79,7 +79,7 @@ impl Calls {
     }
 
     /// What a running handler was answered is not what it wanted, because of this problem: it asks once more.
-    pub(super) fn ask_again(
+    pub(crate) fn ask_again(
         &mut self,
         now: Instant,
         handler: CallId,
@@ -98,7 +98,7 @@ impl Calls {
 
     /// What was answered to a question that went out as a request does not fit it, because of this problem: it goes out
     /// again, or is settled with that.
-    pub(super) fn unfit(
+    pub(crate) fn unfit(
         &mut self,
         now: Instant,
         call: CallId,
@@ -127,7 +127,7 @@ impl Calls {
     }
 
     /// A handler has asked all that it wants to ask now. `blocks`: it holds a thread while it waits.
-    pub(super) fn wait(&mut self, now: Instant, handler: CallId, blocks: bool) {
+    pub(crate) fn wait(&mut self, now: Instant, handler: CallId, blocks: bool) {
         if let Some(parked) = self.waiting(handler) {
             parked.is_ready = !parked.later.is_empty();
             return;
@@ -153,7 +153,7 @@ impl Calls {
     }
 
     /// A question that went out as a request is settled. Whether its handler may wait for that.
-    pub(super) fn record(&mut self, call: CallId, ask: AskId, answer: Option<&Raw>) -> bool {
+    pub(crate) fn record(&mut self, call: CallId, ask: AskId, answer: Option<&Raw>) -> bool {
         let Some(kept) = self.running.kept(call) else { return false };
         let Some(at) = kept.sent.iter().position(|(sent, _)| *sent == ask) else { return false };
         let (_, question) = kept.sent.swap_remove(at);
@@ -164,7 +164,7 @@ impl Calls {
     }
 
     /// A step of a handler's is done, and is not to be done again.
-    pub(super) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
+    pub(crate) fn step(&mut self, handler: CallId, key: &str, value: Raw) {
         if let Some(kept) = self.kept(handler) {
             kept.recorded.done(key, value);
         }
@@ -232,14 +232,14 @@ impl Calls {
             && !self.parking.has_room(&self.limits(), blocks)
     }
 
-    pub(super) fn tell(&mut self, handler: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
+    pub(crate) fn tell(&mut self, handler: CallId, ask: AskId, outcome: Result<Raw, Fault>) {
         self.effects.push_back(Effect::Answered { call: handler, ask, outcome });
     }
 }
 
 impl Kept {
     /// A handler that asks in a loop has to end.
-    pub(super) fn count(&mut self, questions: usize) -> Result<(), Fault> {
+    pub(crate) fn count(&mut self, questions: usize) -> Result<(), Fault> {
         self.questions += questions;
         if self.questions <= MAX_QUESTIONS {
             return Ok(());
@@ -249,7 +249,7 @@ impl Kept {
 
     /// What was answered to this question is no answer to it, because of this problem: it is forgotten. Fails where the
     /// question is not to be asked again.
-    pub(super) fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
+    pub(crate) fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
         let earlier = self.recorded.tries(question).max(self.context.answers.tries(question));
         let tries = earlier.saturating_add(1);
         self.context.answers.strike(question, problem);
@@ -275,10 +275,10 @@ fn crowded() -> Fault {
 }
 
 /// All that a handler knows by now.
-pub(super) fn journal(kept: &Kept) -> asking::Journal {
+pub(crate) fn journal(kept: &Kept) -> asking::Journal {
     kept.context.answers.journal().then(&kept.recorded)
 }
 
-pub(super) fn nobody_to_ask() -> Fault {
+pub(crate) fn nobody_to_ask() -> Fault {
     Fault::new(FaultKind::Handler, "the client is gone, or can't be asked")
 }

@@ -9,7 +9,7 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-use super::{ExchangeId, conversation::Conversation, events::EventLog};
+use super::{Conversation, ExchangeId, events::EventLog};
 use crate::{protocol::Principal, session::server::ServerSession};
 
 /// Messages that wait for a stream to be opened.

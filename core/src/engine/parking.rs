@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{running::Running, state::RoundId};
+use super::{request_state::RoundId, running::Running};
 use crate::{
     error::Fault,
     protocol::{Question, Raw},
@@ -27,7 +27,7 @@ const MAX_JOINED: usize = 16;
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 #[derive(Debug, Default)]
-pub(super) struct Parking {
+pub(crate) struct Parking {
     rounds: HashMap<RoundId, Round>,
     /// The oldest first.
     ages: BTreeMap<u64, RoundId>,
@@ -40,23 +40,23 @@ pub(super) struct Parking {
 
 /// A handler that waits.
 #[derive(Debug)]
-pub(super) struct Parked {
+pub(crate) struct Parked {
     /// The call under which its shell knows it.
-    pub(super) handler: CallId,
-    pub(super) running: Running,
+    pub(crate) handler: CallId,
+    pub(crate) running: Running,
     /// What its client is asked.
-    pub(super) open: Vec<(AskId, Question)>,
+    pub(crate) open: Vec<(AskId, Question)>,
     /// What its client has answered of this round, or why it is not asked any more.
-    pub(super) answered: Vec<(AskId, Result<Raw, Fault>)>,
+    pub(crate) answered: Vec<(AskId, Result<Raw, Fault>)>,
     /// What it asked since; `is_ready` when that should go out.
-    pub(super) later: Vec<(AskId, Question)>,
-    pub(super) is_ready: bool,
+    pub(crate) later: Vec<(AskId, Question)>,
+    pub(crate) is_ready: bool,
     /// It went on without the answers, and has finished.
-    pub(super) outcome: Option<Result<Reply, Failure>>,
+    pub(crate) outcome: Option<Result<Reply, Failure>>,
     /// What is left of its time.
-    pub(super) left: Option<Duration>,
+    pub(crate) left: Option<Duration>,
     /// It holds a thread.
-    pub(super) blocks: bool,
+    pub(crate) blocks: bool,
 }
 
 #[derive(Debug)]
@@ -80,7 +80,7 @@ enum Place {
 
 /// What a round's name stands for.
 #[derive(Debug)]
-pub(super) enum Claimed {
+pub(crate) enum Claimed {
     Waiting(Box<Parked>),
     /// The handler runs for another request with the same answers: this one gets the same reply.
     Joined,
@@ -91,12 +91,12 @@ pub(super) enum Claimed {
 
 impl Parking {
     /// Requests that wait for what comes of another.
-    pub(super) fn joined(&self) -> usize {
+    pub(crate) fn joined(&self) -> usize {
         self.joined
     }
 
     /// Whether one more could wait, if need be in place of another.
-    pub(super) fn has_room(&self, limits: &RoundLimits, blocks: bool) -> bool {
+    pub(crate) fn has_room(&self, limits: &RoundLimits, blocks: bool) -> bool {
         let waiting = self.handlers.len();
         let is_free = waiting < limits.park_limit
             && self.bytes < MAX_BYTES
@@ -105,7 +105,7 @@ impl Parking {
     }
 
     /// A handler waits from now on. Those that had to leave for it, perhaps itself, are to be stopped.
-    pub(super) fn park(
+    pub(crate) fn park(
         &mut self,
         now: Instant,
         limits: &RoundLimits,
@@ -129,7 +129,7 @@ impl Parking {
 
     /// Whether what waits for this round's answers is what would run again: a registered handler, or middleware around what
     /// the core says, where that handler is gone.
-    pub(super) fn suits(&self, round: RoundId, job: &Job) -> bool {
+    pub(crate) fn suits(&self, round: RoundId, job: &Job) -> bool {
         match self.rounds.get(&round).map(|it| &it.place) {
             Some(Place::Waiting { parked, .. }) => {
                 parked.running.result_builder.is_handlers() == job.result_builder.is_handlers()
@@ -139,7 +139,7 @@ impl Parking {
     }
 
     /// Who brings answers to a round asks for its handler.
-    pub(super) fn claim(&mut self, round: RoundId, context: &CallContext) -> Claimed {
+    pub(crate) fn claim(&mut self, round: RoundId, context: &CallContext) -> Claimed {
         let Some(Round { place, .. }) = self.rounds.get_mut(&round) else {
             return Claimed::Unknown;
         };
@@ -162,7 +162,7 @@ impl Parking {
     }
 
     /// What came of a claimed round is known: the requests that wait for it too.
-    pub(super) fn release(&mut self, round: RoundId) -> Vec<CallId> {
+    pub(crate) fn release(&mut self, round: RoundId) -> Vec<CallId> {
         let Some(Round { age, place: Place::Taken { joined }, .. }) = self.rounds.remove(&round)
         else {
             return Vec::new();
@@ -173,7 +173,7 @@ impl Parking {
     }
 
     /// The request that a handler runs for was given up: another that waits for the same takes its place.
-    pub(super) fn promote(&mut self, round: RoundId) -> Option<CallContext> {
+    pub(crate) fn promote(&mut self, round: RoundId) -> Option<CallContext> {
         let Some(Round { place: Place::Taken { joined }, .. }) = self.rounds.get_mut(&round) else {
             return None;
         };
@@ -183,7 +183,7 @@ impl Parking {
     }
 
     /// A request that waits for another's run was given up.
-    pub(super) fn leave(&mut self, call: CallId) -> bool {
+    pub(crate) fn leave(&mut self, call: CallId) -> bool {
         if self.joined == 0 {
             return false;
         }
@@ -200,7 +200,7 @@ impl Parking {
     }
 
     /// The parked handler that its shell knows by this call.
-    pub(super) fn get_mut(&mut self, handler: CallId) -> Option<&mut Parked> {
+    pub(crate) fn get_mut(&mut self, handler: CallId) -> Option<&mut Parked> {
         let round = self.handlers.get(&handler)?;
         match &mut self.rounds.get_mut(round)?.place {
             Place::Waiting { parked, .. } => Some(parked),
@@ -209,18 +209,18 @@ impl Parking {
     }
 
     /// A handler is gone before its answers came. Whether it waited.
-    pub(super) fn abandon(&mut self, handler: CallId) -> bool {
+    pub(crate) fn abandon(&mut self, handler: CallId) -> bool {
         let round = self.handlers.get(&handler).copied();
         round.is_some_and(|it| self.remove(it).is_some())
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         // A round that was claimed keeps its age and is passed over when its time comes.
         self.ages.values().next().and_then(|it| self.rounds.get(it)).map(|it| it.expires)
     }
 
     /// Those whose time is over.
-    pub(super) fn expire(&mut self, now: Instant) -> Vec<CallId> {
+    pub(crate) fn expire(&mut self, now: Instant) -> Vec<CallId> {
         let mut over = Vec::new();
         while let Some((&age, &round)) = self.ages.first_key_value()
             && self.rounds.get(&round).is_none_or(|it| it.expires <= now)
@@ -232,7 +232,7 @@ impl Parking {
     }
 
     /// Nobody will come back.
-    pub(super) fn clear(&mut self) -> Vec<CallId> {
+    pub(crate) fn clear(&mut self) -> Vec<CallId> {
         let waiting: Vec<_> = self.handlers.values().copied().collect();
         waiting.into_iter().filter_map(|it| self.remove(it)).map(|it| it.handler).collect()
     }

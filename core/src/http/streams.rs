@@ -7,16 +7,13 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part,
-    requests::{Visit, id_of},
-    session,
+    admission::{Visit, id_of},
+    reply, session,
+    sessions::{Session, is_standalone},
 };
 use crate::{
     framing::sse,
     protocol::Frame,
-    service::{
-        reply,
-        sessions::{Session, is_standalone},
-    },
     session::server::{HttpFacts, ServerSession},
 };
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    state::{self, Binding, KeyRing, Opened, Refused, RoundId, Sealed},
+    request_state::{self, Binding, KeyRing, Opened, Refused, RoundId, Sealed},
     test_mode::TestMode,
 };
 use crate::{protocol::Inputs, router::RoundLimits, session::asking::Journal};
@@ -24,7 +24,7 @@ pub struct Start {
 
 /// Seals and opens what clients carry between the rounds of a call.
 #[derive(Debug)]
-pub(super) struct Sealing {
+pub(crate) struct Sealing {
     keys: KeyRing,
     start: Start,
     made: u64,
@@ -32,7 +32,7 @@ pub(super) struct Sealing {
 
 impl Sealing {
     /// Without keys of the user's, states are good for this process only.
-    pub(super) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
+    pub(crate) fn new(keys: &[Vec<u8>], start: &Start) -> Self {
         let seed = start.test_mode.and_then(|it| it.state_key).unwrap_or(start.seed);
         let own = derive(&seed, "state key", 0);
         let keys = match keys {
@@ -42,21 +42,21 @@ impl Sealing {
         Self { keys, start: *start, made: 0 }
     }
 
-    pub(super) fn keys(&self) -> &KeyRing {
+    pub(crate) fn keys(&self) -> &KeyRing {
         &self.keys
     }
 
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         now: Instant,
         binding: &Binding,
         inputs: &Inputs,
         limits: &RoundLimits,
     ) -> Result<Opened, Refused> {
-        state::open(&self.keys, self.unix(now), binding, inputs, limits.max_state)
+        request_state::open(&self.keys, self.unix(now), binding, inputs, limits.max_state)
     }
 
-    pub(super) fn seal(
+    pub(crate) fn seal(
         &mut self,
         now: Instant,
         binding: Binding,
@@ -65,11 +65,11 @@ impl Sealing {
     ) -> Option<Sealed> {
         let expires = self.unix(now).saturating_add(limits.state_ttl.as_secs().max(1));
         let nonce = self.fresh("nonce");
-        state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)
+        request_state::seal(&self.keys, expires, binding, contents, nonce, limits.max_state)
     }
 
     /// A name that nothing else has, and nobody can guess.
-    pub(super) fn round(&mut self) -> RoundId {
+    pub(crate) fn round(&mut self) -> RoundId {
         RoundId(self.fresh("round"))
     }
 
@@ -81,7 +81,7 @@ impl Sealing {
     }
 
     /// Tells this process's references from those of others in one log.
-    pub(super) fn tag(&self) -> String {
+    pub(crate) fn tag(&self) -> String {
         let digest = derive(&self.start.seed, "reference", 0);
         format!("{:08x}", u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]))
     }
@@ -92,7 +92,7 @@ impl Sealing {
 }
 
 /// A secret of its own for each purpose.
-pub(super) fn derive(seed: &[u8; 32], purpose: &str, number: u64) -> [u8; 32] {
+pub(crate) fn derive(seed: &[u8; 32], purpose: &str, number: u64) -> [u8; 32] {
     Sha256::new()
         .chain_update(seed)
         .chain_update(purpose)

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Belonging, Conversation, Endpoint, EndpointOutput, ExchangeId, Part, session};
-use crate::{framing::sse, service::sessions::is_standalone};
+use super::{
+    Belonging, Conversation, Endpoint, EndpointOutput, ExchangeId, Part, session,
+    sessions::is_standalone,
+};
+use crate::framing::sse;
 
 /// How often at most everything is looked at.
 const MIN_PERIOD: Duration = Duration::from_millis(10);

@@ -4,10 +4,10 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use super::{
     Run,
+    call_event::Upshot,
     calls::Calls,
-    interaction::{ASKS_ELSEWHERE, journal, nobody_to_ask},
+    questions::{ASKS_ELSEWHERE, journal, nobody_to_ask},
     running::Kept,
-    upshot::Upshot,
 };
 use crate::{
     error::Fault,
@@ -28,7 +28,7 @@ const FORBIDS_AND_RETURNS: &str = "the handler returned a question, though its t
      (replay=\"forbid\"): ask with ctx.elicit and its kin, which go on from their line, or drop replay=\"forbid\"";
 
 #[derive(Debug, Default)]
-pub(super) struct Rounds {
+pub(crate) struct Rounds {
     open: CallMap<Asking>,
     next: u64,
 }
@@ -41,7 +41,7 @@ struct Asking {
 
 /// What an answer leads to.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// A running handler waits for it.
     Elsewhere(Result<Raw, Fault>),
     /// Others are still to come.
@@ -53,7 +53,7 @@ pub(super) enum Outcome {
 }
 
 impl Rounds {
-    pub(super) fn begin(
+    pub(crate) fn begin(
         &mut self,
         call: CallId,
         kept: &Kept,
@@ -78,7 +78,7 @@ impl Rounds {
         asks
     }
 
-    pub(super) fn answered(
+    pub(crate) fn answered(
         &mut self,
         call: CallId,
         ask: AskId,
@@ -116,23 +116,23 @@ impl Rounds {
     }
 
     /// What a call asks under this number.
-    pub(super) fn asked(&self, call: CallId, ask: AskId) -> Option<Question> {
+    pub(crate) fn asked(&self, call: CallId, ask: AskId) -> Option<Question> {
         self.open.get(&call)?.waiting.get(&ask).cloned()
     }
 
     /// How many calls wait for answers.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.open.len()
     }
 
-    pub(super) fn forget(&mut self, call: CallId) {
+    pub(crate) fn forget(&mut self, call: CallId) {
         self.open.remove(&call);
     }
 }
 
 impl Calls {
     /// A handler returned questions: they are the answer, or go out as requests.
-    pub(super) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Upshot {
+    pub(crate) fn ask_back(&mut self, now: Instant, call: CallId, questions: &str) -> Upshot {
         self.keep_apart(now, call);
         let Some(mut running) = self.take_running(call) else { return Upshot::Nothing };
         running.pause = None;
@@ -187,7 +187,7 @@ impl Calls {
 }
 
 /// Whether a handler may answer with questions.
-pub(super) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
+pub(crate) fn may_return_questions(result_builder: &ResultBuilder) -> Result<(), Failure> {
     match (result_builder.may_ask(), result_builder.forbids_replay()) {
         (false, _) => Err(Failure::NotSupported(ASKS_ELSEWHERE.into())),
         (true, true) => Err(Failure::NotSupported(FORBIDS_AND_RETURNS.into())),
