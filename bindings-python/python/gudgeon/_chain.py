@@ -262,7 +262,7 @@ async def _on_a_thread(handle: Any, raw: bytes, call: Any) -> Any:
 
     loop = asyncio.get_running_loop()
     future = loop.create_future()
-    call.run_behind(handle, copy_context(), raw, partial(_resolve_soon, loop, future))
+    call.run_deferred(handle, copy_context(), raw, partial(_resolve_soon, loop, future))
     reply, error = await future
     if error is not None:
         raise error

@@ -99,7 +99,7 @@ class Call:
         """
     @property
     def revision(self, /) -> str: ...
-    def run_behind(self, /, registered: Registered, context: Any, raw: bytes, resolve: Any) -> None:
+    def run_deferred(self, /, registered: Registered, context: Any, raw: bytes, resolve: Any) -> None:
         """
         Runs the `def` handler of a registration, which middleware stands in front of, on a thread of the pool, in this
         `contextvars.Context`; `resolve(reply, error)` is called there.
