@@ -298,7 +298,7 @@ def test_other_questions() -> None:
     assert [item["name"] for item in sample.params["tools"]] == ["t", "u"]
     answer = sample.decode({"role": "assistant", "content": {"type": "text", "text": "hi"}, "model": "m"})
     assert (answer.text, answer.content, answer.stop_reason) == ("hi", (Text("hi"),), None)
-    with pytest.raises(TypeError, match="sample has no option 'maxTokens'"):
+    with pytest.raises(TypeError, match="unknown option 'maxTokens'; did you mean 'max_tokens'"):
         ask.sample("a", maxTokens=5)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="sample has no option 'server': it takes cost_priority"):
+    with pytest.raises(TypeError, match="unknown option 'server'; it takes cost_priority"):
         ask.sample("a", server="shelf")  # type: ignore[call-arg]

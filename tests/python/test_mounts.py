@@ -162,7 +162,30 @@ def test_what_cant_be_mounted_changes_nothing() -> None:
         shelf.tool(lambda: "x", name="three")
     assert "three" not in shelf.tools
     with pytest.raises(TypeError, match="takes a prefix and a Server"):
-        house.mount(shelf, "x")  # type: ignore[arg-type]
+        house.mount("x", "shelf")  # type: ignore[call-overload]
+
+
+def test_mount_takes_its_arguments_in_either_order_and_by_keyword() -> None:
+    for number in range(5):
+        house, shelf = Server("house"), Server("shelf")
+        shelf.tool(lambda: "x", name="one")
+        ways = (
+            lambda: house.mount("s", shelf),
+            lambda: house.mount(shelf, "s"),
+            lambda: house.mount(shelf, prefix="s"),
+            lambda: house.mount("s", other=shelf),
+            lambda: house.mount(prefix="s", other=shelf),
+        )
+        ways[number]()
+        assert [tool.name for tool in house.tools] == ["s_one"]
+    for given, text in (
+        ((shelf,), "needs a prefix for the names of 'shelf'"),
+        (("s",), "got no server"),
+        (("s", shelf, "t"), "and got 't' as well"),
+        ((3, shelf), "prefix= is a string, not 3"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            Server("house").mount(*given)  # type: ignore[call-overload]
 
 
 def test_the_same_server_may_be_mounted_twice() -> None:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from gudgeon import Client, Context, Server, SyncClient, SyncContext
-from gudgeon.errors import NotSupported
 from serverproc import ServerProcess
 
 
@@ -87,26 +86,6 @@ def no_schema(app: Any) -> None:
 def test_misuse_fails_at_once_with_place_and_mend(register: Any, said: list[str]) -> None:
     text = misuse(register)
     assert all(part in text for part in said), text
-
-
-def test_options_that_this_version_does_not_heed_are_refused_for_who_gives_them_relies_on_them() -> None:
-    app = Server("t", store="")
-    refused: list[tuple[Any, str, str]] = [
-        (lambda: Server("t", auth=object()), "Server 't': this version of gudgeon has no auth", "principal"),
-        (lambda: Server("t", store="redis://localhost"), "has no store", "its own process"),
-        (lambda: app.tool(scopes=["admin"]), "has no scopes", "visible="),
-        (
-            lambda: app.resource("a://b", scopes=["admin"]),
-            "resource 'a://b': this version of gudgeon has no scopes",
-            "",
-        ),
-        (lambda: Client(app, auth="a secret"), "a client: this version of gudgeon has no auth", "headers="),
-    ]
-    for give, said, mend in refused:
-        with pytest.raises(NotSupported) as caught:
-            give()
-        assert said in caught.value.message and mend in (caught.value.hint or "")
-    app.prompt(lambda: "", name="p", scopes=[])
 
 
 def test_names_of_other_sdks_are_answered_with_ours() -> None:

@@ -61,7 +61,7 @@ _HOMES = {
     ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("ask", "auth", "errors", "middleware", "testing", "types", "context", "server", "client")
+_MODULES = ("ask", "errors", "middleware", "testing", "types", "context", "server", "client")
 
 
 def __getattr__(name):
@@ -84,9 +84,11 @@ def __getattr__(name):
     else:
         types = import_module(f"{__name__}.types")
         if name not in types.__all__ or name.startswith("_"):
-            from ._foreign import foreign_attribute
+            import sys
 
-            raise foreign_attribute("module", "gudgeon", name)
+            from ._foreign import foreign_name
+
+            raise foreign_name(name, sys._getframe(1))
         value = getattr(types, name)
     globals()[name] = value
     return value

@@ -13,7 +13,7 @@ from .errors import McpError, NotSupported
 class _Group:
     """Which server has what: names get the server's prefix, one that fails leaves the others working."""
 
-    def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], /, **options: Any) -> None:
+    def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], **options: Any) -> None:
         self.clients: dict[str, Any] = {}
         self.errors: dict[str, McpError] = {}
         self._options = options
@@ -205,12 +205,12 @@ class ClientGroup(_Group):
         """All prompts of all servers; each is called `<server>_<prompt>`. McpError: two would have one name."""
         return _named("prompt", await self._prompts())
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
+    async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
         """`Client.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed of."""
         client, own_name = await self._find("tool", name, self._tools)
         return await client.call_tool(own_name, arguments, **options)
 
-    async def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
+    async def read_resource(self, uri: str, *, server: str | None = None) -> Any:
         """From the server that is named, else from the first one that has it. None has it: ResourceNotFound, or what
         one of them refused it with.
         """
@@ -229,7 +229,7 @@ class ClientGroup(_Group):
                 refusal = refusal or error
         raise refusal or ResourceNotFound(uri)
 
-    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
+    async def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """`Client.get_prompt` with `<server>_<prompt>` as name."""
         client, own_name = await self._find("prompt", name, self._prompts)
         return await client.get_prompt(own_name, arguments)
@@ -300,14 +300,14 @@ class SyncClientGroup(_Group):
         """All prompts of all servers; each is called `<server>_<prompt>`. McpError: two would have one name."""
         return _named("prompt", self._prompts())
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, /, **options: Any) -> Any:
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
         """`SyncClient.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed
         of.
         """
         client, own_name = self._find("tool", name, self._tools)
         return client.call_tool(own_name, arguments, **options)
 
-    def read_resource(self, uri: str, /, *, server: str | None = None) -> Any:
+    def read_resource(self, uri: str, *, server: str | None = None) -> Any:
         """From the server that is named, else from the first one that has it. None has it: ResourceNotFound, or what
         one of them refused it with.
         """
@@ -326,7 +326,7 @@ class SyncClientGroup(_Group):
                 refusal = refusal or error
         raise refusal or ResourceNotFound(uri)
 
-    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None, /) -> Any:
+    def get_prompt(self, name: str, arguments: Mapping[str, str] | None = None) -> Any:
         """`SyncClient.get_prompt` with `<server>_<prompt>` as name."""
         client, own_name = self._find("prompt", name, self._prompts)
         return client.get_prompt(own_name, arguments)

@@ -6,6 +6,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._foreign import OPTIONS
+from ._mappings import value_of
+from ._unknown import unknown_name
+
 DIALECTS = ("0.7", "bare")
 REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 TIMEOUT = 60.0  # seconds without an answer and without progress
@@ -19,7 +23,7 @@ _CALLBACKS = {
     "on_reconnect": "reconnect",
 }
 _KNOWN = {
-    "revision", "validate", "retry", "timeout", "max_timeout", "headers", "auth", "client_info", "roots", "max_rounds",
+    "revision", "validate", "retry", "timeout", "max_timeout", "headers", "client_info", "roots", "max_rounds",
     "max_message", *_CALLBACKS,
 }  # fmt: skip
 _OF_A_CALL = {"timeout", "on_progress", "raise_on_error", "meta"}
@@ -57,11 +61,7 @@ class Options:
     def __init__(self, given: Mapping[str, Any]) -> None:
         for name in given:
             if name not in _KNOWN:
-                raise TypeError(f"a client has no option {name!r}: it takes {', '.join(sorted(_KNOWN))}")
-        if given.get("auth"):
-            from ._options import refuse_absent
-
-            refuse_absent("a client", "auth", 'send a token by headers={"Authorization": "Bearer …"}')
+                raise unknown_name("Client", "option", name, _KNOWN, OPTIONS["client"])
         for name in ("timeout", "max_timeout"):
             _check_seconds(name, given.get(name))
         for name in ("max_rounds", "max_message"):
@@ -93,6 +93,10 @@ class Options:
 
         given = self._given
         info = given.get("client_info")
+        if info is not None:
+            from .types import Implementation
+
+            info = value_of(Implementation, info, "Client: client_info=")
         return encode(
             {
                 "revisions": self.revisions,
@@ -119,7 +123,7 @@ def how(options: Mapping[str, Any]) -> bytes | None:
         return None
     for name in options:
         if name not in _OF_A_CALL:
-            raise TypeError(f"a call has no option {name!r}: it takes {', '.join(sorted(_OF_A_CALL))}")
+            raise unknown_name("call_tool()", "option", name, {"returns", *_OF_A_CALL}, OPTIONS["call"])
     out: dict[str, Any] = {}
     timeout = options.get("timeout", ...)
     if timeout is not ...:

@@ -12,7 +12,7 @@ from ._client_options import Options
 class Peer:
     """What the server said of itself; known once the client is connected."""
 
-    def __init__(self, target: Any, /, **options: Any) -> None:
+    def __init__(self, target: Any, **options: Any) -> None:
         self._target = target
         self._core = Core(target, Options(options))
         self._other_end: Any = None
@@ -50,7 +50,7 @@ class Peer:
         self._core.said("info")
         return self._core.native.session_id()
 
-    def set_roots(self, roots: Any, /) -> None:
+    def set_roots(self, roots: Any) -> None:
         """Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
 
         Args:

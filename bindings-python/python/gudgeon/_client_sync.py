@@ -23,7 +23,7 @@ class SyncClient(Peer):
     ('2', '2025-11-25', True)
     """
 
-    def __init__(self, target: Any, /, **options: Any) -> None:
+    def __init__(self, target: Any, **options: Any) -> None:
         from ._client_thread import ThreadPost
 
         super().__init__(target, **options)
@@ -83,7 +83,7 @@ class SyncClient(Peer):
         """All tools, all pages. Spec: Server Features › Tools."""
         return self._run(self._core.list_all("tools"))
 
-    def list_tools_page(self, cursor: str | None = None, /) -> Any:
+    def list_tools_page(self, cursor: str | None = None) -> Any:
         """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
         return self._run(self._core.list_page("tools", cursor))
 
@@ -91,7 +91,7 @@ class SyncClient(Peer):
         """All resources, all pages. Spec: Server Features › Resources."""
         return self._run(self._core.list_all("resources"))
 
-    def list_resources_page(self, cursor: str | None = None, /) -> Any:
+    def list_resources_page(self, cursor: str | None = None) -> Any:
         """One page of resources, as `list_tools_page`."""
         return self._run(self._core.list_page("resources", cursor))
 
@@ -99,7 +99,7 @@ class SyncClient(Peer):
         """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
         return self._run(self._core.list_all("resourceTemplates"))
 
-    def list_resource_templates_page(self, cursor: str | None = None, /) -> Any:
+    def list_resource_templates_page(self, cursor: str | None = None) -> Any:
         """One page of templates, as `list_tools_page`."""
         return self._run(self._core.list_page("resourceTemplates", cursor))
 
@@ -107,11 +107,11 @@ class SyncClient(Peer):
         """All prompts, all pages. Spec: Server Features › Prompts."""
         return self._run(self._core.list_all("prompts"))
 
-    def list_prompts_page(self, cursor: str | None = None, /) -> Any:
+    def list_prompts_page(self, cursor: str | None = None) -> Any:
         """One page of prompts, as `list_tools_page`."""
         return self._run(self._core.list_page("prompts", cursor))
 
-    def call_tool(self, name: str, arguments: Any = None, /, *, returns: Any = ..., **options: Any) -> Any:
+    def call_tool(self, name: str, arguments: Any = None, *, returns: Any = ..., **options: Any) -> Any:
         """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text.
 
         Parameters and errors: `Client.call_tool`.
@@ -128,7 +128,7 @@ class SyncClient(Peer):
         return self._run(self._core.call_tool(name, arguments, returns, options))
 
     def call_tool_round(
-        self, name: str, arguments: Any = None, /, *, answers: Any = None, state: str | None = None, **options: Any
+        self, name: str, arguments: Any = None, *, answers: Any = None, state: str | None = None, **options: Any
     ) -> Any:
         """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
         be.
@@ -137,7 +137,7 @@ class SyncClient(Peer):
         """
         return self._run(self._core.call_tool_round(name, arguments, answers, state, options))
 
-    def read_resource(self, uri: str, variables: Any = None, /, *, timeout: Any = ...) -> Any:
+    def read_resource(self, uri: str, variables: Any = None, *, timeout: Any = ...) -> Any:
         """Reads a resource and gives its `ResourceResult`.
 
         Parameters and errors: `Client.read_resource`.
@@ -153,14 +153,14 @@ class SyncClient(Peer):
         """
         return self._run(self._core.read_resource(uri, variables, timeout))
 
-    def get_prompt(self, name: str, arguments: Any = None, /, *, timeout: Any = ...) -> Any:
+    def get_prompt(self, name: str, arguments: Any = None, *, timeout: Any = ...) -> Any:
         """A prompt with its arguments filled in, a `PromptResult`.
 
         Parameters and errors: `Client.get_prompt`.
         """
         return self._run(self._core.get_prompt(name, arguments, timeout))
 
-    def complete(self, target: str, argument: str, value: str, /, *, arguments: Any = None) -> Any:
+    def complete(self, target: str, argument: str, value: str, *, arguments: Any = None) -> Any:
         """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
 
         Parameters and errors: `Client.complete`.
@@ -183,7 +183,7 @@ class SyncClient(Peer):
         """
         return SyncSubscription(self._core, *self._subscription(uris, tools, prompts, resources), self._post)
 
-    def set_log_level(self, level: Any, /) -> None:
+    def set_log_level(self, level: Any) -> None:
         """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
         self._run(self._core.set_log_level(level))
 
@@ -191,13 +191,13 @@ class SyncClient(Peer):
         """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
         return self._run(self._core.ping())
 
-    def request(self, method: str, params: Any = None, /, *, timeout: Any = ...) -> Any:
+    def request(self, method: str, params: Any = None, *, timeout: Any = ...) -> Any:
         """Sends any request, a vendor's own for one, and gives its result as JSON says it.
 
         Parameters and errors: `Client.request`.
         """
         return self._run(self._core.request(method, params, timeout))
 
-    def notify(self, method: str, params: Any = None, /) -> None:
+    def notify(self, method: str, params: Any = None) -> None:
         """Sends any notification; one of the specification's that the revision lacks is not sent."""
         self._core.notify(method, params)

@@ -50,7 +50,7 @@ class Content(Value):
         return {"type": self.type, **super().to_dict()}
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         return content_from_dict(data) if cls is Content else super().from_dict(data)
 
 
@@ -65,7 +65,7 @@ class Text(Content):
     _fields = {"text": REQUIRED, "annotations": None, "meta": {}}
     _readers = {"annotations": Annotations.from_dict, "text": string}
 
-    def __init__(self, text, /, *, annotations=None, meta=None):
+    def __init__(self, text, *, annotations=None, meta=None):
         if not isinstance(text, str):
             raise TypeError(f"Text takes a str, not {type(text).__name__}")
         self._put({"text": text, "annotations": annotations, "meta": dict(meta or {})})
@@ -115,7 +115,7 @@ class _Media(Content):
     _fields = {"data": REQUIRED, "mime_type": REQUIRED, "annotations": None, "meta": {}}
     _readers = {"annotations": Annotations.from_dict, "data": unbase64}
 
-    def __init__(self, data, /, *, format=None, mime_type=None, annotations=None, meta=None):
+    def __init__(self, data, *, format=None, mime_type=None, annotations=None, meta=None):
         kind = type(self).__name__
         if mime_type is None and format is not None:
             mime_type = _FORMATS.get(format.lower(), f"{self.type}/{format.lower()}")
@@ -174,7 +174,7 @@ class EmbeddedResource(Content):
     type = "resource"
     _fields = {"uri": REQUIRED, "text": None, "blob": None, "mime_type": None, "annotations": None, "meta": {}}
 
-    def __init__(self, uri, /, *, text=None, blob=None, mime_type=None, annotations=None, meta=None):
+    def __init__(self, uri, *, text=None, blob=None, mime_type=None, annotations=None, meta=None):
         if (text is None) == (blob is None):
             raise ValueError("EmbeddedResource needs either text= or blob=")
         self._put(
@@ -202,7 +202,7 @@ class EmbeddedResource(Content):
         return out
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         read_object("EmbeddedResource", data)
         inner = data.get("resource")
         read_object("EmbeddedResource.resource", inner)
@@ -226,7 +226,7 @@ class EmbeddedResource(Content):
 class File(EmbeddedResource):
     """A file on disk as an embedded resource: text where it is UTF-8 and of a textual type, else a blob."""
 
-    def __init__(self, path, /, *, mime_type=None):
+    def __init__(self, path, *, mime_type=None):
         from pathlib import Path
 
         where = Path(path)
@@ -263,7 +263,7 @@ class ResourceLink(Content):
     }
     _readers = {"annotations": Annotations.from_dict, "icons": each(Icon.from_dict)}
 
-    def __init__(self, uri, /, *, name, title=None, description=None, mime_type=None, size=None, annotations=None):
+    def __init__(self, uri, *, name, title=None, description=None, mime_type=None, size=None, annotations=None):
         self._put(
             {
                 "uri": uri,
@@ -318,7 +318,7 @@ class Other(Content):
     _fields = {"raw": REQUIRED}
     annotations = None
 
-    def __init__(self, raw, /):
+    def __init__(self, raw):
         read_object("Other", raw)
         self._put({"raw": dict(raw)})
 
@@ -331,14 +331,14 @@ class Other(Content):
         return plain(self.raw)
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         return cls(data)
 
 
 _KINDS = {kind.type: kind for kind in (Text, Image, Audio, EmbeddedResource, ResourceLink, ToolUse, ToolOutcome)}
 
 
-def content_from_dict(data, /):
+def content_from_dict(data):
     """The content that this JSON object says; a type unknown here comes back as `Other`."""
     read_object("Content", data)
     kind = data.get("type")

@@ -38,7 +38,7 @@ class Text(Content):
     text: str
     meta: Mapping[str, Any]
     def __init__(
-        self, text: str, /, *, annotations: Annotations | None = None, meta: Mapping[str, Any] | None = None
+        self, text: str, *, annotations: Annotations | None = None, meta: Mapping[str, Any] | None = None
     ) -> None: ...
 
 class Image(Content):
@@ -48,7 +48,6 @@ class Image(Content):
     def __init__(
         self,
         data: bytes | PathLike[str],
-        /,
         *,
         format: str | None = None,
         mime_type: str | None = None,
@@ -63,7 +62,6 @@ class Audio(Content):
     def __init__(
         self,
         data: bytes | PathLike[str],
-        /,
         *,
         format: str | None = None,
         mime_type: str | None = None,
@@ -80,7 +78,6 @@ class EmbeddedResource(Content):
     def __init__(
         self,
         uri: str,
-        /,
         *,
         text: str | None = None,
         blob: bytes | None = None,
@@ -91,7 +88,7 @@ class EmbeddedResource(Content):
     def contents(self) -> dict[str, Any]: ...
 
 class File(EmbeddedResource):
-    def __init__(self, path: PathLike[str] | str, /, *, mime_type: str | None = None) -> None: ...
+    def __init__(self, path: PathLike[str] | str, *, mime_type: str | None = None) -> None: ...
 
 class ResourceLink(Content):
     uri: str
@@ -105,7 +102,6 @@ class ResourceLink(Content):
     def __init__(
         self,
         uri: str,
-        /,
         *,
         name: str,
         title: str | None = None,
@@ -134,6 +130,6 @@ class ToolOutcome(Content):
 
 class Other(Content):
     raw: Mapping[str, Any]
-    def __init__(self, raw: Mapping[str, Any], /) -> None: ...
+    def __init__(self, raw: Mapping[str, Any]) -> None: ...
 
-def content_from_dict(data: Mapping[str, Any], /) -> Content: ...
+def content_from_dict(data: Mapping[str, Any]) -> Content: ...

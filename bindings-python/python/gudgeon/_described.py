@@ -47,7 +47,7 @@ def prefixed(kind: str, prefix: str, key: Any) -> Any:
 def check_prefix(prefix: Any) -> None:
     """Refuses what no name can begin with."""
     if not isinstance(prefix, str):
-        raise TypeError(f"mount takes a prefix first, a text, not {type(prefix).__name__}")
+        raise TypeError(f"mount(): prefix= is a string, not {prefix!r}")
     if not prefix or not all(it.isascii() and (it.isalnum() or it in "_-.") for it in prefix):
         raise ValueError(f"mount({prefix!r}): a prefix is one or more letters, digits, '_', '-' or '.'")
 

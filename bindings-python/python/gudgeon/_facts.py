@@ -108,7 +108,7 @@ class Facts:
         """Whether the client gave the call up or its time is over. Spec: Base Protocol › Utilities › Cancellation."""
         return bool(self._call.cancelled)
 
-    def answer(self, question: Any, /) -> Any:
+    def answer(self, question: Any) -> Any:
         """The answer to a question that was returned before; None until it was answered.
 
         What its type refuses counts as not answered: return the question once more.

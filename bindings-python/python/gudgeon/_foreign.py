@@ -2,6 +2,97 @@
 
 from __future__ import annotations
 
+from opcode import opmap
+from types import FrameType
+
+_AUTH = "mount the server in an app that checks who calls, and name the caller with app.asgi(principal=…)"
+_SCOPES = "write visible=lambda who: who is not None and 'x' in who.scopes"
+_HTTP = "pass it to app.run('http://127.0.0.1:8000/mcp', …)"
+_ADDRESS = "write the address: app.run('http://127.0.0.1:8000/mcp')"
+# Options of other SDKs by what takes them: the option here, or what to do instead.
+_COMPONENT = {
+    "auth": _AUTH,
+    "scopes": _SCOPES,
+    "annotation": "annotations",
+    "mimetype": "mime_type",
+    "version": "say it in description=, or in meta=",
+    "task": "this version has no tasks",
+}
+OPTIONS: dict[str, dict[str, str]] = {
+    "server": {
+        "auth": _AUTH,
+        "auth_server_provider": _AUTH,
+        "token_verifier": _AUTH,
+        "store": "what a server keeps, it keeps in its own process",
+        "event_store": _HTTP,
+        "host": _ADDRESS,
+        "port": _ADDRESS,
+        "streamable_http_path": _ADDRESS,
+        "sse_path": "pass legacy_sse=True to app.run('http://127.0.0.1:8000/mcp')",
+        "message_path": "pass legacy_sse=True to app.run('http://127.0.0.1:8000/mcp')",
+        "stateless_http": "each revision is served as it needs; leave it out",
+        "json_response": "the answer is JSON unless it has to stream; leave it out",
+        "middleware": "write @app.middleware above each one",
+        "tools": "write @app.tool above each one",
+        "resources": "write @app.resource(uri) above each one",
+        "prompts": "write @app.prompt above each one",
+        "mask_error_details": "errors are hidden unless expose_errors= or debug=True says otherwise; leave it out",
+        "strict_input_validation": "arguments are always checked; leave it out",
+        "on_duplicate_tools": "a name that is taken is always refused; leave it out",
+        "log_level": "set it with Python's logging module",
+    },
+    "tool": {
+        **_COMPONENT,
+        "output_schema": "output",
+        "structured_output": "write output=None for a result without a schema; leave it out otherwise",
+        "input_schema": "input",
+        "parameters": "input",
+        "exclude_args": "write Annotated[…, Depends(…)] for what the server fills in",
+        "serializer": "return a str, or content such as Text",
+    },
+    "resource": _COMPONENT,
+    "prompt": _COMPONENT,
+    "client": {
+        "auth": 'write headers={"Authorization": "Bearer …"}',
+        "transport": "Client takes the target first: a URL, a command as a list of words, a Path or a Server",
+        "sampling_handler": "on_sample",
+        "sampling_callback": "on_sample",
+        "elicitation_handler": "on_elicit",
+        "elicitation_callback": "on_elicit",
+        "log_handler": "on_log",
+        "logging_callback": "on_log",
+        "progress_handler": "on_progress",
+        "list_roots_callback": "roots",
+        "message_handler": "write on_log=, on_progress= or on_list_changed=",
+        "message_callback": "write on_log=, on_progress= or on_list_changed=",
+        "init_timeout": "timeout",
+        "read_timeout_seconds": "timeout",
+        "store": "a client keeps nothing; leave it out",
+    },
+    "call": {
+        "progress_handler": "on_progress",
+        "progress_callback": "on_progress",
+        "read_timeout_seconds": "timeout",
+        "timeout_seconds": "timeout",
+    },
+    "http": {
+        "host": _ADDRESS,
+        "port": _ADDRESS,
+        "path": _ADDRESS,
+        "mount_path": _ADDRESS,
+        "auth": _AUTH,
+        "log_level": "set it with Python's logging module",
+        "show_banner": "leave it out",
+        "stateless_http": "each revision is served as it needs; leave it out",
+        "json_response": "the answer is JSON unless it has to stream; leave it out",
+    },
+    "sample": {
+        "system_prompt": "system",
+        "model_preferences": "write models=[…], cost_priority=, speed_priority= or intelligence_priority=",
+        "stop_sequences": "stop",
+    },
+}
+_IMPORT_FROM = opmap["IMPORT_FROM"]
 _NAMES = {
     "server": {
         "add_tool": "app.tool(fn)",
@@ -11,13 +102,31 @@ _NAMES = {
         "list_tools": "app.tools",
         "list_resources": "app.resources",
         "list_prompts": "app.prompts",
+        "add_resource_template": "app.resource(uri_template)(fn)",
+        "add_middleware": "app.middleware(fn)",
+        "add_template": "app.resource(uri_template)(fn)",
+        "resource_template": "app.resource(uri_template)",
         "remove_tool": "app.tools.remove(name)",
+        "remove_resource": "app.resources.remove(uri)",
+        "remove_prompt": "app.prompts.remove(name)",
+        "get_tools": "app.tools",
+        "get_tool": "app.tools[name]",
+        "get_resources": "app.resources",
+        "get_prompts": "app.prompts",
+        "call_tool": "SyncClient(app).call_tool(name, arguments), or gudgeon.testing.connect_sync(app)",
+        "set_logging_level": "ctx.log(level, data)",
         "custom_route": "app.asgi() inside your own ASGI app",
         "http_app": "app.asgi()",
         "streamable_http_app": "app.asgi()",
         "sse_app": "app.asgi(legacy_sse=True)",
         "run_async": "await app.serve()",
         "run_stdio_async": "await app.serve()",
+        "run_http_async": "await app.serve('http://127.0.0.1:8000/mcp')",
+        "run_streamable_http_async": "await app.serve('http://127.0.0.1:8000/mcp')",
+        "run_sse_async": "await app.serve('http://127.0.0.1:8000/mcp', legacy_sse=True)",
+        "as_proxy": "this version has no proxy; app.mount(prefix, other) joins servers of one process",
+        "from_openapi": "register a function for each operation: app.tool(fn)",
+        "from_fastapi": "register a function for each operation: app.tool(fn)",
         "import_server": "app.mount(prefix, other)",
         "settings": "the options of Server(…)",
     },
@@ -29,6 +138,11 @@ _NAMES = {
         "client_id": "ctx.principal",
         "list_roots": "ctx.roots()",
         "create_message": "ctx.sample(messages)",
+        "list_resources": "ctx.server.resources",
+        "list_prompts": "ctx.server.prompts",
+        "send_notification": "ctx.progress(…) or ctx.log(level, data)",
+        "send_tool_list_changed": "done by every change of app.tools",
+        "elicit_form": "ctx.elicit(message, type)",
         "get_state": "ctx.state[key]",
         "set_state": "ctx.state[key] = value",
     },
@@ -58,8 +172,33 @@ _NAMES = {
         "get_context": "current_context()",
         "stdio_client": "Client([command, …])",
         "stdio_server": "app.run()",
+        "StdioServerParameters": "Client([command, …])",
+        "streamablehttp_client": "Client(url)",
+        "streamable_http_client": "Client(url)",
+        "sse_client": "Client(url)",
+        "StdioTransport": "Client([command, …])",
+        "StreamableHttpTransport": "Client(url)",
+        "get_http_headers": "ctx.headers",
+        "Middleware": "an async function (request, next) under @app.middleware",
+        "CurrentContext": "a parameter ctx: Context, or current_context()",
+        "TextContent": "Text",
+        "ImageContent": "Image",
+        "AudioContent": "Audio",
+        "ErrorData": "ProtocolError",
+        "ResourceError": "ResourceNotFound or ProtocolError",
     },
 }
+
+
+def foreign_name(name: str, frame: FrameType) -> Exception:
+    """Returns the error for a name that the package does not have; `frame` is the code that looks it up.
+
+    Python replaces an AttributeError of `from gudgeon import …` by a text of its own, which hides ours.
+    """
+    ours = _NAMES["module"].get(name)
+    if ours is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+        return ImportError(f"cannot import name {name!r} from 'gudgeon': here it is {ours}", name="gudgeon")
+    return foreign_attribute("module", "gudgeon", name)
 
 
 def foreign_attribute(where: str, owner: str, name: str) -> AttributeError:

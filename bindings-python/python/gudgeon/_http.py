@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
+from ._foreign import OPTIONS
 from ._json import encode
+from ._unknown import unknown_name
 
 _COUNTS = ("max_body", "max_sessions", "max_streams", "max_in_flight", "max_headers")
 _SECONDS = ("header_timeout", "idle_timeout", "session_idle", "keep_alive", "shutdown_grace")
@@ -23,7 +25,7 @@ def checked(options: Mapping[str, Any], place: str) -> bytes:
     said: dict[str, Any] = {}
     for name, value in options.items():
         if name not in KNOWN:
-            raise TypeError(f"{place} has no option {name!r}: HTTP takes {', '.join(sorted(KNOWN))}")
+            raise unknown_name(place, "option", name, KNOWN, OPTIONS["http"])
         if value is not None:
             said[name] = _check(name, value, place)
     return encode(said)

@@ -24,7 +24,7 @@ class Header:
     Spec: Base Protocol › Transports › Streamable HTTP (2026-07-28), `x-mcp-header`.
     """
 
-    def __init__(self, name: str, /) -> None:
+    def __init__(self, name: str) -> None:
         if not name or not all(char.isascii() and (char.isalnum() or char in "!#$%&'*+-.^_`|~") for char in name):
             raise ValueError(f"Header({name!r}) is no HTTP field name: use letters, digits and dashes")
         self.name = name
@@ -60,7 +60,7 @@ class Depends:
     2
     """
 
-    def __init__(self, provider: Callable[..., Any], /, *, cached: bool = True) -> None:
+    def __init__(self, provider: Callable[..., Any], *, cached: bool = True) -> None:
         if not callable(provider):
             raise TypeError(f"Depends takes a function that provides the value, not {type(provider).__name__}")
         self.provider = provider

@@ -69,6 +69,9 @@ class ToolAnnotations(Value):
         idempotent: Called again with the same arguments it changes nothing more. Unsaid: False.
         open_world: Reaches things outside, such as the web. Unsaid: True.
 
+    Raises:
+        TypeError: A hint is not True, False or None.
+
     Spec: Server Features › Tools › ToolAnnotations.
 
     >>> ToolAnnotations(read_only=True).to_dict()
@@ -76,23 +79,20 @@ class ToolAnnotations(Value):
     """
 
     _fields = {"title": None, "read_only": None, "destructive": None, "idempotent": None, "open_world": None}
+    _hints = frozenset(_fields) - {"title"}
 
     def __init__(self, *, title=None, read_only=None, destructive=None, idempotent=None, open_world=None):
-        self._put(
-            {
-                "title": title,
-                "read_only": read_only,
-                "destructive": destructive,
-                "idempotent": idempotent,
-                "open_world": open_world,
-            }
-        )
+        hints = {"read_only": read_only, "destructive": destructive, "idempotent": idempotent, "open_world": open_world}
+        for name, value in hints.items():
+            if value is not None and not isinstance(value, bool):
+                raise TypeError(f"ToolAnnotations: {name}= is True, False or None, not {value!r}")
+        self._put({"title": title, **hints})
 
     def to_dict(self):
         return {key if key == "title" else key + "Hint": value for key, value in super().to_dict().items()}
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         read_object("ToolAnnotations", data)
         return super().from_dict({key.removesuffix("Hint"): value for key, value in data.items()})
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from sys import float_info
-from typing import Any, NoReturn
+from typing import Any
 
+from ._foreign import OPTIONS
+from ._mappings import value_of
+from ._unknown import unknown_name
 from ._value import camel  # type: ignore[attr-defined]
 
-_OFFER = {"title", "description", "icons", "meta", "tags", "timeout", "thread", "scopes", "visible", "enabled"}
+_COMPONENT = {"title", "description", "icons", "meta", "tags", "timeout", "thread", "visible", "enabled"}
 KNOWN = {
-    "tool": _OFFER | {"annotations", "concurrency", "replay", "input", "output", "expose_errors"},
-    "resource": _OFFER | {"name", "mime_type", "annotations", "size", "ttl", "cache_scope", "cache"},
-    "prompt": _OFFER,
+    "tool": _COMPONENT
+    | {"annotations", "concurrency", "replay", "input", "output", "expose_errors", "unknown_arguments"},
+    "resource": _COMPONENT | {"name", "mime_type", "annotations", "size", "ttl", "cache_scope", "cache"},
+    "prompt": _COMPONENT,
     "server": {
-        "auth", "debug", "dialects", "expose_errors", "icons", "instructions", "io_threads", "list_ttl", "max_message",
+        "debug", "dialects", "expose_errors", "icons", "instructions", "io_threads", "list_ttl", "max_message",
         "max_request_state", "page_size", "park_limit", "park_threads", "park_ttl", "request_state_keys", "revisions",
-        "schema_profile", "state_ttl", "store", "threads", "title", "version", "website_url",
+        "schema_profile", "state_ttl", "threads", "title", "version", "website_url",
     },
 }  # fmt: skip
-# What is said to the native half as it is given.
-_SAID = (
+_PARAMETERS = {"server": {"name", "lifespan"}, "tool": {"name"}, "prompt": {"name"}}
+# Options that the native half reads as they are.
+_DECLARED = (
     "title",
     "description",
     "icons",
@@ -33,28 +38,30 @@ _SAID = (
     "annotations",
     "replay",
 )
-_CHOICES = {"replay": ("allow", "forbid"), "cache_scope": ("public", "private"), "schema_profile": ("portable", "full")}
-# What nothing here heeds, and what does its work.
-_ABSENT = {
-    "auth": "mount the server in an app that checks who calls, and tell it by asgi(principal=…)",
-    "scopes": "visible= is asked who may see and call it: visible=lambda who: who is not None and 'x' in who.scopes",
-    "store": "what a server keeps, it keeps in its own process",
+_CHOICES = {
+    "replay": ("allow", "forbid"),
+    "cache_scope": ("public", "private"),
+    "schema_profile": ("portable", "full"),
+    "unknown_arguments": ("refuse", "ignore"),
 }
 
 
-def check(kind: str, options: Mapping[str, Any], place: str) -> None:
-    """Refuses what no such thing has, and values that can't be meant."""
+def checked(kind: str, options: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Returns the options with mappings made values.
+
+    Raises:
+        TypeError: An option is unknown, or has the wrong type.
+        ValueError: An option is out of range.
+    """
     known = KNOWN[kind]
     for name, value in options.items():
         if name not in known:
-            raise TypeError(f"{place} has no option {name!r}: a {kind} takes {', '.join(sorted(known))}")
-        if name in _ABSENT and value:
-            refuse_absent(place, name, _ABSENT[name])
+            raise unknown_name(place, "option", name, known | _PARAMETERS.get(kind, set()), OPTIONS[kind])
         choices = _CHOICES.get(name)
         if choices and value not in choices:
             raise ValueError(f"{place}: {name}= is one of {', '.join(map(repr, choices))}, not {value!r}")
     if isinstance(options.get("tags"), str):
-        raise TypeError(f"{place}: tags= takes a list of texts: [{options['tags']!r}]")
+        raise TypeError(f"{place}: tags= takes a list of strings: [{options['tags']!r}]")
     for name in ("timeout", "ttl", "cache", "list_ttl"):
         value = options.get(name)
         if value is not None and not (_is_number(value, (int, float)) and value >= 0):
@@ -82,8 +89,6 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         value = options.get(name)
         if value is not None and not isinstance(value, bool):
             raise TypeError(f"{place}: {name}= is True or False, not {value!r}")
-    if isinstance(options.get("icons"), (str, Mapping)):
-        raise TypeError(f'{place}: icons= takes a list: [Icon("https://…")]')
     visible = options.get("visible")
     if visible is not None and not callable(visible):
         raise TypeError(
@@ -94,15 +99,25 @@ def check(kind: str, options: Mapping[str, Any], place: str) -> None:
         isinstance(keys, (list, tuple)) and all(isinstance(key, (bytes, str)) for key in keys)
     ):
         raise TypeError(
-            f"{place}: request_state_keys= takes a list of bytes or texts: the first seals, every one opens"
+            f"{place}: request_state_keys= takes a list of bytes or strings: the first seals, every one opens"
         )
+    return values(kind, options, place)
 
 
-def refuse_absent(place: str, name: str, mend: str) -> NoReturn:
-    """Refuses an option that would be left out without a word."""
-    from .errors import NotSupported
+def values(kind: str, options: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Returns the options with `annotations` and `icons` made values of their types."""
+    from . import types
 
-    raise NotSupported(f"{place}: this version of gudgeon has no {name}", hint=mend)
+    out = dict(options)
+    if out.get("annotations") is not None:
+        cls = types.ToolAnnotations if kind == "tool" else types.Annotations
+        out["annotations"] = value_of(cls, out["annotations"], f"{place}: annotations=")
+    if out.get("icons") is not None:
+        icons = out["icons"]
+        if isinstance(icons, (str, Mapping)) or not isinstance(icons, Sequence):
+            raise TypeError(f'{place}: icons= takes a list: [Icon("https://…")], not {icons!r}')
+        out["icons"] = [value_of(types.Icon, icon, f"{place}: icons=[{at}]") for at, icon in enumerate(icons)]
+    return out
 
 
 def _is_number(value: Any, kind: Any) -> bool:
@@ -116,7 +131,7 @@ def _milliseconds(seconds: float) -> float:
 
 def spec(options: Mapping[str, Any]) -> dict[str, Any]:
     """What all kinds of offers have in common."""
-    out = {camel(name): options[name] for name in _SAID if options.get(name) is not None}
+    out = {camel(name): options[name] for name in _DECLARED if options.get(name) is not None}
     if options.get("meta"):
         out["_meta"] = options["meta"]
     for name in ("timeout", "ttl", "cache"):

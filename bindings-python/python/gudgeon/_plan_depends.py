@@ -25,7 +25,7 @@ class Overrides:
             fake = table.fake_of(dependency)
         return fake
 
-    def override(self, dependency: Callable[..., Any], fake: Callable[..., Any], /) -> AbstractContextManager[None]:
+    def override(self, dependency: Callable[..., Any], fake: Callable[..., Any]) -> AbstractContextManager[None]:
         """Inside the `with` block, `fake` is called in place of `dependency`."""
         if not callable(dependency) or not callable(fake):
             raise TypeError("override takes two functions: the dependency's provider and what stands in for it")

@@ -50,7 +50,7 @@ class SampleRequest(Value):
         return out
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         read_object("SampleRequest", data)
         preferences = data.get("modelPreferences") or {}
         choice = data.get("toolChoice")
@@ -90,7 +90,7 @@ class ElicitRequest(Value):
         return out
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         read_object("ElicitRequest", data)
         return cls(
             mode=data.get("mode", "form"),
@@ -110,7 +110,7 @@ class RootsRequest(Value):
 _QUESTIONS = {kind.method: kind for kind in (SampleRequest, ElicitRequest, RootsRequest)}
 
 
-def question_from_dict(data, /):
+def question_from_dict(data):
     """One member of `inputRequests`: its method and params."""
     read_object("a question", data)
     kind = _QUESTIONS.get(data.get("method"))
@@ -139,7 +139,7 @@ class InputRequired(Value):
         return out
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         read_object("InputRequired", data)
         asked = data.get("inputRequests") or {}
         return cls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from ._unknown import unknown_name
 from ._value import camel  # type: ignore[attr-defined]
 
 _T = TypeVar("_T")
@@ -57,7 +58,7 @@ class Registry(Generic[_T]):
     def __repr__(self) -> str:
         return f"<Registry of {self._server.name!r}: {', '.join(self._keys()) or 'empty'}>"
 
-    def remove(self, name: str, /) -> None:
+    def remove(self, name: str) -> None:
         """Takes one away."""
 
         def change(server: Any, prefix: str) -> None:
@@ -71,10 +72,27 @@ class Registry(Generic[_T]):
         self._change(change)
 
     def update(self, name: str, /, **changes: Any) -> None:
-        """Changes what clients see of one: title, description, …; None takes a member away."""
-        from ._json import encode
+        """Changes what clients see of one.
 
-        said = encode({_WIRE.get(member) or camel(member): value for member, value in changes.items()})
+        Args:
+            name: Its name, or its URI or template.
+            changes: title, description, icons, meta and what else its type in `gudgeon.types` has, but the name, the
+                URI, schemas and arguments; None takes a member away.
+
+        Raises:
+            TypeError: There is no such member, or it can't be changed.
+            ValueError: `name` is not registered.
+        """
+        from ._json import encode
+        from ._options import values
+
+        where = f"{self._server.name!r}: update({name!r})"
+        known = self._members()
+        for member in changes:
+            if member not in known:
+                raise unknown_name(where, "member", member, known)
+        changes = values(_KINDS[self._kind], changes, where)
+        said = encode({camel(member): value for member, value in changes.items()})
         self._change(lambda server, prefix: server._native.update(self._kind, prefix + name, said))
 
     def enable(self, *names: str, tags: Sequence[str] = ()) -> None:
@@ -104,6 +122,15 @@ class Registry(Generic[_T]):
             known = f": {self._known()}" if "registered" in str(error) else ""
             raise ValueError(f"{error}{known}") from None
 
+    def _members(self) -> set[str]:
+        """The members that `update` changes."""
+        from . import types
+
+        fields: set[str] = set(getattr(types, self._type_name)._fields)
+        if self._kind in ("tools", "prompts"):
+            fields.discard("name")
+        return fields - _FIXED
+
     def _keys(self) -> list[str]:
         keys: list[str] = self._server._native.keys(self._kind)
         return keys
@@ -112,4 +139,6 @@ class Registry(Generic[_T]):
         return f"it has {', '.join(map(repr, self._keys())) or 'none'}"
 
 
-_WIRE = {"meta": "_meta"}
+_KINDS = {"tools": "tool", "resources": "resource", "templates": "resource", "prompts": "prompt"}
+# Members that decide how calls are answered: another one is another registration.
+_FIXED = {"uri", "uri_template", "arguments", "input_schema", "output_schema"}

@@ -39,7 +39,7 @@ class ToolResult(Value):
         )
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         read_object("ToolResult", data)
         return super().from_dict(data if "content" in data else {"content": (), **data})
 
@@ -141,14 +141,30 @@ def _message_content(content):
     return contents_of(content, "Message")
 
 
+def _role_and_content(given, role, content):
+    """Returns both, given in this order or one of them by keyword."""
+    rest = list(given)
+    if role is None and rest:
+        role = rest.pop(0)
+    if content is None and rest:
+        content = rest.pop(0)
+    if rest or role is None or content is None:
+        raise TypeError('Message takes a role and content: write Message("user", "Review Emma.")')
+    return role, content
+
+
 class Message(Value):
     """One turn of a conversation; `user(…)` and `assistant(…)` make them.
 
     Args:
         role: "user" or "assistant"; else ValueError.
         content: A str, content, or a list of them.
+        meta: The message's `_meta`.
 
     Spec: Server Features › Prompts › PromptMessage.
+
+    >>> Message("user", "Review Emma.") == Message("Review Emma.", role="user")
+    True
     """
 
     _fields = {"role": REQUIRED, "content": REQUIRED, "meta": {}}
@@ -156,7 +172,8 @@ class Message(Value):
         "content": lambda wire: each(content_from_dict)(wire) if isinstance(wire, list) else content_from_dict(wire)
     }
 
-    def __init__(self, role, content, *, meta=None):
+    def __init__(self, *given, role=None, content=None, meta=None):
+        role, content = _role_and_content(given, role, content)
         if role not in ("user", "assistant"):
             raise ValueError(f'a message\'s role is "user" or "assistant", not {role!r}')
         self._put({"role": role, "content": _message_content(content), "meta": dict(meta or {})})
@@ -167,7 +184,7 @@ class Message(Value):
         return text_of(self.content if isinstance(self.content, tuple) else (self.content,))
 
 
-def user(content, /):
+def user(content):
     """A message of the user.
 
     >>> user("Review Emma.").role
@@ -176,7 +193,7 @@ def user(content, /):
     return Message("user", content)
 
 
-def assistant(content, /):
+def assistant(content):
     """A message of the assistant."""
     return Message("assistant", content)
 

@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, overload
 
 from typing_extensions import TypeVar
 
@@ -61,6 +61,7 @@ class Message(Value):
     meta: Mapping[str, Any]
     @property
     def text(self) -> str: ...
+    @overload
     def __init__(
         self,
         role: Literal["user", "assistant"],
@@ -68,9 +69,17 @@ class Message(Value):
         *,
         meta: Mapping[str, Any] | None = None,
     ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        content: str | Content | Sequence[str | Content],
+        *,
+        role: Literal["user", "assistant"],
+        meta: Mapping[str, Any] | None = None,
+    ) -> None: ...
 
-def user(content: str | Content | Sequence[str | Content], /) -> Message: ...
-def assistant(content: str | Content | Sequence[str | Content], /) -> Message: ...
+def user(content: str | Content | Sequence[str | Content]) -> Message: ...
+def assistant(content: str | Content | Sequence[str | Content]) -> Message: ...
 
 class PromptResult(Value):
     def __init__(

@@ -13,6 +13,7 @@ def run_stdio(app: Any) -> None:
     """Returns when the client is gone or a signal came; threads that live on don't keep the process alive then."""
     from ._native import take_stdio
 
+    tell_terminal(app)
     fd_in, fd_out = take_stdio()
     # What is printed goes to standard error from here on, where people expect it at once.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
@@ -23,6 +24,24 @@ def run_stdio(app: Any) -> None:
     os.close(fd_in)
     os.close(fd_out)
     _leave_in_the_end()
+
+
+def tell_terminal(app: Any) -> None:
+    """Says on stderr that the server waits for a client, where stdin is a terminal and it would look hung."""
+    try:
+        if not os.isatty(0):
+            return
+    except OSError:
+        return
+    from shlex import quote
+
+    program = " ".join(map(quote, [os.path.basename(sys.orig_argv[0]), *sys.orig_argv[1:]]))
+    print(
+        f"{app.name or 'gudgeon'}: serving over stdio, waiting for an MCP client on standard input; to try it, run "
+        f"`npx @modelcontextprotocol/inspector {program}`; Ctrl-C ends it",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def run_at(app: Any, start: Any, opened: Any, *, is_worker: bool = False) -> None:

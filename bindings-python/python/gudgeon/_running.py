@@ -7,7 +7,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from ._foreign import OPTIONS
+from ._http import KNOWN
 from ._lifespan import Lifespan
+from ._unknown import unknown_name
+
+_HTTP_TRANSPORTS = ("http", "streamable-http", "streamable_http", "sse")
 
 
 class Running:
@@ -16,7 +21,7 @@ class Running:
     _lifespan: Lifespan
     _asgi_apps: list[Any]
 
-    def run(self, at: str = "stdio", /, *, workers: int = 1, **http: Any) -> None:
+    def run(self, at: str = "stdio", *, transport: str | None = None, workers: int = 1, **http: Any) -> None:
         """Serves until a signal comes (SIGTERM, Ctrl-C), or, over stdio, until the client is gone.
 
         Nothing new is taken then, what is in flight is answered, and this returns. Over stdio, stdout belongs to the
@@ -25,6 +30,7 @@ class Running:
         Args:
             at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (WebSocket is there too), "https://…" with `tls`,
                 "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 lets the system choose.
+            transport: "stdio" means the same as `at="stdio"`.
             workers: Processes that share the port. A session of the legacy era lives in one of them: they suit
                 clients from 2026-07-28 on, or a balancer that knows sessions.
             public_url: What clients call the server behind a proxy: decides `Host` and `Origin`.
@@ -51,6 +57,7 @@ class Running:
 
         Spec: Base Protocol › Transports.
         """
+        at = _place(at, transport, http, "run")
         _outside_loops(at)
         if at == "stdio":
             _no_options(http, workers)
@@ -64,13 +71,14 @@ class Running:
 
         run_address(self, _address(at, "run"), http, workers)
 
-    async def serve(self, at: Any = "stdio", /, **http: Any) -> None:
+    async def serve(self, at: Any = "stdio", *, transport: str | None = None, **http: Any) -> None:
         """`run` inside an event loop that runs already; cancelling it ends the server in good order.
 
         Args:
             at: As for `run`, or a `Transport` of your own: served until `receive()` gives None.
-            http: As for `run`.
+            transport, http: As for `run`.
         """
+        at = _place(at, transport, http, "serve")
         if at == "stdio":
             _no_options(http)
             from ._serving import serve_stdio
@@ -86,7 +94,7 @@ class Running:
 
             await serve_wire(self, at)
 
-    def listen(self, at: str, /, **http: Any) -> AbstractAsyncContextManager[Any]:
+    def listen(self, at: str, **http: Any) -> AbstractAsyncContextManager[Any]:
         """Serves at an address inside an `async with` block, which gives a `Listening` with the `url`.
 
         Args:
@@ -173,7 +181,23 @@ def _outside_loops(at: Any) -> None:
     )
 
 
+def _place(at: Any, transport: str | None, http: dict[str, Any], call: str) -> Any:
+    """Returns where to serve. Other SDKs name a transport, and give HTTP's host, port and path beside it."""
+    name = at if transport is None else transport
+    if isinstance(name, str) and name in _HTTP_TRANSPORTS:
+        host, port, path = http.get("host", "127.0.0.1"), http.get("port", 8000), http.get("path", "/mcp")
+        more = ", legacy_sse=True" if name == "sse" else ""
+        given = f"transport={name!r}" if transport is not None else repr(name)
+        raise ValueError(f"{call}({given}): give the address: app.{call}('http://{host}:{port}{path}'{more})")
+    if transport not in (None, "stdio"):
+        raise ValueError(f"{call}(transport={transport!r}): the one transport with a name is 'stdio'")
+    return "stdio" if transport is not None else at
+
+
 def _no_options(http: Mapping[str, Any], workers: int = 1) -> None:
+    for name in http:
+        if name not in KNOWN:
+            raise unknown_name("run()", "option", name, KNOWN, OPTIONS["http"])
     if http or workers != 1:
         raise TypeError(f"{next(iter(http), 'workers')}= is for HTTP addresses: stdio and a Transport take no options")
 

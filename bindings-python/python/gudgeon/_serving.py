@@ -67,7 +67,9 @@ async def serve_stdio(app: Any) -> None:
     import os
 
     from ._native import take_stdio
+    from ._run import tell_terminal
 
+    tell_terminal(app)
     fd_in, fd_out = take_stdio()
     try:
         await serve(app, on_descriptors(fd_in, fd_out))

@@ -59,6 +59,8 @@ class Value:
     _fields = {}
     # Field name → what makes the field's value of its JSON.
     _readers = {}
+    # Fields whose JSON name ends in `Hint`.
+    _hints = frozenset()
 
     def __init__(self, **values):
         fields = self._fields
@@ -86,7 +88,7 @@ class Value:
         return out
 
     @classmethod
-    def from_dict(cls, data, /):
+    def from_dict(cls, data):
         """The value that this JSON object says; unknown keys are ignored."""
         read_object(cls.__name__, data)
         new = cls.__new__(cls)

@@ -70,7 +70,7 @@ class Question:
         return GenericAlias(cls, item)
 
 
-def elicit(message, type, /, *, key=None, default=_UNSET):
+def elicit(message, type=..., *, key=None, default=_UNSET, schema=..., **unknown):
     """A question to the user by a form: for a type, or for what a JSON Schema says.
 
     Args:
@@ -78,10 +78,11 @@ def elicit(message, type, /, *, key=None, default=_UNSET):
         type: A plain type (asked as the one property `value`), a model, or a JSON Schema with flat properties.
         key: The question's name, by which its answer comes back. Default: "elicit-<n>" in the order asked.
         default: What the form shows at first.
+        schema: A JSON Schema, in place of `type`.
 
     Raises:
-        TypeError: There is no message, or no revision has a form for such a type. A list of choices is there from
-            2025-11-25 on; before, it fails when it is asked.
+        TypeError: There is no message, no type, or an unknown option; or no revision has a form for such a type. A list
+            of choices is there from 2025-11-25 on; before, it fails when it is asked.
 
     Spec: Client Features › Elicitation.
 
@@ -99,13 +100,22 @@ def elicit(message, type, /, *, key=None, default=_UNSET):
     from ._forms import askable
 
     _check_message(message)
+    if unknown:
+        from ._unknown import unknown_name
+
+        known = ("message", "type", "key", "default", "schema")
+        raise unknown_name("elicit()", "option", next(iter(unknown)), known, {"response_type": "type"})
+    if (type is ...) == (schema is ...):
+        raise TypeError("elicit() needs the type of the answer: write elicit('Delete it?', bool), or schema={…}")
+    if type is ...:
+        type = schema
     asked = askable(message, type) if default is _UNSET else askable(message, type, default)
     params = {"mode": "form", "message": message, "requestedSchema": asked.schema}
     read = lambda result: asked.decode(result.get("content") or {})  # noqa: E731
     return Question("elicit", "elicitation/create", message, params, read, key, default)
 
 
-def elicit_url(message, url, /, *, key=None):
+def elicit_url(message, url, *, key=None):
     """The user is sent to a URL; the answer is the elicitation's id.
 
     Args:
@@ -127,7 +137,7 @@ def elicit_url(message, url, /, *, key=None):
     )
 
 
-def sample(messages, /, *, key=None, **options):
+def sample(messages, *, key=None, **options):
     """A question to the client's model; the answer is a `SampleResult`.
 
     Args:
@@ -155,7 +165,10 @@ def sample(messages, /, *, key=None, **options):
     known = {name for name in SampleRequest._fields if name not in ("messages", "server")}
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
-        raise TypeError(f"sample has no option {unknown!r}: it takes {', '.join(sorted(known))}")
+        from ._foreign import OPTIONS
+        from ._unknown import unknown_name
+
+        raise unknown_name("sample()", "option", unknown, {*known, "key"}, OPTIONS["sample"])
     for name in ("models", "stop"):
         if isinstance(options.get(name), str):
             options[name] = (options[name],)

@@ -151,7 +151,7 @@ class Client(Peer):
         """All tools, all pages. Spec: Server Features › Tools."""
         return await self._run(self._core.list_all("tools"))
 
-    async def list_tools_page(self, cursor=None, /):
+    async def list_tools_page(self, cursor=None):
         """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
         return await self._run(self._core.list_page("tools", cursor))
 
@@ -159,7 +159,7 @@ class Client(Peer):
         """All resources, all pages. Spec: Server Features › Resources."""
         return await self._run(self._core.list_all("resources"))
 
-    async def list_resources_page(self, cursor=None, /):
+    async def list_resources_page(self, cursor=None):
         """One page of resources, as `list_tools_page`."""
         return await self._run(self._core.list_page("resources", cursor))
 
@@ -167,7 +167,7 @@ class Client(Peer):
         """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
         return await self._run(self._core.list_all("resourceTemplates"))
 
-    async def list_resource_templates_page(self, cursor=None, /):
+    async def list_resource_templates_page(self, cursor=None):
         """One page of templates, as `list_tools_page`."""
         return await self._run(self._core.list_page("resourceTemplates", cursor))
 
@@ -175,11 +175,11 @@ class Client(Peer):
         """All prompts, all pages. Spec: Server Features › Prompts."""
         return await self._run(self._core.list_all("prompts"))
 
-    async def list_prompts_page(self, cursor=None, /):
+    async def list_prompts_page(self, cursor=None):
         """One page of prompts, as `list_tools_page`."""
         return await self._run(self._core.list_page("prompts", cursor))
 
-    async def call_tool(self, name, arguments=None, /, *, returns=..., **options):
+    async def call_tool(self, name, arguments=None, *, returns=..., **options):
         """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text.
 
         Args:
@@ -201,7 +201,7 @@ class Client(Peer):
         """
         return await self._run(self._core.call_tool(name, arguments, returns, options))
 
-    async def call_tool_round(self, name, arguments=None, /, *, answers=None, state=None, **options):
+    async def call_tool_round(self, name, arguments=None, *, answers=None, state=None, **options):
         """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
         be.
 
@@ -217,7 +217,7 @@ class Client(Peer):
         """
         return await self._run(self._core.call_tool_round(name, arguments, answers, state, options))
 
-    async def read_resource(self, uri, variables=None, /, *, timeout=...):
+    async def read_resource(self, uri, variables=None, *, timeout=...):
         """Reads a resource and gives its `ResourceResult`.
 
         Args:
@@ -232,7 +232,7 @@ class Client(Peer):
         """
         return await self._run(self._core.read_resource(uri, variables, timeout))
 
-    async def get_prompt(self, name, arguments=None, /, *, timeout=...):
+    async def get_prompt(self, name, arguments=None, *, timeout=...):
         """A prompt with its arguments filled in, a `PromptResult`.
 
         Args:
@@ -246,7 +246,7 @@ class Client(Peer):
         """
         return await self._run(self._core.get_prompt(name, arguments, timeout))
 
-    async def complete(self, target, argument, value, /, *, arguments=None):
+    async def complete(self, target, argument, value, *, arguments=None):
         """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
 
         Args:
@@ -294,7 +294,7 @@ class Client(Peer):
         """
         return Subscription(self._core, *self._subscription(uris, tools, prompts, resources))
 
-    async def set_log_level(self, level, /):
+    async def set_log_level(self, level):
         """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
         await self._run(self._core.set_log_level(level))
 
@@ -302,7 +302,7 @@ class Client(Peer):
         """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
         return await self._run(self._core.ping())
 
-    async def request(self, method, params=None, /, *, timeout=...):
+    async def request(self, method, params=None, *, timeout=...):
         """Sends any request, a vendor's own for one, and gives its result as JSON says it.
 
         Raises:
@@ -310,6 +310,6 @@ class Client(Peer):
         """
         return await self._run(self._core.request(method, params, timeout))
 
-    async def notify(self, method, params=None, /):
+    async def notify(self, method, params=None):
         """Sends any notification; one of the specification's that the revision lacks is not sent."""
         self._core.notify(method, params)

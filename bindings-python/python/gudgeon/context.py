@@ -34,7 +34,7 @@ class Context(Facts):
 
     __slots__ = ()
 
-    def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> Awaitable[None]:
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> Awaitable[None]:
         """Tells how far this got, at once; awaiting it waits for room in the stream.
 
         It is sent only when the client gave a progress token.
@@ -53,7 +53,7 @@ class Context(Facts):
         self._progress(progress, total, message)
         return _Sent(self._call)
 
-    def log(self, level: Any, data: Any, /, *, logger: str | None = None) -> Awaitable[None]:
+    def log(self, level: Any, data: Any, *, logger: str | None = None) -> Awaitable[None]:
         """Tells the client's log, at once; awaiting it waits for room in the stream.
 
         A client gets 1,000 messages at once, and then 100 a second as long as it reads them. What is left out is
@@ -93,7 +93,7 @@ class Context(Facts):
         self._log("error", data, None, extra)
         return _Sent(self._call)
 
-    def elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
+    def elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
         """Asks the user by a form and waits for the answer.
 
         Args:
@@ -101,6 +101,7 @@ class Context(Facts):
             type: What is wanted: a plain type, a model, or a JSON Schema with flat properties.
             key: The question's name; default "elicit-<n>", in the order asked.
             default: What the form shows at first.
+            schema: A JSON Schema, in place of `type`.
 
         Raises:
             Declined, Cancelled: The user said no, or closed the form.
@@ -117,11 +118,11 @@ class Context(Facts):
 
         Spec: Client Features › Elicitation; Base Protocol › Utilities › Multi Round-Trip Requests.
         """
-        return self._one("elicit", _ask.elicit(message, type, key=key, **default))
+        return self._one("elicit", _ask.elicit(message, type, key=key, **more))
 
-    def try_elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
+    def try_elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
         """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
-        asked = ask_later([_ask.elicit(message, type, key=key, **default)], self._call)
+        asked = ask_later([_ask.elicit(message, type, key=key, **more)], self._call)
 
         async def run() -> Any:
             try:
@@ -131,11 +132,11 @@ class Context(Facts):
 
         return Asking("try_elicit", run)
 
-    def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> Any:
+    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Any:
         """Sends the user to a URL; gives the elicitation's id. Raises what `elicit` does."""
         return self._one("elicit_url", _ask.elicit_url(message, url, key=key))
 
-    def sample(self, messages: Any, /, *, key: str | None = None, **options: Any) -> Any:
+    def sample(self, messages: Any, *, key: str | None = None, **options: Any) -> Any:
         """Asks the client's model; gives a `SampleResult`.
 
         Args:
@@ -202,7 +203,7 @@ class Context(Facts):
 
         return Asking("step", run)
 
-    def read_resource(self, uri: str, /) -> Any:
+    def read_resource(self, uri: str) -> Any:
         """Reads a resource of this server; gives a `ResourceResult`. Raises ResourceNotFound."""
 
         async def run() -> Any:
@@ -255,11 +256,11 @@ class SyncContext(Facts):
 
     __slots__ = ()
 
-    def progress(self, progress: float, /, total: float | None = None, message: str | None = None) -> None:
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tells how far this got, at once; parameters as in `Context.progress`."""
         self._progress(progress, total, message)
 
-    def log(self, level: Any, data: Any, /, *, logger: str | None = None) -> None:
+    def log(self, level: Any, data: Any, *, logger: str | None = None) -> None:
         """Tells the client's log, at once; parameters and errors as in `Context.log`."""
         self._log(level, data, logger)
 
@@ -279,22 +280,22 @@ class SyncContext(Facts):
         """As in `Context`."""
         self._log("error", data, None, extra)
 
-    def elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
+    def elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
         """Asks the user by a form and waits for the answer; parameters and errors as in `Context.elicit`."""
-        return self._one(_ask.elicit(message, type, key=key, **default))
+        return self._one(_ask.elicit(message, type, key=key, **more))
 
-    def try_elicit(self, message: str, type: Any, /, *, key: str | None = None, **default: Any) -> Any:
+    def try_elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
         """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
         try:
-            return _accepted(self._one(_ask.elicit(message, type, key=key, **default)))
+            return _accepted(self._one(_ask.elicit(message, type, key=key, **more)))
         except (Declined, Cancelled) as refusal:
             return refusal
 
-    def elicit_url(self, message: str, url: str, /, *, key: str | None = None) -> Any:
+    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Any:
         """Sends the user to a URL; gives the elicitation's id. Raises what `Context.elicit` does."""
         return self._one(_ask.elicit_url(message, url, key=key))
 
-    def sample(self, messages: Any, /, *, key: str | None = None, **options: Any) -> Any:
+    def sample(self, messages: Any, *, key: str | None = None, **options: Any) -> Any:
         """Asks the client's model; parameters and errors as in `Context.sample`."""
         return self._one(_ask.sample(messages, key=key, **options))
 
@@ -312,7 +313,7 @@ class SyncContext(Facts):
 
         return step_now(key, fn, args, kwargs, self._call)
 
-    def read_resource(self, uri: str, /) -> Any:
+    def read_resource(self, uri: str) -> Any:
         """Reads a resource of this server. Raises ResourceNotFound, and TypeError for one that is an `async def`."""
         invoke, is_async, raw, read = _find(self.server, uri)
         if is_async and getattr(invoke, "around_def", False):

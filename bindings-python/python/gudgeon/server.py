@@ -67,10 +67,10 @@ class Server(Offering, Running):
     ('shelf', '1.2')
     """
 
-    def __init__(self, name: str, /, *, lifespan: Callable[[Any], Any] | None = None, **options: Any) -> None:
+    def __init__(self, name: str, *, lifespan: Callable[[Any], Any] | None = None, **options: Any) -> None:
         if not isinstance(name, str):
             raise TypeError(f"Server takes its name first, not {type(name).__name__}: Server('shelf')")
-        _options.check("server", options, f"Server {name!r}")
+        options = _options.checked("server", options, f"Server {name!r}")
         super().__init__()
         self.name = name
         self._options = options
@@ -145,7 +145,7 @@ class Server(Offering, Running):
         """
         return self._decorated("tool", self._add_tool, fn, name, options)
 
-    def resource(self, uri: str, /, **options: Any) -> Any:
+    def resource(self, uri: str, **options: Any) -> Any:
         """Offers what a function returns under a URI, or under every URI that a template (RFC 6570) gives.
 
         The template's variables are the function's parameters, in their types; one that stands in the query may have
@@ -183,7 +183,7 @@ class Server(Offering, Running):
         """
         if not isinstance(uri, str):
             raise TypeError("a resource needs its URI: write @app.resource('shelf://books/{id}') above the function")
-        _options.check("resource", options, f"resource {uri!r}")
+        options = _options.checked("resource", options, f"resource {uri!r}")
 
         def decorate(fn: Any) -> Any:
             self._add_resource(fn, uri, options)
@@ -213,7 +213,7 @@ class Server(Offering, Running):
         """
         return self._decorated("prompt", self._add_prompt, fn, name, options)
 
-    def complete(self, target: str, argument: str, /) -> Any:
+    def complete(self, target: str, argument: str) -> Any:
         """Completes an argument of a prompt, or a variable of a resource template.
 
         The function takes what was typed and, if it likes, what was chosen for the other arguments (a mapping); it
@@ -253,7 +253,7 @@ class Server(Offering, Running):
 
         return decorate
 
-    def method(self, name: str, /) -> Any:
+    def method(self, name: str) -> Any:
         """Serves a request of a vendor's own, such as "acme/thing": its params are the function's parameters.
 
         A name of the specification's, such as "tools/list", takes the place of what is built in: the function then
@@ -280,11 +280,11 @@ class Server(Offering, Running):
         """
         return self._vendor("method", "methods", name)
 
-    def notification(self, name: str, /) -> Any:
+    def notification(self, name: str) -> Any:
         """Listens to a notification of a vendor's own; parameters and errors are those of `method`."""
         return self._vendor("notification", "notifications", name)
 
-    def on_roots_changed(self, fn: Any, /) -> Any:
+    def on_roots_changed(self, fn: Any) -> Any:
         """Is called when the client's roots have changed (up to 2025-11-25); `ctx.roots()` asks for them there.
 
         Spec: Client Features › Roots.
@@ -333,21 +333,23 @@ class Server(Offering, Running):
 
         return decorate if fn is None else decorate(fn)
 
-    def override(self, dependency: Callable[..., Any], fake: Callable[..., Any], /) -> AbstractContextManager[None]:
+    def override(self, dependency: Callable[..., Any], fake: Callable[..., Any]) -> AbstractContextManager[None]:
         """Inside the `with` block, `fake` is called in place of `dependency`, as `Depends` shows; in servers that are
         mounted here as well, unless they have a fake of their own.
         """
         return self._overrides.override(dependency, fake)
 
-    def mount(self, prefix: str, other: Server, /) -> None:
+    def mount(self, *given: Any, prefix: str | None = None, other: Server | None = None) -> None:
         """Offers all that another server has, now and later: tools and prompts as `prefix_name`, URIs as they are.
+
+        The two arguments come in either order, or by keyword: `app.mount("shelf", shelf)`.
 
         Args:
             prefix: What its names begin with here: letters, digits, "_", "-" and ".".
             other: The server; it can still be served by itself.
 
         Raises:
-            TypeError: `other` is no Server, or the prefix no text.
+            TypeError: One of the two is missing, or of another type.
             ValueError: It would contain itself, a name is taken, the prefix has other characters, or the other has a
                 lifespan and this one is being served.
 
@@ -358,8 +360,7 @@ class Server(Offering, Running):
         >>> [tool.name for tool in app.tools]
         ['shelf_tidy']
         """
-        if not isinstance(other, Server):
-            raise TypeError(f"mount takes a prefix and a Server, not {type(other).__name__}")
+        prefix, other = _mounting(given, prefix, other)
         check_prefix(prefix)
         if any(server is other for server in self._above()):
             raise ValueError(f"{other.name!r} can't be mounted into {self.name!r}: it would contain itself")
@@ -381,7 +382,7 @@ class Server(Offering, Running):
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
-    def notify_updated(self, uri: str, /) -> None:
+    def notify_updated(self, uri: str) -> None:
         """Tells who subscribed to this resource that it changed, and forgets what `cache=` keeps of it.
 
         Raises:
@@ -394,7 +395,7 @@ class Server(Offering, Running):
         for server in self._above():
             server._native.updated(uri)
 
-    def notify_url_done(self, elicitation_id: str, /) -> None:
+    def notify_url_done(self, elicitation_id: str) -> None:
         """Tells the client that what `elicit_url` sent somebody to is finished (2025-11-25).
 
         Args:
@@ -419,7 +420,7 @@ class Server(Offering, Running):
             if name is not None:
                 raise TypeError(f"a {kind} has one name: {fn!r} or name={name!r}")
             fn, name = None, fn
-        _options.check(kind, options, f"{kind} {name!r}" if name else f"@app.{kind}")
+        options = _options.checked(kind, options, f"{kind} {name!r}" if name else f"@app.{kind}")
 
         def decorate(fn: Any) -> Any:
             add(fn, name, options)
@@ -480,3 +481,20 @@ class Server(Offering, Running):
 
             self._threads = ThreadPoolExecutor(self._native.handler_threads, "gudgeon-reads")
         return self._threads
+
+
+def _mounting(given: tuple[Any, ...], prefix: Any, other: Any) -> tuple[str, Server]:
+    """Returns the prefix and the server, in whatever order they were given."""
+    for value in given:
+        if isinstance(value, Server) and other is None:
+            other = value
+        elif prefix is None:
+            prefix = value
+        else:
+            raise TypeError(f"mount() takes a prefix and a Server, and got {value!r} as well")
+    if not isinstance(other, Server):
+        shown = "no server" if other is None else repr(other)
+        raise TypeError(f"mount() takes a prefix and a Server, and got {shown}: write app.mount('shelf', shelf)")
+    if prefix is None:
+        raise TypeError(f"mount() needs a prefix for the names of {other.name!r}: write app.mount({other.name!r}, …)")
+    return prefix, other

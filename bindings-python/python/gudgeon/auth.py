@@ -1,5 +1,0 @@
-"""Who may call, and as whom."""
-
-from typing import Any
-
-Auth = ClientAuth = Any

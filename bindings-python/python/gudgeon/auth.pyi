@@ -1,4 +1,0 @@
-from typing import Any, TypeAlias
-
-Auth: TypeAlias = Any
-ClientAuth: TypeAlias = Any
