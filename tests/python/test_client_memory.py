@@ -316,14 +316,14 @@ def test_threads_share_a_blocking_client(app):
 async def test_a_transport_of_ones_own(app):
     from gudgeon._testing_wire import Tap
 
-    async with Client(Tap(app, (False, bytes(32)), None, None)) as client:
+    async with Client(Tap(app, None, None, None)) as client:
         assert (await client.call_tool("say", {"text": "a\nb"})).text == "a\nb"
 
 
 def test_a_transport_of_ones_own_blocking(app):
     from gudgeon._testing_wire import Tap
 
-    with SyncClient(Tap(app, (False, bytes(32)), None, None)) as client:
+    with SyncClient(Tap(app, None, None, None)) as client:
         assert client.call_tool("say", {"text": "a"}).text == "a"
 
 
