@@ -101,7 +101,7 @@ export declare class NativeServer {
    * booleans, one for each kind and key in `offers`.
    */
   setJudge(handler: number): void
-  /** What clients see of one offer, enabled or not, as JSON. */
+  /** What clients see of one component, enabled or not, as JSON. */
   find(kind: string, key: string): string | null
   /** The same of all, in order, as a JSON array. */
   list(kind: string): string

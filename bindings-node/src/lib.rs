@@ -13,7 +13,7 @@ mod handler;
 mod http_options;
 mod listening;
 mod mounted;
-mod offered;
+mod served_components;
 mod reader;
 mod reply;
 mod schema;

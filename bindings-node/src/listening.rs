@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use crate::{
     error::{self, misuse},
     http_options::{self, Listen},
-    offered::Offered,
+    served_components::ServedComponents,
     shared::{Mover, Shared, Wake, lock},
     shell::NativeShell,
 };
@@ -80,7 +80,7 @@ impl NativeListening {
 
 impl NativeListening {
     pub(crate) fn open(
-        offered: &Offered,
+        served: &ServedComponents,
         url: &str,
         options: &str,
         max_message: usize,
@@ -91,9 +91,9 @@ impl NativeListening {
         options.max_message = max_message;
         let runtime = runtime(threads)
             .map_err(|it| error::io("no thread could be started to listen with", it))?;
-        let (shared, listens) = offered.open(|offers| {
+        let (shared, listens) = served.open(|components| {
             let listens = Arc::new(Listens {
-                server: EndpointServer::new(offers, config),
+                server: EndpointServer::new(components, config),
                 listening: OnceLock::new(),
                 runtime: Mutex::new(Some(runtime)),
             });

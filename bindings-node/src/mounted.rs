@@ -23,7 +23,7 @@ use napi_derive::napi;
 use crate::{
     error::misuse,
     http_options,
-    offered::Offered,
+    served_components::ServedComponents,
     shared::{Mover, Shared, Wake, lock, milliseconds_until},
     shell::{NativeShell, integer},
 };
@@ -139,11 +139,15 @@ impl NativeMounted {
 }
 
 impl NativeMounted {
-    pub(crate) fn open(offered: &Offered, options: &str, wake: Wake<true>) -> napi::Result<Self> {
+    pub(crate) fn open(
+        served: &ServedComponents,
+        options: &str,
+        wake: Wake<true>,
+    ) -> napi::Result<Self> {
         let config = http_options::mounted(options)?;
         let waiting = Arc::new(Waiting::default());
-        let (shared, server) = offered.open(|offers| {
-            let server = EndpointServer::new(offers, config);
+        let (shared, server) = served.open(|components| {
+            let server = EndpointServer::new(components, config);
             let mounted = Mounted { server: Arc::clone(&server), waiting: Arc::clone(&waiting) };
             (Arc::new(Shared::new(Arc::new(mounted), wake)), server)
         });

@@ -7,7 +7,9 @@ use gudgeon::{
     engine::TestMode,
     error::Error,
     protocol::json,
-    router::{AnyRegistry, Changes, Middleware, Offers, ResultBuilder, Visibility, find_resource},
+    router::{
+        AnyRegistry, Changes, Components, Middleware, ResultBuilder, Visibility, find_resource,
+    },
     transport::stdio,
 };
 use napi::bindgen_prelude::Uint8Array;
@@ -19,7 +21,7 @@ use crate::{
     handler::{self, Dropped},
     listening::NativeListening,
     mounted::NativeMounted,
-    offered::Offered,
+    served_components::ServedComponents,
     shared::Wake,
     shell::NativeShell,
     stream,
@@ -31,7 +33,7 @@ static STDIO_TAKEN: AtomicBool = AtomicBool::new(false);
 #[napi]
 #[derive(Debug)]
 pub struct NativeServer {
-    offered: Offered,
+    served: ServedComponents,
     dropped: Dropped,
     max_message: usize,
 }
@@ -42,7 +44,7 @@ impl NativeServer {
     pub fn new(declaration: String) -> napi::Result<Self> {
         let (facts, max_message) = declare::server(&declaration).map_err(misuse)?;
         Ok(Self {
-            offered: Offered::new(Offers::new(facts)),
+            served: ServedComponents::new(Components::new(facts)),
             dropped: Dropped::default(),
             max_message,
         })
@@ -51,7 +53,7 @@ impl NativeServer {
     /// Whether other processes can open what this one seals: it was given keys.
     #[napi(catch_unwind)]
     pub fn has_state_keys(&self) -> bool {
-        !self.offered.offers().server.request_state_keys.is_empty()
+        !self.served.components().server.request_state_keys.is_empty()
     }
 
     /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Gives back what known hosts will not take of it.
@@ -65,11 +67,11 @@ impl NativeServer {
         let list = declare::list(&kind).map_err(misuse)?;
         let handler = self.dropped.handler(handler);
         let mut warnings = Vec::new();
-        let add = |offers: &mut Offers| {
-            warnings = offers.declare(list, declaration.as_bytes(), handler)?;
+        let add = |components: &mut Components| {
+            warnings = components.declare(list, declaration.as_bytes(), handler)?;
             Ok(true)
         };
-        self.offered.change(Some(list.kind()), add).map_err(misuse)?;
+        self.served.change(Some(list.kind()), add).map_err(misuse)?;
         Ok(warnings)
     }
 
@@ -81,9 +83,9 @@ impl NativeServer {
         handler: u32,
     ) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        self.offered
-            .change(None, |offers| {
-                offers.add_completion(&target, &argument, handler).map(|()| true)
+        self.served
+            .change(None, |components| {
+                components.add_completion(&target, &argument, handler).map(|()| true)
             })
             .map_err(misuse)
     }
@@ -92,35 +94,37 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn add_method(&self, name: String, params: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |offers: &mut Offers| {
-            offers.add_method(&name, handler)?;
-            offers.check_params(&name, &params).map(|()| true)
+        let add = |components: &mut Components| {
+            components.add_method(&name, handler)?;
+            components.check_params(&name, &params).map(|()| true)
         };
-        self.offered.change(None, add).map_err(misuse)
+        self.served.change(None, add).map_err(misuse)
     }
 
     #[napi(catch_unwind)]
     pub fn add_notification(&self, name: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let add = |offers: &mut Offers| offers.add_notification(&name, handler).map(|()| true);
-        self.offered.change(None, add).map_err(misuse)
+        let add = |components: &mut Components| {
+            components.add_notification(&name, handler).map(|()| true)
+        };
+        self.served.change(None, add).map_err(misuse)
     }
 
     /// Refuses names for which middleware would never run.
     #[napi(catch_unwind)]
     pub fn check_middleware(&self, methods: Vec<String>) -> napi::Result<()> {
-        self.offered.offers().check_middleware(&methods).map_err(misuse)
+        self.served.components().check_middleware(&methods).map_err(misuse)
     }
 
     /// From now on requests with these methods (`*`: all) that no handler answers are given to this one first.
     #[napi(catch_unwind)]
     pub fn set_middleware(&self, handler: u32, methods: Vec<String>) -> napi::Result<()> {
         let middleware = Middleware::new(self.dropped.handler(handler), methods, false);
-        let set = |offers: &mut Offers| {
-            offers.set_middleware(Some(middleware));
+        let set = |components: &mut Components| {
+            components.set_middleware(Some(middleware));
             Ok(true)
         };
-        self.offered.change(None, set).map_err(misuse)
+        self.served.change(None, set).map_err(misuse)
     }
 
     /// From now on this handler tells who sees what: it is given `{"principal", "offers"}` and answers with a list of
@@ -128,25 +132,25 @@ impl NativeServer {
     #[napi(catch_unwind)]
     pub fn set_judge(&self, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
-        let set = |offers: &mut Offers| {
-            offers.set_judge(handler);
+        let set = |components: &mut Components| {
+            components.set_judge(handler);
             Ok(true)
         };
-        self.offered.change(None, set).map_err(misuse)
+        self.served.change(None, set).map_err(misuse)
     }
 
-    /// What clients see of one offer, enabled or not, as JSON.
+    /// What clients see of one component, enabled or not, as JSON.
     #[napi(catch_unwind)]
     pub fn find(&self, kind: String, key: String) -> napi::Result<Option<String>> {
         let list = declare::list(&kind).map_err(misuse)?;
-        Ok(self.offered.offers().list(list).listed(&key))
+        Ok(self.served.components().list(list).listed(&key))
     }
 
     /// The same of all, in order, as a JSON array.
     #[napi(catch_unwind)]
     pub fn list(&self, kind: String) -> napi::Result<String> {
-        let offers = self.offered.offers();
-        let list = offers.list(declare::list(&kind).map_err(misuse)?);
+        let components = self.served.components();
+        let list = components.list(declare::list(&kind).map_err(misuse)?);
         let all: Vec<_> = list.keys().iter().filter_map(|it| list.listed(it)).collect();
         Ok(format!("[{}]", all.join(",")))
     }
@@ -184,7 +188,7 @@ impl NativeServer {
     /// Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does.
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
-        let job = find_resource(&self.offered.offers(), uri, &Visibility::everything()).ok()?;
+        let job = find_resource(&self.served.components(), uri, &Visibility::everything()).ok()?;
         let ResultBuilder::Resource(reading) = &job.result_builder else { return None };
         let handler = handler::id_of(&job.handler)?;
         let mime_type = json::to_raw(&reading.mime_type);
@@ -199,7 +203,7 @@ impl NativeServer {
         }
         let (input, output) = stdio::take()
             .map_err(|it| io("standard input and output can't be taken for the protocol", it))?;
-        stream::open(&self.offered, input, output, self.max_message, wake)
+        stream::open(&self.served, input, output, self.max_message, wake)
     }
 
     /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives.
@@ -222,13 +226,13 @@ impl NativeServer {
             let replays = replays.unwrap_or(false);
             Ok::<_, napi::Error>(TestMode { replays, state_key: Some(key) })
         });
-        stream::open_memory(&self.offered, self.max_message, wake, test_mode.transpose()?)
+        stream::open_memory(&self.served, self.max_message, wake, test_mode.transpose()?)
     }
 
     /// An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take.
     #[napi(catch_unwind, ts_args_type = "options: string, wake: () => void")]
     pub fn serve_mounted(&self, options: String, wake: Wake<true>) -> napi::Result<NativeMounted> {
-        NativeMounted::open(&self.offered, &options, wake)
+        NativeMounted::open(&self.served, &options, wake)
     }
 
     /// An endpoint that listens at a URL of its own, once it is started.
@@ -239,7 +243,7 @@ impl NativeServer {
         options: String,
         wake: Wake<true>,
     ) -> napi::Result<NativeListening> {
-        NativeListening::open(&self.offered, &url, &options, self.max_message, wake)
+        NativeListening::open(&self.served, &url, &options, self.max_message, wake)
     }
 
     /// A resource has changed: whoever has subscribed to it hears of it.
@@ -263,12 +267,12 @@ impl NativeServer {
         change: impl FnOnce(&mut dyn AnyRegistry) -> Result<bool, Error>,
     ) -> napi::Result<()> {
         let list = declare::list(kind).map_err(misuse)?;
-        let change = |offers: &mut Offers| change(offers.list_mut(list));
-        self.offered.change(Some(list.kind()), change).map_err(misuse)
+        let change = |components: &mut Components| change(components.list_mut(list));
+        self.served.change(Some(list.kind()), change).map_err(misuse)
     }
 
     fn tell_all(&self, tell: impl Fn(&dyn Backend)) {
-        for served in self.offered.served() {
+        for served in self.served.served() {
             served.tell(|backend| {
                 tell(backend);
                 Work::default()

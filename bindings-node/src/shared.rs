@@ -8,7 +8,7 @@ use std::{
 
 use gudgeon::{
     driver::{Backend, Work},
-    router::{Offers, Reply},
+    router::{Components, Reply},
     session::{CallId, server::ListKind},
 };
 use napi::{
@@ -74,9 +74,9 @@ impl Shared {
         }
     }
 
-    pub(crate) fn set_offers(&self, offers: Arc<Offers>, changed: Option<ListKind>) {
+    pub(crate) fn set_components(&self, components: Arc<Components>, changed: Option<ListKind>) {
         self.tell(|backend| {
-            backend.set_offers(offers, changed.into_iter().collect());
+            backend.set_components(components, changed.into_iter().collect());
             Work::default()
         });
     }

@@ -20,8 +20,8 @@ use gudgeon::{
 
 use crate::{
     error::io,
-    offered::Offered,
     reader,
+    served_components::ServedComponents,
     shared::{Mover, Shared, Wake},
     shell::NativeShell,
 };
@@ -38,18 +38,18 @@ pub(crate) struct Stream {
 
 /// Serves a stream of somebody's.
 pub(crate) fn open(
-    offered: &Offered,
+    served: &ServedComponents,
     input: File,
     output: File,
     max_message: usize,
     wake: Wake,
 ) -> napi::Result<NativeShell> {
-    Ok(NativeShell::new(served(offered, (input, output), max_message, wake, None)?, None))
+    Ok(NativeShell::new(attach(served, (input, output), max_message, wake, None)?, None))
 }
 
 /// Serves a new in-memory stream, whose other end the shell holds.
 pub(crate) fn open_memory(
-    offered: &Offered,
+    served: &ServedComponents,
     max_message: usize,
     wake: Wake,
     test_mode: Option<TestMode>,
@@ -58,7 +58,7 @@ pub(crate) fn open_memory(
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let input = File::from(OwnedFd::from(ours.try_clone().map_err(failed)?));
     let output = File::from(OwnedFd::from(ours));
-    let served = served(offered, (input, output), max_message, wake, test_mode)?;
+    let served = attach(served, (input, output), max_message, wake, test_mode)?;
     Ok(NativeShell::new(served, Some(theirs)))
 }
 
@@ -115,18 +115,18 @@ impl Mover for Stream {
     }
 }
 
-fn served(
-    offered: &Offered,
+fn attach(
+    served: &ServedComponents,
     (input, output): (File, File),
     max_message: usize,
     wake: Wake,
     test_mode: Option<TestMode>,
 ) -> napi::Result<Arc<Shared>> {
     let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
-    let (shared, stream) = offered.open(|offers| {
+    let (shared, stream) = served.open(|components| {
         let server = match test_mode {
-            None => StreamServer::new(offers, output),
-            Some(test_mode) => StreamServer::for_test(offers, output, test_mode, None),
+            None => StreamServer::new(components, output),
+            Some(test_mode) => StreamServer::for_test(components, output, test_mode, None),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server, kick, paused, stopped });

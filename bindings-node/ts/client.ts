@@ -9,7 +9,7 @@ import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.
 import { isObject } from "./content.js";
 import { tellForeign } from "./foreign.js";
 import { toJson } from "./json.js";
-import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
 import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
 import type {
   CallOptions, ClientOptions, Completion, Implementation, InputRequired, LogLevel, Meta, Output, Page, Prompt,

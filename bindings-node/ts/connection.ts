@@ -11,7 +11,7 @@ import type { NativeShell } from "./native.js";
 import { officialResourceResult } from "./official-results.js";
 import type { Plan } from "./plan.js";
 import { questionsIn } from "./questions.js";
-import { type OfferKind, ReplyKind, toReply } from "./reply.js";
+import { type ComponentKind, ReplyKind, toReply } from "./reply.js";
 import { ResourceResult } from "./results.js";
 import { isPromise } from "./schema.js";
 import { inSpan, tracing } from "./tracing.js";
@@ -269,7 +269,7 @@ export function resourceResult(uri: string, mimeType: string | null, value: unkn
   const official = officialResourceResult(value);
   if (official) return official;
   if (questionsIn(value)) throw new TypeError(`the resource ${uri} asks its client first: only a client can read it`);
-  const [kind, payload] = toReply("resource" satisfies OfferKind, value);
+  const [kind, payload] = toReply("resource" satisfies ComponentKind, value);
   const type = mimeType ?? (kind === ReplyKind.json ? "application/json" : kind === ReplyKind.blob ? "application/octet-stream" : "text/plain");
   const held = kind === ReplyKind.blob ? { blob: new Uint8Array(Buffer.from(payload, "base64")) } : { text: payload };
   return new ResourceResult([{ uri, mimeType: type, ...held }]);

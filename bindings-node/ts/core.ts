@@ -158,9 +158,9 @@ export class ServerCore {
       );
     }
     const link = { prefix, into };
-    const offered = this.#registrations.map((registration) => linked(registration, link));
-    for (const registration of offered) into.#checkFree(registration);
-    for (const registration of offered) into.#register(registration);
+    const published = this.#registrations.map((registration) => linked(registration, link));
+    for (const registration of published) into.#checkFree(registration);
+    for (const registration of published) into.#register(registration);
     this.#mountPoints.push(link);
   }
 

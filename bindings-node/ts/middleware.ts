@@ -1,6 +1,6 @@
 import { ProtocolError, ToolError } from "./errors.js";
 import { isQuestion } from "./questions.js";
-import { type OfferKind, ReplyKind, toReply } from "./reply.js";
+import { type ComponentKind, ReplyKind, toReply } from "./reply.js";
 import type { Context, Middleware } from "./types.js";
 
 type Request = Parameters<Middleware>[0];
@@ -100,7 +100,7 @@ const KEYS: Readonly<Record<string, (ctx: Context) => string>> = {
   principal: (ctx) => ctx.principal?.subject ?? `client ${ctx.client.name}`,
 };
 
-const KINDS: Readonly<Record<string, OfferKind>> = {
+const KINDS: Readonly<Record<string, ComponentKind>> = {
   "tools/call": "tool",
   "resources/read": "resource",
   "prompts/get": "prompt",

@@ -5,7 +5,7 @@ import { ProtocolError } from "./errors.js";
 import { toJson } from "./json.js";
 import {
   promptFromWire, promptToWire, resourceFromWire, resourceTemplateFromWire, resourceToWire, toolFromWire, toolToWire,
-} from "./offers.js";
+} from "./components.js";
 import type { Plan } from "./plan.js";
 import {
   PromptResult, promptResultToWire, ResourceResult, resourceResultToWire, ToolResult, toolResultFromWire,

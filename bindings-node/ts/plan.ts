@@ -5,7 +5,7 @@ import { decodeTexts } from "./prompt-arguments.js";
 import type { JsonObject } from "./portable.js";
 import { officialToolResult } from "./official-results.js";
 import { isQuestion } from "./questions.js";
-import type { OfferKind } from "./reply.js";
+import type { ComponentKind } from "./reply.js";
 import { ToolResult } from "./results.js";
 import type { Validate } from "./schema.js";
 import type { Subject } from "./tracing.js";
@@ -15,7 +15,7 @@ type Wire = Record<string, unknown>;
 
 /** How a registered function is run, worked out once. */
 export interface Plan {
-  readonly kind: OfferKind | "notification";
+  readonly kind: ComponentKind | "notification";
   /** Whose lifespan and name the handler sees. */
   readonly owner: ServerCore;
   readonly exposeErrors: readonly ErrorClass[];

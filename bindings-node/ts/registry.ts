@@ -1,5 +1,5 @@
 import type { Kind, ServerCore } from "./core.js";
-import { annotationsToWire } from "./offers.js";
+import { annotationsToWire } from "./components.js";
 import type { Registry, ToolAnnotations } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;

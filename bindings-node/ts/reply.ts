@@ -11,7 +11,7 @@ import {
 } from "./results.js";
 
 /** `prepared` is the whole result of a request that the core has an answer to. */
-export type OfferKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared";
+export type ComponentKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared";
 
 /** How the core is to read a reply's payload. */
 export const ReplyKind = { nothing: 0, blob: 1, parts: 2, result: 3, text: 4, json: 5 } as const;
@@ -25,7 +25,7 @@ const NOTHING: Reply = [ReplyKind.nothing, ""];
  * @param hasContentKey - The tool's output schema has a property `content`: objects with that key are data.
  * @throws TypeError that says what can't be sent and where it stands.
  */
-export function toReply(kind: OfferKind, value: unknown, hasContentKey = false): Reply {
+export function toReply(kind: ComponentKind, value: unknown, hasContentKey = false): Reply {
   switch (kind) {
     case "tool":
       return toolReply(value, hasContentKey);

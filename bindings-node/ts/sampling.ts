@@ -1,6 +1,6 @@
 import { refuseUnknown } from "./checks.js";
 import { contentListFromWire, contentToWire, isMessage, isObject, messageFromWire, text, textOf, user } from "./content.js";
-import { toolFromWire, toolToWire } from "./offers.js";
+import { toolFromWire, toolToWire } from "./components.js";
 import type { Message, SampleOptions, SampleRequest, SampleResult, Tool } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;

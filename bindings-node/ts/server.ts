@@ -12,8 +12,8 @@ import { listen, runListening } from "./listening.js";
 import { then } from "./maybe.js";
 import { checked, native } from "./native.js";
 import { answerNode, failNode } from "./node-http.js";
-import { checkOfferOptions } from "./offer-options.js";
-import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./offers.js";
+import { checkComponentOptions } from "./component-options.js";
+import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
 import { makePlan, promptCall, toolCall, type Steps } from "./plan.js";
 import { promptArguments } from "./prompt-arguments.js";
 import { RegistryView } from "./registry.js";
@@ -93,7 +93,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
   ): this {
     const place = placeOf("tool", name, options, handler);
     const { input, output, annotations, concurrency, replay, exposeErrors } = options;
-    checkOfferOptions("tool", place, options);
+    checkComponentOptions("tool", place, options);
     const profile = this.#core.options.schemaProfile;
     const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined, fill: undefined };
     const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
@@ -150,7 +150,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     handler: (variables: Variables<U>, ctx: Context<L>) => unknown,
   ): this {
     const place = placeOf("resource", uri, options, handler);
-    checkOfferOptions("resource", place, options);
+    checkComponentOptions("resource", place, options);
     const hasVariables = isTemplate(uri);
     const { name = uri, mimeType, annotations, size, ttlMs, cacheScope, cacheMs } = options;
     const call = handler as Handle;
@@ -203,7 +203,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     ) => Maybe<string | Message | readonly (string | Message)[] | PromptResult | Question<unknown>>,
   ): this {
     const place = placeOf("prompt", name, options, handler);
-    checkOfferOptions("prompt", place, options);
+    checkComponentOptions("prompt", place, options);
     const args = options.args ? compileInput(options.args, `${place}, args`, this.#core.options.schemaProfile) : undefined;
     return this.#register("prompt", place, name, {
       visible: options.visible,

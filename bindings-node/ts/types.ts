@@ -2,6 +2,6 @@
 export type * from "./types/client.js";
 export type * from "./types/content.js";
 export type * from "./types/context.js";
-export type * from "./types/offers.js";
+export type * from "./types/components.js";
 export type * from "./types/schema.js";
 export type * from "./types/server.js";

@@ -4,14 +4,14 @@ import type { ServerCore } from "./core.js";
 import { isPromise } from "./schema.js";
 import type { Principal } from "./types.js";
 
-/** Who sees an offer. */
+/** Who sees a component. */
 export type Visible = (principal: Principal | undefined) => boolean;
 
 interface UnresolvedComponents {
   readonly offers: readonly (readonly [kind: string, key: string])[];
 }
 
-/** Answers the core, which asks who sees what: one boolean for each offer, in order. */
+/** Answers the core, which asks who sees what: one boolean for each component, in order. */
 export function judgePlan(owner: ServerCore, find: (kind: string, key: string) => Visible | undefined): Plan {
   const sees = (kind: string, key: string, { principal }: CallContext): boolean => {
     try {

@@ -37,7 +37,7 @@ pub(crate) fn list(name: &str) -> Result<List, Error> {
         "resources" => List::Resources,
         "templates" => List::Templates,
         "prompts" => List::Prompts,
-        _ => return Err(Error::misuse(format!("{name:?} is no kind of offer"))),
+        _ => return Err(Error::misuse(format!("{name:?} is no kind of component"))),
     })
 }
 

@@ -11,7 +11,7 @@ use gudgeon::{
     http::EndpointConfig,
     protocol::Response,
     router::{
-        AnyRegistry, Failure, Middleware, Offers, ResultBuilder, ServerFacts, Visibility,
+        AnyRegistry, Components, Failure, Middleware, ResultBuilder, ServerFacts, Visibility,
         find_resource, uri_template::UriTemplate,
     },
     session::server::ListKind,
@@ -35,7 +35,7 @@ use crate::{
     test_serving::TestServing,
 };
 
-/// The offers of one server. A change makes the next snapshot and tells every stream.
+/// The components of one server. A change makes the next snapshot and tells every stream.
 #[pyclass(frozen, name = "Server")]
 #[derive(Debug)]
 pub(crate) struct NativeServer {
@@ -45,7 +45,7 @@ pub(crate) struct NativeServer {
 
 #[derive(Debug)]
 struct Shared {
-    offers: Arc<Offers>,
+    components: Arc<Components>,
     sources: Vec<Weak<Source>>,
     has_async: bool,
     /// All that were registered, for the garbage collector: functions refer to the server that they are registered with.
@@ -61,8 +61,9 @@ impl NativeServer {
         hooks::hooks(py)?;
         let (server, options) = registration::server(facts).map_err(|it| raise(&it))?;
         let limits = Limits::new(options.max_message, options.threads, options.io_threads);
-        let offers = Arc::new(Offers::new(server));
-        let shared = Shared { offers, sources: Vec::new(), has_async: false, handlers: Vec::new() };
+        let components = Arc::new(Components::new(server));
+        let shared =
+            Shared { components, sources: Vec::new(), has_async: false, handlers: Vec::new() };
         Ok(Self { shared: Mutex::new(shared), limits })
     }
 
@@ -75,13 +76,13 @@ impl NativeServer {
     /// Threads that handlers may hold at once, those that wait for their clients included.
     #[getter]
     fn handler_threads(&self) -> usize {
-        self.limits.threads + self.lock().offers.server.rounds.park_threads + 1
+        self.limits.threads + self.lock().components.server.rounds.park_threads + 1
     }
 
     /// Whether other processes can open what this one seals: it was given keys.
     #[getter]
     fn has_state_keys(&self) -> bool {
-        !self.lock().offers.server.request_state_keys.is_empty()
+        !self.lock().components.server.request_state_keys.is_empty()
     }
 
     #[pyo3(signature = (kind, spec, invoke, is_async, expose, thread))]
@@ -100,8 +101,8 @@ impl NativeServer {
         let handler = self.handler(invoke, is_async, expose, thread);
         let given = Arc::clone(&handler);
         let mut warnings = Vec::new();
-        self.change(py, Some(list.kind()), is_async, |offers| {
-            warnings = offers.declare(list, spec, given)?;
+        self.change(py, Some(list.kind()), is_async, |components| {
+            warnings = components.declare(list, spec, given)?;
             Ok(true)
         })?;
         Ok(Registered { handler, warnings })
@@ -137,9 +138,9 @@ impl NativeServer {
     ) -> PyResult<Registered> {
         let handler = self.handler(invoke, is_async, expose, None);
         let given = Arc::clone(&handler);
-        self.change(py, None, is_async, |offers| {
-            offers.add_method(name, given)?;
-            offers.check_params(name, params).map(|()| true)
+        self.change(py, None, is_async, |components| {
+            components.add_method(name, given)?;
+            components.check_params(name, params).map(|()| true)
         })?;
         Ok(Registered::quiet(handler))
     }
@@ -161,7 +162,7 @@ impl NativeServer {
     /// Refuses names for which middleware would never run.
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
-        self.lock().offers.check_middleware(&methods).map_err(|it| raise(&it))
+        self.lock().components.check_middleware(&methods).map_err(|it| raise(&it))
     }
 
     /// From now on requests with these methods (`*`: all) that no handler answers are given to this async function
@@ -174,8 +175,8 @@ impl NativeServer {
         expose: Py<PyAny>,
     ) -> PyResult<()> {
         let handler = self.handler(invoke, true, expose, None);
-        self.change(py, None, true, |offers| {
-            offers.set_middleware(Some(Middleware::new(handler, methods, false)));
+        self.change(py, None, true, |components| {
+            components.set_middleware(Some(Middleware::new(handler, methods, false)));
             Ok(true)
         })
     }
@@ -185,8 +186,8 @@ impl NativeServer {
     fn set_judge(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
         let nothing = PyTuple::empty(py).into_any().unbind();
         let handler = self.handler(invoke, false, nothing, None);
-        self.change(py, None, false, |offers| {
-            offers.set_judge(handler);
+        self.change(py, None, false, |components| {
+            components.set_judge(handler);
             Ok(true)
         })
     }
@@ -215,20 +216,20 @@ impl NativeServer {
 
     fn keys(&self, kind: &str) -> PyResult<Vec<String>> {
         let list = registration::list(kind).map_err(|it| raise(&it))?;
-        Ok(self.lock().offers.list(list).keys())
+        Ok(self.lock().components.list(list).keys())
     }
 
-    /// What clients see of one offer, as JSON; `None` where it is not registered.
+    /// What clients see of one component, as JSON; `None` where it is not registered.
     fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
         let list = registration::list(kind).map_err(|it| raise(&it))?;
-        Ok(self.lock().offers.list(list).listed(key))
+        Ok(self.lock().components.list(list).listed(key))
     }
 
     /// Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
     /// nobody does.
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
-        let offers = Arc::clone(&self.lock().offers);
-        let job = find_resource(&offers, uri.to_owned(), &Visibility::everything()).ok()?;
+        let components = Arc::clone(&self.lock().components);
+        let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
         let handler = job.handler.downcast::<PyHandler>().ok()?;
         let (invoke, is_async) = handler.target();
         Some((invoke.clone_ref(py), is_async, job.input, Read(job.result_builder)))
@@ -254,9 +255,9 @@ impl NativeServer {
             unsafe { (BorrowedFd::borrow_raw(fd_in), BorrowedFd::borrow_raw(fd_out)) };
         let input = rustix::io::fcntl_dupfd_cloexec(input, 3).map_err(std::io::Error::from)?;
         let output = rustix::io::fcntl_dupfd_cloexec(output, 3).map_err(std::io::Error::from)?;
-        let offers = Arc::clone(&self.lock().offers);
+        let components = Arc::clone(&self.lock().components);
         let testing = testing.map(TestServing::parts);
-        let source = Source::frames(offers, testing, (input, output.into()), self.limits.line);
+        let source = Source::frames(components, testing, (input, output.into()), self.limits.line);
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);
         py.detach(|| Serving::start(stream))
@@ -276,8 +277,8 @@ impl NativeServer {
     ) -> PyResult<Serving> {
         let at: Address = at.parse().map_err(|it| raise(&it))?;
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
-        let offers = Arc::clone(&self.lock().offers);
-        let server = EndpointServer::new(offers, options.endpoint(at.endpoint_config()));
+        let components = Arc::clone(&self.lock().components);
+        let server = EndpointServer::new(components, options.endpoint(at.endpoint_config()));
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);
@@ -295,8 +296,8 @@ impl NativeServer {
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
         let config = options.endpoint(anywhere);
-        let offers = Arc::clone(&self.lock().offers);
-        let endpoint = Endpoint::new(EndpointServer::new(offers, config))?;
+        let components = Arc::clone(&self.lock().components);
+        let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
         self.keep_informed(endpoint.source());
         Ok(endpoint)
     }
@@ -310,10 +311,10 @@ impl NativeServer {
 
     fn __clear__(&self) {
         let mut shared = self.lock();
-        let nothing = Arc::new(Offers::new(ServerFacts::clone(&shared.offers.server)));
-        let offers = std::mem::replace(&mut shared.offers, nothing);
+        let nothing = Arc::new(Components::new(ServerFacts::clone(&shared.components.server)));
+        let components = std::mem::replace(&mut shared.components, nothing);
         drop(shared);
-        drop(offers);
+        drop(components);
     }
 
     /// Tells subscribers that this resource has changed.
@@ -398,16 +399,16 @@ impl NativeServer {
         py: Python<'_>,
         list: Option<ListKind>,
         is_async: bool,
-        change: impl FnOnce(&mut Offers) -> Result<bool, Error>,
+        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> PyResult<()> {
         let mut shared = self.lock();
-        if !change(Arc::make_mut(&mut shared.offers)).map_err(|it| raise(&it))? {
+        if !change(Arc::make_mut(&mut shared.components)).map_err(|it| raise(&it))? {
             return Ok(());
         }
         shared.has_async |= is_async;
-        let offers = Arc::clone(&shared.offers);
+        let components = Arc::clone(&shared.components);
         drop(shared);
-        self.tell(py, |it| it.set_offers(Arc::clone(&offers), list.into_iter().collect()));
+        self.tell(py, |it| it.set_components(Arc::clone(&components), list.into_iter().collect()));
         Ok(())
     }
 
@@ -440,9 +441,9 @@ impl NativeServer {
         let mut shared = self.lock();
         shared.sources.retain(|it| it.strong_count() > 0);
         shared.sources.push(Arc::downgrade(source));
-        let missed = Arc::clone(&shared.offers);
+        let missed = Arc::clone(&shared.components);
         drop(shared);
-        source.set_offers(missed, Vec::new());
+        source.set_components(missed, Vec::new());
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -11,7 +11,7 @@ use gudgeon::{
     driver::{Backend, EndpointServer, StreamServer},
     engine::TestMode,
     framing::LineDecoder,
-    router::Offers,
+    router::Components,
     session::server::HttpFacts,
 };
 
@@ -38,15 +38,15 @@ pub(crate) struct Frames {
 
 impl Source {
     pub(crate) fn frames(
-        offers: Arc<Offers>,
+        components: Arc<Components>,
         testing: Option<(TestMode, HttpFacts)>,
         (input, output): (OwnedFd, File),
         line: usize,
     ) -> Self {
         let server = match testing {
-            None => StreamServer::new(offers, output),
+            None => StreamServer::new(components, output),
             Some((test_mode, facts)) => {
-                StreamServer::for_test(offers, output, test_mode, Some(facts))
+                StreamServer::for_test(components, output, test_mode, Some(facts))
             }
         };
         Self::Frames(Frames { server, input, decoder: Mutex::new(LineDecoder::new(line)) })

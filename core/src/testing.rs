@@ -11,7 +11,7 @@ use crate::{
     engine::{self, Effect, HandlerEvent, Run, Service, Start},
     error::{Error, ErrorKind},
     protocol::{MethodName, Raw},
-    router::{Failure, Offers, Reply},
+    router::{Components, Failure, Reply},
     session::client::{
         self, ClientConfig, ClientSession, RequestKey, RequestOptions, ServerIdentity,
     },
@@ -55,12 +55,12 @@ impl Pair {
     pub fn new(
         now: Instant,
         config: ClientConfig,
-        offers: Arc<Offers>,
+        components: Arc<Components>,
         runner: impl FnMut(&Run) -> Option<Result<Reply, Failure>> + 'static,
     ) -> Self {
         Self {
             client: ClientSession::new(Arc::new(config)),
-            server: Service::new(offers, &start(now)),
+            server: Service::new(components, &start(now)),
             wire: Vec::new(),
             running: Vec::new(),
             events: VecDeque::new(),

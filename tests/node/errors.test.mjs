@@ -136,7 +136,7 @@ test("debug shows what went wrong, and a result without what its schema promises
   await client.close();
 });
 
-test("options of offers that can't be meant are refused with their place", () => {
+test("options of components that can't be meant are refused with their place", () => {
   const app = new gudgeon.Server("t");
   const said = {
     timeoutMs: [-1, /tool "t": timeoutMs must be a number of milliseconds, not -1/],

@@ -69,7 +69,7 @@ test("nobody gets what was read for another, and reads at the same time share on
   await app.close();
 });
 
-test("who sees an offer is asked by who asks, each time", async () => {
+test("who sees a component is asked by who asks, each time", async () => {
   const app = new Server("t");
   let isOpen = true;
   const visible = (principal) => isOpen && (principal?.scopes.has("staff") ?? false);

@@ -129,7 +129,7 @@ test("mistakes at registration are told at once, with the place and the mend", (
   assert.deepEqual([...app.tools].map((it) => it.name), ["a"]);
 });
 
-test("an offer that nobody without a principal may see is neither listed nor called", async () => {
+test("a component that nobody without a principal may see is neither listed nor called", async () => {
   const app = new Server("t");
   app.tool("open", {}, () => "ok");
   app.tool("secret", { visible: (principal) => principal !== undefined }, () => "secret");

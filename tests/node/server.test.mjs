@@ -59,7 +59,7 @@ test("a Standard Schema fills in defaults and transforms, on both sides", async 
   });
 });
 
-test("every kind of offer is listed and answers", async () => {
+test("every kind of component is listed and answers", async () => {
   const source = `
     const app = new Server("t");
     app.resource("shelf://about", { description: "d" }, () => "A shelf.");

@@ -40,7 +40,7 @@ def test_a_result_is_kept_by_the_server_until_it_is_told_that_it_changed() -> No
         assert [read("shelf://now"), read("shelf://now")] == ["now", "now"]
         assert calls == [7, 8, 0, 7, -1, -1]
         app.resources.update("shelf://about", title="About")
-        assert read("shelf://about") == "about: 7", "other offers end all that is kept"
+        assert read("shelf://about") == "about: 7", "other components end all that is kept"
 
 
 def test_reads_at_the_same_time_share_one_call() -> None:

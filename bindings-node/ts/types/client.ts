@@ -1,6 +1,6 @@
 import type { Message, Meta } from "./content.js";
 import type { SampleResult } from "./context.js";
-import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./offers.js";
+import type { Implementation, LogLevel, Maybe, Revision, Root, Tool } from "./components.js";
 import type { JsonSchema } from "./schema.js";
 import type { AnyServer } from "./server.js";
 

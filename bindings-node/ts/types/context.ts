@@ -1,6 +1,6 @@
 import type { ResourceResult } from "../results.js";
 import type { Content, Message, Meta } from "./content.js";
-import type { Implementation, LogLevel, Maybe, Revision, Root } from "./offers.js";
+import type { Implementation, LogLevel, Maybe, Revision, Root } from "./components.js";
 import type { Output, Schema } from "./schema.js";
 import type { Principal, ServerMembers } from "./server.js";
 

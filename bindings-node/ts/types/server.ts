@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PromptResult, ToolResult } from "../results.js";
 import type { Annotations, Icon, Message, Meta, ToolAnnotations } from "./content.js";
 import type { Context, Question } from "./context.js";
-import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Revision, Tool } from "./offers.js";
+import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Revision, Tool } from "./components.js";
 import type { Input, Output, Schema, Variables } from "./schema.js";
 import type { Transport } from "./client.js";
 

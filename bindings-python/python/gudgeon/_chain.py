@@ -84,18 +84,18 @@ def applies(on: str | Sequence[str], method: str) -> bool:
     return any(item in ("*", method) for item in ([on] if isinstance(on, str) else on))
 
 
-def around(offered: Any) -> Callable[[Any, Any], Awaitable[Any]]:
+def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
     """An async function that stands in for a handler: the middleware of every server on the way to it, then the
     handler. Each server's sees the name that the thing has there.
     """
-    registration = offered.registration
+    registration = published.registration
     method = registration.method
 
     async def invoke(raw: bytes, call: Any) -> Any:
         from msgspec.json import decode
 
         arguments = decode(raw)
-        below_key = offered.path[-1][1]
+        below_key = published.path[-1][1]
         below = _params(registration, below_key, arguments)
         before = _encoded(arguments)
 
@@ -107,10 +107,10 @@ def around(offered: Any) -> Callable[[Any, Any], Awaitable[Any]]:
                 return registration.result(await registration.invoke(given, call))
             if _is_waited_for.get():
                 return registration.result(registration.invoke(given, call))
-            return registration.result(await _on_a_thread(offered.handle, given, call))
+            return registration.result(await _on_a_thread(published.handle, given, call))
 
         step: Step = handler
-        for server, key in reversed(offered.path):
+        for server, key in reversed(published.path):
             if key != below_key:
                 params = _params(registration, key, arguments)
                 step = partial(_renamed, step, params, below)

@@ -111,18 +111,18 @@ def _named(kind: str, lists: list[tuple[str, list[Any]]]) -> list[Any]:
     homes: dict[str, tuple[str, str]] = {}
     named = []
     for server, offers in lists:
-        for offer in offers:
-            name = f"{server}_{offer.name}"
+        for component in offers:
+            name = f"{server}_{component.name}"
             if name in homes:
-                raise _ambiguous(kind, name, [homes[name], (server, offer.name)])
-            homes[name] = (server, offer.name)
-            named.append(type(offer).from_dict({**offer.to_dict(), "name": name}))
+                raise _ambiguous(kind, name, [homes[name], (server, component.name)])
+            homes[name] = (server, component.name)
+            named.append(type(component).from_dict({**component.to_dict(), "name": name}))
     return named
 
 
 def _home(kind: str, name: str, fitting: list[tuple[str, str]], lists: list[tuple[str, list[Any]]]) -> tuple[str, str]:
     """Of several servers whose prefix fits, the one that lists the rest; where none does, the longest."""
-    listed = {(server, offer.name) for server, offers in lists for offer in offers}
+    listed = {(server, component.name) for server, offers in lists for component in offers}
     having = [home for home in fitting if home in listed]
     if len(having) > 1:
         raise _ambiguous(kind, name, having)

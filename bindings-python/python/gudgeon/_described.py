@@ -11,7 +11,7 @@ from ._registration import Registration
 
 
 def described(registration: Registration, key: Any) -> dict[str, Any]:
-    """An offer as JSON says it, with our options."""
+    """A component as JSON says it, with our options."""
     from msgspec import Raw
 
     plan, options, kind = registration.plan, registration.options, registration.kind
@@ -36,7 +36,7 @@ def is_template(uri: str) -> bool:
 
 
 def prefixed(kind: str, prefix: str, key: Any) -> Any:
-    """What an offer of a mounted server is called in the server above it."""
+    """What a component of a mounted server is called in the server above it."""
     if kind in ("tools", "prompts"):
         return f"{prefix}_{key}"
     if kind == "completions" and not is_template(key[0]):

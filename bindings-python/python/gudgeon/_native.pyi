@@ -386,7 +386,7 @@ class Registered:
 @final
 class Server:
     """
-    The offers of one server. A change makes the next snapshot and tells every stream.
+    The components of one server. A change makes the next snapshot and tells every stream.
     """
     def __new__(cls, /, facts: bytes) -> Server:
         """
@@ -414,7 +414,7 @@ class Server:
         """
     def get(self, /, kind: str, key: str) -> str | None:
         """
-        What clients see of one offer, as JSON; `None` where it is not registered.
+        What clients see of one component, as JSON; `None` where it is not registered.
         """
     @property
     def handler_threads(self, /) -> int:

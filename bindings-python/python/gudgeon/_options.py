@@ -130,7 +130,7 @@ def _milliseconds(seconds: float) -> float:
 
 
 def spec(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What all kinds of offers have in common."""
+    """What all kinds of components have in common."""
     out = {camel(name): options[name] for name in _DECLARED if options.get(name) is not None}
     if options.get("meta"):
         out["_meta"] = options["meta"]

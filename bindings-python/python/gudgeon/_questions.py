@@ -1,6 +1,6 @@
 """What a server asks of its client, and what it tells it along the way."""
 
-from ._offers import Tool
+from ._components import Tool
 from ._results import Message
 from ._value import REQUIRED, Value, each, plain, read_object
 

@@ -3,7 +3,7 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import TypedDict, TypeVar
 
-from ._offers import Tool
+from ._components import Tool
 from ._results import Message
 from ._value import Value
 

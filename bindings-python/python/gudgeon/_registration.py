@@ -12,7 +12,7 @@ from ._chain import applies, around, method_of
 from ._plan import Plan
 
 
-class Offered:
+class PublishedComponent:
     """A registration where a server offers it: its own, or one that it is mounted into."""
 
     __slots__ = ("handle", "is_wrapped", "path", "registration")

@@ -63,11 +63,11 @@ class Registry(Generic[_T]):
 
         def change(server: Any, prefix: str) -> None:
             server._native.remove(self._kind, prefix + name)
-            server._offered.pop((self._kind, prefix + name), None)
+            server._published.pop((self._kind, prefix + name), None)
             if self._kind in ("prompts", "templates"):
-                gone = [key for key in server._offered if key[0] == "completions" and key[1][0] == prefix + name]
+                gone = [key for key in server._published if key[0] == "completions" and key[1][0] == prefix + name]
                 for key in gone:
-                    del server._offered[key]
+                    del server._published[key]
 
         self._change(change)
 

@@ -8,7 +8,7 @@ from typing import Any
 _KINDS = {"tool": "tools", "resource": "resources", "resource template": "templates", "prompt": "prompts"}
 
 
-def judge(offered: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
+def judge(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
     """What the core asks about offers that not everybody sees: one answer for each, in order."""
 
     def invoke(raw: bytes, call: Any) -> bytes:
@@ -18,17 +18,17 @@ def judge(offered: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], byte
 
         asked = decode(raw)
         who = None if asked["principal"] is None else Principal.from_dict(asked["principal"])
-        return encode([_sees(who, offered.get((_KINDS[kind], key)), kind, key) for kind, key in asked["offers"]])
+        return encode([_sees(who, published.get((_KINDS[kind], key)), kind, key) for kind, key in asked["offers"]])
 
     return invoke
 
 
-def _sees(who: Any, offered: Any, kind: str, key: str) -> bool:
+def _sees(who: Any, published: Any, kind: str, key: str) -> bool:
     """What was taken away in between, and what can't be told, is hidden."""
-    if offered is None:
+    if published is None:
         return False
     try:
-        seen = offered.registration.options["visible"](who)
+        seen = published.registration.options["visible"](who)
         if hasattr(seen, "__await__"):
             getattr(seen, "close", lambda: None)()
             raise TypeError("visible= must give its answer at once: write def, not async def")

@@ -1,4 +1,4 @@
-"""What known hosts will not take of an offer: a warning at the line that registers it."""
+"""What known hosts will not take of a component: a warning at the line that registers it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ._described import check_prefix, check_variables, is_template, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
 from ._native import Server as NativeServer
-from ._offering import Offering
+from ._component_host import ComponentHost
 from ._plan import UNSET, Plan, make_plan
 from ._plan_depends import Overrides
 from ._registration import Registration
@@ -22,7 +22,7 @@ from ._running import Running
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
-class Server(Offering, Running):
+class Server(ComponentHost, Running):
     """An MCP server: handlers under names, served to any number of clients of every revision.
 
     Args:
@@ -325,8 +325,8 @@ class Server(Offering, Running):
             self._native.check_middleware(list(methods))
             self._middleware.append((middleware, tuple(methods)))
             for server in self._above():
-                for offered in list(server._offered.values()):
-                    offered.wrap()
+                for published in list(server._published.values()):
+                    published.wrap()
             wanted = sorted({method for _, methods in self._middleware for method in methods})
             self._native.set_middleware(passing(self), wanted, tuple(self._options.get("expose_errors", ())))
             return middleware
@@ -369,16 +369,16 @@ class Server(Offering, Running):
             raise ValueError(
                 f"the lifespan of {late!r} begins with that of {self.name!r}, which runs already: mount it before"
             )
-        mounted = list(other._offered.values())
-        for offered in mounted:
-            key = prefixed(offered.registration.kind, prefix, offered.path[0][1])
-            self._check_free(offered.registration, key)
+        mounted = list(other._published.values())
+        for published in mounted:
+            key = prefixed(published.registration.kind, prefix, published.path[0][1])
+            self._check_free(published.registration, key)
         self._mounted.append((prefix, other))
         other._parents.append((prefix, self))
         other._overrides.above.append(self._overrides)
-        for offered in mounted:
-            key = prefixed(offered.registration.kind, prefix, offered.path[0][1])
-            self._offer(offered.registration, key, offered.path)
+        for published in mounted:
+            key = prefixed(published.registration.kind, prefix, published.path[0][1])
+            self._publish(published.registration, key, published.path)
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 

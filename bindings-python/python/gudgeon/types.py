@@ -15,7 +15,7 @@ from ._content import (
     ToolUse,
     content_from_dict,
 )
-from ._offers import (
+from ._components import (
     ClientInfo,
     Implementation,
     Page,
@@ -27,7 +27,7 @@ from ._offers import (
     Root,
     Tool,
     ToolAnnotations,
-    _Offer,
+    _Component,
 )
 from ._questions import (
     Accepted,
@@ -95,7 +95,7 @@ __all__ = [
     "ToolOutcome",
     "ToolResult",
     "ToolUse",
-    "_Offer",
+    "_Component",
     "_Value",
     "assistant",
     "content_from_dict",

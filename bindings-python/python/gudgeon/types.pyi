@@ -13,7 +13,7 @@ from ._content import (
     ToolUse as ToolUse,
     content_from_dict as content_from_dict,
 )
-from ._offers import (
+from ._components import (
     ClientInfo as ClientInfo,
     Implementation as Implementation,
     Page as Page,
@@ -25,7 +25,7 @@ from ._offers import (
     Root as Root,
     Tool as Tool,
     ToolAnnotations as ToolAnnotations,
-    _Offer as _Offer,
+    _Component as _Component,
 )
 from ._questions import (
     Accepted as Accepted,
@@ -93,7 +93,7 @@ __all__ = [
     "ToolOutcome",
     "ToolResult",
     "ToolUse",
-    "_Offer",
+    "_Component",
     "_Value",
     "assistant",
     "content_from_dict",

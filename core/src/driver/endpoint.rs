@@ -23,7 +23,7 @@ use crate::{
         Reader, Refused,
     },
     protocol::Principal,
-    router::Offers,
+    router::Components,
     session::{CallId, server::ListKind},
 };
 
@@ -66,19 +66,23 @@ struct State {
 }
 
 impl EndpointServer {
-    pub fn new(offers: Arc<Offers>, config: EndpointConfig) -> Arc<Self> {
-        Self::started(offers, config, &start())
+    pub fn new(components: Arc<Components>, config: EndpointConfig) -> Arc<Self> {
+        Self::started(components, config, &start())
     }
 
     /// One that serves a test.
-    pub fn for_test(offers: Arc<Offers>, config: EndpointConfig, test_mode: TestMode) -> Arc<Self> {
-        Self::started(offers, config, &Start { test_mode: Some(test_mode), ..start() })
+    pub fn for_test(
+        components: Arc<Components>,
+        config: EndpointConfig,
+        test_mode: TestMode,
+    ) -> Arc<Self> {
+        Self::started(components, config, &Start { test_mode: Some(test_mode), ..start() })
     }
 
-    fn started(offers: Arc<Offers>, config: EndpointConfig, start: &Start) -> Arc<Self> {
+    fn started(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Arc<Self> {
         let max_body = config.max_body;
         let state = State {
-            endpoint: Endpoint::new(offers, config, start),
+            endpoint: Endpoint::new(components, config, start),
             exchanges: HashMap::new(),
             connections: HashMap::new(),
             reports: Vec::new(),
@@ -374,8 +378,8 @@ impl Backend for EndpointServer {
         self.say(EndpointInput::CloseStream(call, retry));
     }
 
-    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        self.say(EndpointInput::Offers(offers, changed));
+    fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {
+        self.say(EndpointInput::Components(components, changed));
     }
 
     fn updated(&self, uri: &str) {

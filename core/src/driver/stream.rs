@@ -11,7 +11,7 @@ use super::{Backend, Work, start, writer::BatchWriter};
 use crate::{
     engine::{HandlerEvent, Input, Output, Service, Start, TestMode},
     framing::{Frame, LineDecoder},
-    router::Offers,
+    router::Components,
     session::{
         CallId,
         server::{HttpFacts, ListKind},
@@ -36,18 +36,18 @@ pub struct StreamServer {
 }
 
 impl StreamServer {
-    pub fn new(offers: Arc<Offers>, output: File) -> Arc<Self> {
-        Self::started(Service::new(offers, &start()), output)
+    pub fn new(components: Arc<Components>, output: File) -> Arc<Self> {
+        Self::started(Service::new(components, &start()), output)
     }
 
     /// Serves a test; `facts` are the principal and headers of every call.
     pub fn for_test(
-        offers: Arc<Offers>,
+        components: Arc<Components>,
         output: File,
         test_mode: TestMode,
         facts: Option<HttpFacts>,
     ) -> Arc<Self> {
-        let service = Service::new(offers, &Start { test_mode: Some(test_mode), ..start() });
+        let service = Service::new(components, &Start { test_mode: Some(test_mode), ..start() });
         let service = match facts {
             None => service,
             Some(facts) => service.with_facts(facts),
@@ -191,8 +191,8 @@ impl Backend for StreamServer {
     /// One stream carries everything, and is not resumed.
     fn close_stream(&self, _: CallId, _: Option<Duration>) {}
 
-    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>) {
-        self.say(Input::Offers(offers, changed));
+    fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>) {
+        self.say(Input::Components(components, changed));
     }
 
     fn updated(&self, uri: &str) {

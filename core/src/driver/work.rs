@@ -10,7 +10,7 @@ use crate::{
     engine::{Effect, HandlerEvent, Run},
     error::Fault,
     protocol::{LoggingLevel, Question, Raw},
-    router::{Failure, Offers, Reply},
+    router::{Components, Failure, Reply},
     session::{
         CallId,
         asking::AskId,
@@ -81,7 +81,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// The client is to come back for this call's answer, after so long if given; where it can't, nothing happens.
     fn close_stream(&self, call: CallId, retry: Option<Duration>);
     /// What the server offers from now on, and which lists that changes.
-    fn set_offers(&self, offers: Arc<Offers>, changed: Vec<ListKind>);
+    fn set_components(&self, components: Arc<Components>, changed: Vec<ListKind>);
     /// The resource with this URI has changed.
     fn updated(&self, uri: &str);
     /// To be called when the deadline has come.

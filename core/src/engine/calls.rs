@@ -25,7 +25,7 @@ use crate::{
     error::Fault,
     protocol::{Inputs, Method, Principal, Question, Raw, Request, Response},
     router::{
-        self, Dispatch, Failure, Job, Offers, Reply, RequestScope, Resolution, ResultBuilder,
+        self, Components, Dispatch, Failure, Job, Reply, RequestScope, Resolution, ResultBuilder,
         RoundLimits, Visibility,
     },
     session::{
@@ -44,7 +44,7 @@ const MAX_TOLD: usize = 100;
 
 #[derive(Debug)]
 pub(crate) struct Calls {
-    pub(crate) offers: Arc<Offers>,
+    pub(crate) components: Arc<Components>,
     pub(crate) effects: VecDeque<Effect>,
     /// What has to be said to requests other than the one that is being handled.
     pub(crate) replies: VecDeque<(CallId, Result<Response, Fault>)>,
@@ -63,10 +63,10 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn new(offers: Arc<Offers>, start: &Start) -> Self {
+    pub(crate) fn new(components: Arc<Components>, start: &Start) -> Self {
         Self {
-            sealing: Sealing::new(&offers.server.request_state_keys, start),
-            offers,
+            sealing: Sealing::new(&components.server.request_state_keys, start),
+            components,
             effects: VecDeque::new(),
             replies: VecDeque::new(),
             running: RunningCalls::default(),
@@ -84,7 +84,7 @@ impl Calls {
     }
 
     pub(crate) fn limits(&self) -> RoundLimits {
-        let limits = self.offers.server.rounds;
+        let limits = self.components.server.rounds;
         self.test_mode.map_or(limits, |it| it.limits(limits))
     }
 
@@ -121,7 +121,7 @@ impl Calls {
             cursors: self.sealing.keys(),
             raw_params: raw_params.as_ref(),
         };
-        match router::dispatch(&self.offers, request, seeing) {
+        match router::dispatch(&self.components, request, seeing) {
             Dispatch::Answer(answer) => Upshot::Answered(answer),
             Dispatch::Listen(filter) => Upshot::Listening(filter),
             Dispatch::Run(job) => {
@@ -244,11 +244,11 @@ impl Calls {
     }
 
     /// What the server offers from now on, and which lists that changes.
-    pub(crate) fn set_offers(&mut self, offers: Arc<Offers>, changed: &[ListKind]) {
+    pub(crate) fn set_components(&mut self, components: Arc<Components>, changed: &[ListKind]) {
         if changed.contains(&ListKind::Resources) {
             self.cache.clear();
         }
-        self.offers = offers;
+        self.components = components;
     }
 
     /// Nobody waits for this call any more.
@@ -383,7 +383,8 @@ impl Calls {
             Failure::Exception { .. } => format!("{}-{:x}", self.sealing.tag(), self.references),
             _ => String::new(),
         };
-        let (fault, report) = result_builder.fault(failure, self.offers.server.debug, &reference);
+        let (fault, report) =
+            result_builder.fault(failure, self.components.server.debug, &reference);
         self.effects.extend(report.map(|it| Effect::Report(it.text)));
         fault
     }

@@ -154,8 +154,8 @@ impl Ready {
 /// The tool whose limit a run counts against, and how many calls of it may run at once.
 pub(crate) fn limit(result_builder: &ResultBuilder) -> Option<(String, usize)> {
     match result_builder {
-        ResultBuilder::Tool(offer) => {
-            offer.concurrency.map(|limit| (offer.tool.name.clone(), limit))
+        ResultBuilder::Tool(component) => {
+            component.concurrency.map(|limit| (component.tool.name.clone(), limit))
         }
         _ => None,
     }

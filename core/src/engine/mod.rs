@@ -38,7 +38,7 @@ pub(crate) use self::{
 use crate::{
     error::Fault,
     protocol::{Implementation, Raw, json},
-    router::{Failure, Handler, MiddlewareFrame, Offers},
+    router::{Components, Failure, Handler, MiddlewareFrame},
     session::{
         CallId,
         asking::AskId,
@@ -64,7 +64,7 @@ pub enum Input<'a> {
     /// What somebody was sent to a page for is finished.
     PageDone(&'a str),
     /// What the server offers from now on, and which lists that changes.
-    Offers(Arc<Offers>, Vec<ListKind>),
+    Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
     /// Whether the peer leaves so much unread that it is told only what it waits for: what handlers tell of their
@@ -135,11 +135,11 @@ pub struct Service {
 }
 
 impl Service {
-    pub fn new(offers: Arc<Offers>, start: &Start) -> Self {
-        let config = session_config(&offers, start);
+    pub fn new(components: Arc<Components>, start: &Start) -> Self {
+        let config = session_config(&components, start);
         let session = ServerSession::new(Arc::clone(&config));
         Self {
-            calls: Calls::new(offers, start),
+            calls: Calls::new(components, start),
             session,
             config,
             outputs: VecDeque::new(),
@@ -164,12 +164,12 @@ impl Service {
                 self.conclude(call, upshot);
             }
             Input::PageDone(page) => self.session.handle(session::Input::PageDone(page)),
-            Input::Offers(offers, changed) => {
-                if let Some(config) = changed_config(&self.config, &offers) {
+            Input::Components(components, changed) => {
+                if let Some(config) = changed_config(&self.config, &components) {
                     self.config = Arc::clone(&config);
                     self.session.handle(session::Input::Config(config));
                 }
-                self.calls.set_offers(offers, &changed);
+                self.calls.set_components(components, &changed);
                 for kind in changed {
                     self.session.handle(session::Input::Changed(kind));
                 }
@@ -299,13 +299,13 @@ pub fn abandoned() -> Failure {
     }
 }
 
-pub(crate) fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfig> {
+pub(crate) fn session_config(components: &Components, start: &Start) -> Arc<SessionConfig> {
     Arc::new(SessionConfig {
-        server_info: server_info(&offers.server.info),
-        revisions: offers.server.revisions.clone(),
-        dialects: offers.server.dialects.clone(),
-        replaced: offers.replaced(),
-        routed: offers.routed(),
+        server_info: server_info(&components.server.info),
+        revisions: components.server.revisions.clone(),
+        dialects: components.server.dialects.clone(),
+        replaced: components.replaced(),
+        routed: components.routed(),
         seed: sealing::derive(&start.seed, "session", 0),
     })
 }
@@ -313,9 +313,9 @@ pub(crate) fn session_config(offers: &Offers, start: &Start) -> Arc<SessionConfi
 /// What sessions need to know from now on, if it is not what they know.
 pub(crate) fn changed_config(
     config: &SessionConfig,
-    offers: &Offers,
+    components: &Components,
 ) -> Option<Arc<SessionConfig>> {
-    let (replaced, routed) = (offers.replaced(), offers.routed());
+    let (replaced, routed) = (components.replaced(), components.routed());
     let is_same = replaced == config.replaced && routed == config.routed;
     (!is_same).then(|| Arc::new(SessionConfig { replaced, routed, ..config.clone() }))
 }

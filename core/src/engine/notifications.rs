@@ -148,7 +148,7 @@ impl Calls {
     /// Whether a handler runs for notifications of this name, as clients spell it.
     pub(crate) fn listens_to(&self, name: &str) -> bool {
         let bare = wire::bare_notification(name);
-        self.offers.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
+        self.components.listener(bare.as_ref().map_or(name, |it| it.as_str())).is_some()
     }
 
     /// Runs who listens to a notification; `false` when nobody does.
@@ -158,7 +158,7 @@ impl Calls {
         params: Raw,
         context: CallContext,
     ) -> bool {
-        let Some(handler) = self.offers.listener(method.as_str()) else { return false };
+        let Some(handler) = self.components.listener(method.as_str()) else { return false };
         let weight = context.weight;
         self.listeners.weight += weight;
         let (refused, asked) = (Journal::default(), Vec::new());
@@ -166,7 +166,7 @@ impl Calls {
         self.listeners.running.insert(context.call, listener);
         self.effects.push_back(Effect::Run(Run {
             handler: Arc::clone(handler),
-            middleware_frame: self.offers.middleware_frame_of(method, &params),
+            middleware_frame: self.components.middleware_frame_of(method, &params),
             input: String::from(Box::<str>::from(params)),
             context,
             is_notification: true,

@@ -18,10 +18,10 @@ pub(crate) struct Judging {
 impl Calls {
     /// Begins what a request asks for, as soon as it is known what there is for whoever sent it.
     pub(crate) fn begin(&mut self, now: Instant, call: Call) -> Upshot {
-        let Some(unresolved) = self.offers.unresolved(&call.request) else {
+        let Some(unresolved) = self.components.unresolved(&call.request) else {
             return self.begin_seeing(now, call, &Visibility::public());
         };
-        let Some(judge) = self.offers.judge().cloned() else {
+        let Some(judge) = self.components.judge().cloned() else {
             return self.begin_seeing(now, call, &Visibility::public());
         };
         self.effects.push_back(Effect::Run(Run {

@@ -35,7 +35,7 @@ use crate::{
     },
     error::Fault,
     protocol::{Id, Principal},
-    router::Offers,
+    router::Components,
     session::{
         CallId,
         server::{self as session, HttpFacts, ListKind, SessionConfig},
@@ -78,7 +78,7 @@ pub enum EndpointInput<'a> {
     /// The client is to come back for this call's answer: after so long, if given.
     CloseStream(CallId, Option<Duration>),
     /// What the server offers from now on, and which lists that changes.
-    Offers(Arc<Offers>, Vec<ListKind>),
+    Components(Arc<Components>, Vec<ListKind>),
     /// The resource with this URI has changed.
     Updated(&'a str),
     /// The time of the deadline has come.
@@ -169,12 +169,12 @@ enum Belonging {
 }
 
 impl Endpoint {
-    pub fn new(offers: Arc<Offers>, config: EndpointConfig, start: &Start) -> Self {
+    pub fn new(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Self {
         Self {
             guard: Guard::new(&config.guard),
             config,
-            session: session_config(&offers, start),
-            calls: Calls::new(offers, start),
+            session: session_config(&components, start),
+            calls: Calls::new(components, start),
             flights: Flights::default(),
             exchanges: HashMap::new(),
             sessions: Sessions::new(start.seed),
@@ -226,12 +226,12 @@ impl Endpoint {
                 let call = self.calls.links.current(handler);
                 self.let_poll(call, retry);
             }
-            EndpointInput::Offers(offers, changed) => {
-                if let Some(config) = changed_config(&self.session, &offers) {
+            EndpointInput::Components(components, changed) => {
+                if let Some(config) = changed_config(&self.session, &components) {
                     self.session = Arc::clone(&config);
                     self.tell_all(now, |()| session::Input::Config(Arc::clone(&config)));
                 }
-                self.calls.set_offers(offers, &changed);
+                self.calls.set_components(components, &changed);
                 for kind in changed {
                     self.tell_all(now, |()| session::Input::Changed(kind));
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Handler, Offers, PromptOffer, TemplateOffer, Visibility,
+    Components, Handler, RegisteredPrompt, RegisteredTemplate, Visibility,
     handler::{Failure, Reply, bad_result, own_meta},
 };
 use crate::{
@@ -14,29 +14,29 @@ use crate::{
 /// At most so many values are sent (Completion, "Completion Results").
 const MAX_VALUES: usize = 100;
 
-/// What completes the arguments of one offer, by their names.
+/// What completes the arguments of one component, by their names.
 pub(super) type Completions = BTreeMap<Box<str>, Handler>;
 
 /// Whose argument a registration means: a prompt's by its name, a template's by its URI.
 pub(super) fn add(
-    offers: &mut Offers,
+    components: &mut Components,
     target: &str,
     argument: &str,
     handler: Handler,
 ) -> Result<(), Error> {
-    if let Some(prompt) = offers.prompts.find(target) {
+    if let Some(prompt) = components.prompts.find(target) {
         let names: Vec<_> =
             prompt.prompt.arguments.iter().flatten().map(|it| it.name.clone()).collect();
         check_argument(target, argument, &names)?;
         let complete =
-            |it: &mut PromptOffer| insert(&mut it.completions, target, argument, handler);
-        return offers.prompts.amend(target, complete);
+            |it: &mut RegisteredPrompt| insert(&mut it.completions, target, argument, handler);
+        return components.prompts.amend(target, complete);
     }
-    if let Some(template) = offers.templates.find(target) {
+    if let Some(template) = components.templates.find(target) {
         check_argument(target, argument, &template.variables())?;
         let complete =
-            |it: &mut TemplateOffer| insert(&mut it.completions, target, argument, handler);
-        return offers.templates.amend(target, complete);
+            |it: &mut RegisteredTemplate| insert(&mut it.completions, target, argument, handler);
+        return components.templates.amend(target, complete);
     }
     Err(Error::misuse(format!(
         "nothing to complete: no prompt and no resource template is called {target:?}; register it first"
@@ -44,26 +44,26 @@ pub(super) fn add(
 }
 
 /// Whether anything is completed.
-pub(super) fn any(offers: &Offers) -> bool {
-    offers.prompts.all().any(|(it, _)| !it.completions.is_empty())
-        || offers.templates.all().any(|(it, _)| !it.completions.is_empty())
+pub(super) fn any(components: &Components) -> bool {
+    components.prompts.all().any(|(it, _)| !it.completions.is_empty())
+        || components.templates.all().any(|(it, _)| !it.completions.is_empty())
 }
 
 /// Who completes an argument of something that somebody sees. `Err`: there is no such thing.
 pub(super) fn find<'a>(
-    offers: &'a Offers,
+    components: &'a Components,
     target: &CompletionTarget,
     argument: &str,
     visibility: &Visibility,
 ) -> Result<Option<&'a Handler>, ()> {
     match target {
         CompletionTarget::Prompt(name) => {
-            let prompt = offers.prompts.seen(name, visibility).ok_or(())?;
+            let prompt = components.prompts.seen(name, visibility).ok_or(())?;
             Ok(prompt.completions.get(argument))
         }
-        CompletionTarget::Resource(uri) => match offers.templates.seen(uri, visibility) {
+        CompletionTarget::Resource(uri) => match components.templates.seen(uri, visibility) {
             Some(template) => Ok(template.completions.get(argument)),
-            None => offers.resources.seen(uri, visibility).map(|_| None).ok_or(()),
+            None => components.resources.seen(uri, visibility).map(|_| None).ok_or(()),
         },
     }
 }

@@ -1,12 +1,12 @@
-//! Servers and offers as bindings declare them: JSON in the newest vocabulary, with options of ours beside it.
+//! Servers and components as bindings declare them: JSON in the newest vocabulary, with options of ours beside it.
 
 use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
-    Handler, List, OfferOptions, Offers, PromptOffer, ReadHint, ResourceOffer, RoundLimits,
-    ServerFacts, TemplateOffer, ToolOffer,
+    ComponentOptions, Components, Handler, List, ReadHint, RegisteredPrompt, RegisteredResource,
+    RegisteredTemplate, RegisteredTool, RoundLimits, ServerFacts,
 };
 use crate::{
     error::Error,
@@ -90,16 +90,16 @@ impl Server {
     }
 }
 
-impl Offers {
-    /// Offers what is declared. Gives back what known hosts will not take of it.
+impl Components {
+    /// Registers what is declared. Gives back what known hosts will not take of it.
     pub fn declare(
         &mut self,
         list: List,
         declaration: &[u8],
         handler: Handler,
     ) -> Result<Vec<String>, Error> {
-        let options: Options = parse("offer", declaration)?;
-        let ours = OfferOptions {
+        let options: Options = parse("component", declaration)?;
+        let ours = ComponentOptions {
             tags: options.tags,
             timeout: options.timeout_ms.map(duration),
             visible: options.guarded.then(|| Arc::new(()) as Handler),
@@ -110,28 +110,30 @@ impl Offers {
             ReadHint { ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX), scope: options.cache_scope };
         match list {
             List::Tools => {
-                let mut offer = ToolOffer::new(parse::<Tool>("tool", declaration)?, handler)?;
-                offer.options = ours;
-                offer.concurrency = options.concurrency;
-                offer.forbids_replay = options.replay.as_deref() == Some("forbid");
-                self.tools.add(offer, options.enabled)
+                let mut component =
+                    RegisteredTool::new(parse::<Tool>("tool", declaration)?, handler)?;
+                component.options = ours;
+                component.concurrency = options.concurrency;
+                component.forbids_replay = options.replay.as_deref() == Some("forbid");
+                self.tools.add(component, options.enabled)
             }
             List::Resources => {
                 let resource = parse::<Resource>("resource", declaration)?;
-                let mut offer = ResourceOffer::new(resource, handler)?;
-                (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
-                self.resources.add(offer, options.enabled)
+                let mut component = RegisteredResource::new(resource, handler)?;
+                (component.options, component.keep, component.cache) = (ours, keep, cache);
+                self.resources.add(component, options.enabled)
             }
             List::Templates => {
                 let template = parse::<ResourceTemplate>("resource template", declaration)?;
-                let mut offer = TemplateOffer::new(template, handler)?;
-                (offer.options, offer.keep, offer.cache) = (ours, keep, cache);
-                self.templates.add(offer, options.enabled)
+                let mut component = RegisteredTemplate::new(template, handler)?;
+                (component.options, component.keep, component.cache) = (ours, keep, cache);
+                self.templates.add(component, options.enabled)
             }
             List::Prompts => {
-                let mut offer = PromptOffer::new(parse::<Prompt>("prompt", declaration)?, handler)?;
-                offer.options = ours;
-                self.prompts.add(offer, options.enabled)
+                let mut component =
+                    RegisteredPrompt::new(parse::<Prompt>("prompt", declaration)?, handler)?;
+                component.options = ours;
+                self.prompts.add(component, options.enabled)
             }
         }
     }
@@ -155,20 +157,23 @@ fn yes() -> bool {
 mod tests {
     use super::*;
 
-    fn offers() -> Offers {
-        Offers::new(ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap())
+    fn components() -> Components {
+        Components::new(ServerFacts::declared(br#"{"name":"t","version":""}"#).unwrap())
     }
 
     #[test]
     fn a_tool_keeps_its_options() {
-        let mut offers = offers();
+        let mut components = components();
         let declaration = br#"{"name":"a","inputSchema":{"type":"object"},"tags":["x"],"timeoutMs":1500,"concurrency":2,"replay":"forbid","enabled":false}"#;
-        offers.declare(List::Tools, declaration, Arc::new(())).unwrap();
-        assert!(offers.tools.get("a").is_none());
-        let offer = offers.tools.find("a").unwrap();
-        assert_eq!(offer.options.timeout, Some(Duration::from_millis(1500)));
-        assert_eq!((offer.concurrency, &offer.options.tags[..]), (Some(2), &["x".to_owned()][..]));
-        assert!(offer.forbids_replay);
+        components.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        assert!(components.tools.get("a").is_none());
+        let component = components.tools.find("a").unwrap();
+        assert_eq!(component.options.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(
+            (component.concurrency, &component.options.tags[..]),
+            (Some(2), &["x".to_owned()][..])
+        );
+        assert!(component.forbids_replay);
     }
 
     #[test]
@@ -187,12 +192,12 @@ mod tests {
         let declaration = br#"{"name":"t","version":"","stateTtlMs":1e300,"parkTtlMs":-1}"#;
         let given = ServerFacts::declared(declaration).unwrap().rounds;
         assert_eq!((given.state_ttl, given.park_ttl), (CENTURY, Duration::ZERO));
-        let mut offers = offers();
+        let mut components = components();
         let declaration = br#"{"name":"a","uri":"a://b","ttlMs":1e300,"cacheMs":0}"#;
-        offers.declare(List::Resources, declaration, Arc::new(())).unwrap();
-        let offer = offers.resources.find("a://b").unwrap();
-        assert_eq!(u128::from(offer.cache.ttl_ms), CENTURY.as_millis());
-        assert_eq!(offer.keep, None);
+        components.declare(List::Resources, declaration, Arc::new(())).unwrap();
+        let component = components.resources.find("a://b").unwrap();
+        assert_eq!(u128::from(component.cache.ttl_ms), CENTURY.as_millis());
+        assert_eq!(component.keep, None);
     }
 
     #[test]
@@ -208,13 +213,13 @@ mod tests {
 
     #[test]
     fn what_is_declared_twice_or_wrongly_is_refused() {
-        let mut offers = offers();
+        let mut components = components();
         let prompt = br#"{"name":"p","arguments":[]}"#;
-        offers.declare(List::Prompts, prompt, Arc::new(())).unwrap();
-        assert!(offers.declare(List::Prompts, prompt, Arc::new(())).is_err());
+        components.declare(List::Prompts, prompt, Arc::new(())).unwrap();
+        assert!(components.declare(List::Prompts, prompt, Arc::new(())).is_err());
         let template = br#"{"uriTemplate":"a://{","name":"x"}"#;
-        assert!(offers.declare(List::Templates, template, Arc::new(())).is_err());
-        let error = offers.declare(List::Tools, b"{}", Arc::new(())).unwrap_err();
+        assert!(components.declare(List::Templates, template, Arc::new(())).is_err());
+        let error = components.declare(List::Tools, b"{}", Arc::new(())).unwrap_err();
         assert!(error.message.starts_with("the declaration of this tool can't be read: "));
     }
 }

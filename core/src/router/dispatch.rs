@@ -6,8 +6,9 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value, json};
 
 use super::{
-    Handler, MiddlewareFrame, Offers, Page, Prepared, Reading, Registry, Resolution, ResultBuilder,
-    Visibility, completion, middleware, offer::Offer, resource, resource::ReadHint,
+    Components, Handler, MiddlewareFrame, Page, Prepared, Reading, Registry, Resolution,
+    ResultBuilder, Visibility, completion, component::Component, middleware, resource,
+    resource::ReadHint,
 };
 use crate::{
     error::{Fault, FaultKind},
@@ -73,11 +74,11 @@ impl RequestScope<'_> {
     }
 
     /// What clients are told of how long, and by whom, a result may be kept.
-    fn hint(self, read: ReadHint, offer: &impl Offer) -> CacheHint {
+    fn hint(self, read: ReadHint, component: &impl Component) -> CacheHint {
         let said = read.scope.map(|it| it == CacheScope::Private);
         // What not everybody sees must not come to everybody out of a cache on the way.
         let private =
-            offer.options().visible.is_some() || said.unwrap_or_else(|| self.is_somebodys());
+            component.options().visible.is_some() || said.unwrap_or_else(|| self.is_somebodys());
         CacheHint { ttl_ms: read.ttl_ms, private }
     }
 }
@@ -91,11 +92,11 @@ pub trait Cursors {
 }
 
 /// Answers a request, or finds who does.
-pub fn dispatch(offers: &Offers, request: Request, scope: RequestScope<'_>) -> Dispatch {
-    let wanting = offers.middleware.as_ref().filter(|it| it.wants(&request.method()));
-    let Some(middleware) = wanting else { return answer(offers, request, scope) };
+pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
+    let wanting = components.middleware.as_ref().filter(|it| it.wants(&request.method()));
+    let Some(middleware) = wanting else { return answer(components, request, scope) };
     let seen = request.clone();
-    let resolution = match answer(offers, request, scope) {
+    let resolution = match answer(components, request, scope) {
         Dispatch::Run(mut job) => {
             // Middleware must see every read, so none is answered from what was kept.
             if let ResultBuilder::Resource(reading) = &mut job.result_builder {
@@ -110,59 +111,59 @@ pub fn dispatch(offers: &Offers, request: Request, scope: RequestScope<'_>) -> D
         Dispatch::Answer(answer) => Resolution::Answer(answer),
         Dispatch::Listen(filter) => Resolution::Listen(filter),
     };
-    let description = Arc::new(offers.describe());
+    let description = Arc::new(components.describe());
     Dispatch::Run(middleware.prepared(&seen, description, resolution, scope.is_somebodys()))
 }
 
-fn answer(offers: &Offers, request: Request, scope: RequestScope<'_>) -> Dispatch {
+fn answer(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
     let visibility = scope.visibility;
-    if let Some(job) = replaced(offers, &request, scope) {
+    if let Some(job) = replaced(components, &request, scope) {
         return run(job);
     }
     let answer = match request {
         Request::Initialize(_) | Request::Discover => {
-            Ok(Response::Description(Arc::new(offers.describe())))
+            Ok(Response::Description(Arc::new(components.describe())))
         }
         Request::Ping | Request::SetLevel { .. } | Request::Unsubscribe { .. } => {
             Ok(Response::Empty)
         }
         Request::ListTools { cursor } => {
-            list(offers, &offers.tools, Method::ListTools, cursor.as_deref(), scope)
+            list(components, &components.tools, Method::ListTools, cursor.as_deref(), scope)
                 .map(Response::Tools)
         }
         Request::ListPrompts { cursor } => {
-            list(offers, &offers.prompts, Method::ListPrompts, cursor.as_deref(), scope)
+            list(components, &components.prompts, Method::ListPrompts, cursor.as_deref(), scope)
                 .map(Response::Prompts)
         }
         Request::ListResources { cursor } => {
-            list(offers, &offers.resources, Method::ListResources, cursor.as_deref(), scope)
+            list(components, &components.resources, Method::ListResources, cursor.as_deref(), scope)
                 .map(Response::Resources)
         }
         Request::ListResourceTemplates { cursor } => {
             let method = Method::ListResourceTemplates;
-            list(offers, &offers.templates, method, cursor.as_deref(), scope)
+            list(components, &components.templates, method, cursor.as_deref(), scope)
                 .map(Response::ResourceTemplates)
         }
-        Request::ListWhole { list } => Ok(whole(offers, list, visibility)),
+        Request::ListWhole { list } => Ok(whole(components, list, visibility)),
         Request::CallTool { name, arguments, .. } => {
-            return run(call_tool(offers, &name, arguments.as_ref(), scope));
+            return run(call_tool(components, &name, arguments.as_ref(), scope));
         }
         Request::ReadResource { uri, variables, .. } => {
-            let uri = resource::filled(offers, uri, variables.as_ref(), visibility);
-            return run(uri.and_then(|uri| read_resource(offers, uri, scope)));
+            let uri = resource::filled(components, uri, variables.as_ref(), visibility);
+            return run(uri.and_then(|uri| read_resource(components, uri, scope)));
         }
         Request::GetPrompt { name, arguments, .. } => {
-            return run(get_prompt(offers, &name, arguments, visibility));
+            return run(get_prompt(components, &name, arguments, visibility));
         }
-        Request::Complete(request) => return complete(offers, request, visibility),
-        Request::Subscribe { uri } => match offers.has_resource(&uri, visibility) {
+        Request::Complete(request) => return complete(components, request, visibility),
+        Request::Subscribe { uri } => match components.has_resource(&uri, visibility) {
             true => Ok(Response::Empty),
             false => Err(resource::not_found(&uri, None)),
         },
         Request::Listen { notifications } => {
-            return Dispatch::Listen(offers.honoured(notifications, visibility));
+            return Dispatch::Listen(components.honoured(notifications, visibility));
         }
-        Request::Other { method, params } => return run(other(offers, &method, params)),
+        Request::Other { method, params } => return run(other(components, &method, params)),
     };
     Dispatch::Answer(answer)
 }
@@ -172,8 +173,8 @@ fn run(job: Result<Job, Fault>) -> Dispatch {
 }
 
 /// A server without tools has no `tools/list` either: it did not declare the capability. Resources and templates are one.
-fn list<T: Offer>(
-    offers: &Offers,
+fn list<T: Component>(
+    components: &Components,
     registry: &Registry<T>,
     method: Method,
     cursor: Option<&str>,
@@ -181,7 +182,7 @@ fn list<T: Offer>(
 ) -> Result<Listing<T::Listed>, Fault> {
     let is_declared = match method {
         Method::ListResources | Method::ListResourceTemplates => {
-            !offers.resources.is_empty() || !offers.templates.is_empty()
+            !components.resources.is_empty() || !components.templates.is_empty()
         }
         _ => !registry.is_empty(),
     };
@@ -197,27 +198,27 @@ fn list<T: Offer>(
         }
     };
     let Page { items, spellings, next } =
-        registry.page(after, offers.server.page_size, scope.visibility);
+        registry.page(after, components.server.page_size, scope.visibility);
     let next_cursor = next.map(|it| scope.cursors.seal(registry.kind(), it));
-    let cache = CacheHint { private: registry.is_guarded(), ..offers.list_hint() };
+    let cache = CacheHint { private: registry.is_guarded(), ..components.list_hint() };
     Ok(Listing { items, spellings, next_cursor, cache, meta: None })
 }
 
 /// Everything of one list, for whoever does not turn pages.
-fn whole(offers: &Offers, list: Method, visibility: &Visibility) -> Response {
+fn whole(components: &Components, list: Method, visibility: &Visibility) -> Response {
     match list {
-        Method::ListTools => Response::Tools(Listing::whole(listed(&offers.tools, visibility))),
+        Method::ListTools => Response::Tools(Listing::whole(listed(&components.tools, visibility))),
         Method::ListPrompts => {
-            Response::Prompts(Listing::whole(listed(&offers.prompts, visibility)))
+            Response::Prompts(Listing::whole(listed(&components.prompts, visibility)))
         }
         _ => Response::AllResources {
-            resources: listed(&offers.resources, visibility).collect(),
-            templates: listed(&offers.templates, visibility).collect(),
+            resources: listed(&components.resources, visibility).collect(),
+            templates: listed(&components.templates, visibility).collect(),
         },
     }
 }
 
-fn listed<'a, T: Offer>(
+fn listed<'a, T: Component>(
     registry: &'a Registry<T>,
     visibility: &'a Visibility,
 ) -> impl Iterator<Item = Arc<T::Listed>> {
@@ -225,20 +226,20 @@ fn listed<'a, T: Offer>(
 }
 
 fn call_tool(
-    offers: &Offers,
+    components: &Components,
     name: &str,
     arguments: Option<&Raw>,
     scope: RequestScope<'_>,
 ) -> Result<Job, Fault> {
-    let offer = offers
+    let component = components
         .tools
         .seen(name, scope.visibility)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
     if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
-        wire::check_params(headers, &offer.mirrored, given)?;
+        wire::check_params(headers, &component.mirrored, given)?;
     }
-    let input = match offer.input.check_arguments(given) {
+    let input = match component.input.check_arguments(given) {
         Ok(Checked::AsGiven) => given.to_owned(),
         Ok(Checked::Decoded(arguments)) => arguments,
         Err(violation) => {
@@ -246,12 +247,17 @@ fn call_tool(
             return Err(Fault::new(FaultKind::InvalidArguments, message));
         }
     };
-    let result_builder = ResultBuilder::Tool(Arc::clone(offer));
-    Ok(Job::new(Arc::clone(&offer.handler), input, result_builder).within(offer.options.timeout))
+    let result_builder = ResultBuilder::Tool(Arc::clone(component));
+    Ok(Job::new(Arc::clone(&component.handler), input, result_builder)
+        .within(component.options.timeout))
 }
 
 /// What reads this URI, for a handler of the server's own.
-pub fn find_resource(offers: &Offers, uri: String, visibility: &Visibility) -> Result<Job, Fault> {
+pub fn find_resource(
+    components: &Components,
+    uri: String,
+    visibility: &Visibility,
+) -> Result<Job, Fault> {
     let scope = RequestScope {
         visibility,
         principal: None,
@@ -260,7 +266,7 @@ pub fn find_resource(offers: &Offers, uri: String, visibility: &Visibility) -> R
         cursors: &NoPages,
         raw_params: None,
     };
-    read_resource(offers, uri, scope)
+    read_resource(components, uri, scope)
 }
 
 /// Of who reads no lists.
@@ -276,49 +282,59 @@ impl Cursors for NoPages {
     }
 }
 
-fn read_resource(offers: &Offers, uri: String, scope: RequestScope<'_>) -> Result<Job, Fault> {
+fn read_resource(
+    components: &Components,
+    uri: String,
+    scope: RequestScope<'_>,
+) -> Result<Job, Fault> {
     let visibility = scope.visibility;
-    if let Some(offer) = offers.resources.seen(&uri, visibility) {
-        let mime_type = offer.resource.mime_type.clone();
-        let cache = scope.hint(offer.cache, &**offer);
-        let reading = Reading { uri, mime_type, cache, keep: offer.keep };
+    if let Some(component) = components.resources.seen(&uri, visibility) {
+        let mime_type = component.resource.mime_type.clone();
+        let cache = scope.hint(component.cache, &**component);
+        let reading = Reading { uri, mime_type, cache, keep: component.keep };
         let result_builder = ResultBuilder::Resource(Box::new(reading));
-        let job = Job::new(Arc::clone(&offer.handler), "{}".into(), result_builder);
-        return Ok(job.within(offer.options.timeout));
+        let job = Job::new(Arc::clone(&component.handler), "{}".into(), result_builder);
+        return Ok(job.within(component.options.timeout));
     }
-    let mut templates = offers.templates.visible(visibility);
+    let mut templates = components.templates.visible(visibility);
     let found = templates.find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
-    let Some((offer, variables)) = found else { return Err(resource::not_found(&uri, None)) };
+    let Some((component, variables)) = found else { return Err(resource::not_found(&uri, None)) };
     let variables: serde_json::Map<String, Value> = variables.into_iter().collect();
-    let mime_type = offer.template.mime_type.clone();
-    let cache = scope.hint(offer.cache, &**offer);
-    let reading = Reading { uri, mime_type, cache, keep: offer.keep };
+    let mime_type = component.template.mime_type.clone();
+    let cache = scope.hint(component.cache, &**component);
+    let reading = Reading { uri, mime_type, cache, keep: component.keep };
     let result_builder = ResultBuilder::Resource(Box::new(reading));
     let input = Value::Object(variables).to_string();
-    Ok(Job::new(Arc::clone(&offer.handler), input, result_builder).within(offer.options.timeout))
+    Ok(Job::new(Arc::clone(&component.handler), input, result_builder)
+        .within(component.options.timeout))
 }
 
 fn get_prompt(
-    offers: &Offers,
+    components: &Components,
     name: &str,
     arguments: Vec<(String, String)>,
     visibility: &Visibility,
 ) -> Result<Job, Fault> {
-    let offer = offers
+    let component = components
         .prompts
         .seen(name, visibility)
         .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
-    offer.check(&arguments)?;
+    component.check(&arguments)?;
     let (input, result_builder) =
-        (object(arguments).to_string(), ResultBuilder::Prompt(Arc::clone(offer)));
-    Ok(Job::new(Arc::clone(&offer.handler), input, result_builder).within(offer.options.timeout))
+        (object(arguments).to_string(), ResultBuilder::Prompt(Arc::clone(component)));
+    Ok(Job::new(Arc::clone(&component.handler), input, result_builder)
+        .within(component.options.timeout))
 }
 
 /// A target that exists and has no completion for the argument has nothing to suggest.
-fn complete(offers: &Offers, request: CompleteRequest, visibility: &Visibility) -> Dispatch {
-    let found = completion::find(offers, &request.target, &request.argument, visibility);
+fn complete(
+    components: &Components,
+    request: CompleteRequest,
+    visibility: &Visibility,
+) -> Dispatch {
+    let found = completion::find(components, &request.target, &request.argument, visibility);
     // Nothing that it would complete was declared (Completion, "Error Handling").
-    if !matches!(found, Ok(Some(_))) && !completion::any(offers) {
+    if !matches!(found, Ok(Some(_))) && !completion::any(components) {
         return Dispatch::Answer(Err(Fault::unknown_method(Method::Complete.as_str())));
     }
     let Ok(found) = found else {
@@ -343,35 +359,35 @@ fn complete(offers: &Offers, request: CompleteRequest, visibility: &Visibility) 
 }
 
 /// A vendor's method.
-fn other(offers: &Offers, method: &MethodName, params: Raw) -> Result<Job, Fault> {
+fn other(components: &Components, method: &MethodName, params: Raw) -> Result<Job, Fault> {
     let found =
-        offers.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
-    check_params(offers, method.as_str(), params.get())?;
+        components.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
+    check_params(components, method.as_str(), params.get())?;
     let result_builder = ResultBuilder::Method(Box::new(method.clone()));
     Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), result_builder))
 }
 
 /// A method of the specification that a handler answers in the router's place.
 fn replaced(
-    offers: &Offers,
+    components: &Components,
     request: &Request,
     scope: RequestScope<'_>,
 ) -> Option<Result<Job, Fault>> {
     let name = request.method();
     let MethodName::Standard(_) = name else { return None };
-    let handler = offers.method(name.as_str())?;
+    let handler = components.method(name.as_str())?;
     let params =
         scope.raw_params.map_or_else(|| middleware::params(request), |it| it.get().to_owned());
-    if let Err(fault) = check_params(offers, name.as_str(), &params) {
+    if let Err(fault) = check_params(components, name.as_str(), &params) {
         return Some(Err(fault));
     }
-    let description = Arc::new(offers.describe());
+    let description = Arc::new(components.describe());
     let prepared = Prepared::replaced(name, &params, description, scope.is_somebodys());
     Some(Ok(Job::new(Arc::clone(handler), params, ResultBuilder::Prepared(Arc::new(prepared)))))
 }
 
-fn check_params(offers: &Offers, method: &str, params: &str) -> Result<(), Fault> {
-    let Some(schema) = offers.params.get(method) else { return Ok(()) };
+fn check_params(components: &Components, method: &str, params: &str) -> Result<(), Fault> {
+    let Some(schema) = components.params.get(method) else { return Ok(()) };
     let given = serde_json::from_str(params).unwrap_or_default();
     schema.check(&given).map_err(|it| Fault::invalid_params(format!("Invalid params: {it}")))
 }

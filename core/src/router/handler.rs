@@ -81,10 +81,10 @@ pub enum Failure {
 /// What becomes of a handler's reply.
 #[derive(Clone, Debug)]
 pub enum ResultBuilder {
-    Tool(Arc<super::ToolOffer>),
+    Tool(Arc<super::RegisteredTool>),
     /// Boxed, because what waits for a handler is moved often, and most of it is tools.
     Resource(Box<Reading>),
-    Prompt(Arc<super::PromptOffer>),
+    Prompt(Arc<super::RegisteredPrompt>),
     Completion,
     /// A vendor's.
     Method(Box<MethodName>),
@@ -144,13 +144,13 @@ impl ResultBuilder {
 
     /// Whether a run must not be repeated from its top when its client answers.
     pub fn forbids_replay(&self) -> bool {
-        matches!(self, Self::Tool(offer) if offer.forbids_replay)
+        matches!(self, Self::Tool(component) if component.forbids_replay)
     }
 
     /// The response that this reply makes, or what the handler did wrong. Questions are no response: they are asked first.
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
-            Self::Tool(offer) => tool::outcome(Some(offer), reply).map(Response::Tool),
+            Self::Tool(component) => tool::outcome(Some(component), reply).map(Response::Tool),
             Self::Resource(it) => {
                 resource::contents(&it.uri, it.mime_type.as_deref(), it.cache, reply)
             }
@@ -245,9 +245,9 @@ impl ResultBuilder {
     /// Whose answer it is, for a log.
     pub fn place(&self) -> String {
         match self {
-            Self::Tool(offer) => format!("tool {:?}", offer.tool.name),
+            Self::Tool(component) => format!("tool {:?}", component.tool.name),
             Self::Resource(it) => format!("resource {:?}", it.uri),
-            Self::Prompt(offer) => format!("prompt {:?}", offer.prompt.name),
+            Self::Prompt(component) => format!("prompt {:?}", component.prompt.name),
             Self::Completion => "completion".into(),
             Self::Method(name) => format!("method {:?}", name.as_str()),
             Self::Prepared(prepared) => prepared.method().to_owned(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Changes, Offer, Offers, Registry};
+use super::{Changes, Component, Components, Registry};
 use crate::{error::Error, protocol::json, session::server::ListKind};
 
 /// Which list an entry is in.
@@ -58,7 +58,7 @@ pub trait AnyRegistry {
     ) -> Result<bool, Error>;
 }
 
-impl<T: Offer<Listed: Serialize>> AnyRegistry for Registry<T> {
+impl<T: Component<Listed: Serialize>> AnyRegistry for Registry<T> {
     fn has(&self, key: &str) -> bool {
         self.find(key).is_some()
     }
@@ -68,7 +68,7 @@ impl<T: Offer<Listed: Serialize>> AnyRegistry for Registry<T> {
     }
 
     fn tagged(&self, tags: &[String]) -> Vec<String> {
-        let carries = |offer: &T| offer.options().tags.iter().any(|it| tags.contains(it));
+        let carries = |component: &T| component.options().tags.iter().any(|it| tags.contains(it));
         self.all().filter(|it| carries(it.0)).map(|it| it.0.key().to_owned()).collect()
     }
 
@@ -94,7 +94,7 @@ impl<T: Offer<Listed: Serialize>> AnyRegistry for Registry<T> {
     }
 }
 
-impl Offers {
+impl Components {
     pub fn list(&self, list: List) -> &dyn AnyRegistry {
         match list {
             List::Tools => &self.tools,

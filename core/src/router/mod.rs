@@ -12,7 +12,7 @@ mod meta_keys;
 mod middleware;
 mod mount;
 mod names;
-mod offer;
+mod component;
 mod prompt;
 mod registry;
 mod resource;
@@ -23,16 +23,16 @@ pub mod uri_template;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 pub use self::{
+    component::{Changes, Component, ComponentOptions},
     dispatch::{Cursors, Dispatch, Job, RequestScope, dispatch, find_resource},
     handler::{Failure, Handler, Reading, Reply, ResultBuilder},
     list::{AnyRegistry, List},
     meta_keys::problems as meta_problems,
     middleware::{Middleware, MiddlewareFrame, Prepared, Resolution},
-    offer::{Changes, Offer, OfferOptions},
-    prompt::PromptOffer,
+    prompt::RegisteredPrompt,
     registry::{Page, Registry},
-    resource::{ReadHint, ResourceOffer, TemplateOffer},
-    tool::ToolOffer,
+    resource::{ReadHint, RegisteredResource, RegisteredTemplate},
+    tool::RegisteredTool,
     visibility::{UnresolvedComponents, Visibility},
 };
 use crate::{
@@ -50,12 +50,12 @@ const PAGE_SIZE: usize = 100;
 
 /// Everything a server offers at one moment. Cheap to clone; a change makes the next one.
 #[derive(Clone, Debug)]
-pub struct Offers {
+pub struct Components {
     pub server: Arc<ServerFacts>,
-    pub tools: Registry<ToolOffer>,
-    pub resources: Registry<ResourceOffer>,
-    pub templates: Registry<TemplateOffer>,
-    pub prompts: Registry<PromptOffer>,
+    pub tools: Registry<RegisteredTool>,
+    pub resources: Registry<RegisteredResource>,
+    pub templates: Registry<RegisteredTemplate>,
+    pub prompts: Registry<RegisteredPrompt>,
     /// How schemas of tools are written.
     pub schemas: SchemaProfile,
     judge: Option<Handler>,
@@ -146,7 +146,7 @@ impl Default for RoundLimits {
     }
 }
 
-impl Offers {
+impl Components {
     pub fn new(server: ServerFacts) -> Self {
         Self {
             server: Arc::new(server),

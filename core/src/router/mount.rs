@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::{
-    Handler, List, Offer, Offers, PromptOffer, Registry, ResourceOffer, TemplateOffer, ToolOffer,
-    completion::Completions, names,
+    Component, Components, Handler, List, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+    RegisteredTool, Registry, completion::Completions, names,
 };
 use crate::error::Error;
 
 /// Gives what runs in place of a handler, whose tool or prompt has this name in the server that is mounted.
 type Wrap<'a> = dyn Fn(&Handler, Option<&str>) -> Handler + 'a;
 
-impl Offers {
-    /// Offers all that another offers: tools and prompts as `prefix_name`, URIs and methods as they are. `wrap` is given
+impl Components {
+    /// Registers all that another offers: tools and prompts as `prefix_name`, URIs and methods as they are. `wrap` is given
     /// each handler, with the name that its tool or prompt has there.
     ///
     /// Gives back what known hosts will not take of it. Fails where the prefix fits no name, or a name is taken; then some of
@@ -43,7 +43,7 @@ impl Offers {
         Ok(warnings.concat())
     }
 
-    /// Offers one entry of another's, as [`Offers::mount`] does all; nothing where the other has none of this key.
+    /// Registers one entry of another's, as [`Components::mount`] does all; nothing where the other has none of this key.
     pub fn mount_one(
         &mut self,
         prefix: &str,
@@ -74,8 +74,8 @@ impl Mounting<'_> {
         from: &Registry<T>,
     ) -> Result<Vec<String>, Error> {
         let mut warnings = Vec::new();
-        for (offer, enabled) in from.all() {
-            warnings.extend(self.add(into, offer, enabled)?);
+        for (component, enabled) in from.all() {
+            warnings.extend(self.add(into, component, enabled)?);
         }
         Ok(warnings)
     }
@@ -87,18 +87,18 @@ impl Mounting<'_> {
         key: &str,
     ) -> Result<Vec<String>, Error> {
         let found = from.entry_of(key);
-        found.map_or(Ok(Vec::new()), |(offer, enabled)| self.add(into, offer, enabled))
+        found.map_or(Ok(Vec::new()), |(component, enabled)| self.add(into, component, enabled))
     }
 
     fn add<T: Mounted>(
         &self,
         into: &mut Registry<T>,
-        offer: &T,
+        component: &T,
         enabled: bool,
     ) -> Result<Vec<String>, Error> {
-        let mut offer = offer.clone();
-        offer.mount(self)?;
-        into.add(offer, enabled)
+        let mut component = component.clone();
+        component.mount(self)?;
+        into.add(component, enabled)
     }
 
     fn wrap(&self, handler: &mut Handler, name: Option<&str>) {
@@ -112,12 +112,12 @@ impl Mounting<'_> {
     }
 }
 
-/// An offer that becomes what another server offers.
-trait Mounted: Offer {
+/// A component that becomes what another server offers.
+trait Mounted: Component {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error>;
 }
 
-impl Mounted for ToolOffer {
+impl Mounted for RegisteredTool {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         let tool = Arc::make_mut(&mut self.tool);
         mounting.wrap(&mut self.handler, Some(&tool.name));
@@ -126,7 +126,7 @@ impl Mounted for ToolOffer {
     }
 }
 
-impl Mounted for PromptOffer {
+impl Mounted for RegisteredPrompt {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         let prompt = Arc::make_mut(&mut self.prompt);
         mounting.wrap(&mut self.handler, Some(&prompt.name));
@@ -136,14 +136,14 @@ impl Mounted for PromptOffer {
     }
 }
 
-impl Mounted for ResourceOffer {
+impl Mounted for RegisteredResource {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
         Ok(())
     }
 }
 
-impl Mounted for TemplateOffer {
+impl Mounted for RegisteredTemplate {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error> {
         mounting.wrap(&mut self.handler, None);
         mounting.wrap_all(&mut self.completions, None);

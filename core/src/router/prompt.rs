@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::value::RawValue;
 
 use super::{
-    Changes, Handler, Offer, OfferOptions,
+    Changes, Component, ComponentOptions, Handler,
     completion::Completions,
+    component::updated,
     content,
     handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     names,
-    offer::updated,
 };
 use crate::{
     error::{Error, Fault},
@@ -19,14 +19,14 @@ use crate::{
 
 /// A prompt and what makes it.
 #[derive(Clone, Debug)]
-pub struct PromptOffer {
+pub struct RegisteredPrompt {
     pub prompt: Arc<Prompt>,
     pub handler: Handler,
-    pub options: OfferOptions,
+    pub options: ComponentOptions,
     pub(super) completions: Completions,
 }
 
-impl PromptOffer {
+impl RegisteredPrompt {
     /// Fails when the name is empty. A prompt that takes no arguments says so.
     pub fn new(mut prompt: Prompt, handler: Handler) -> Result<Self, Error> {
         names::check_prompt(&prompt.name)?;
@@ -34,7 +34,7 @@ impl PromptOffer {
         Ok(Self {
             prompt: Arc::new(prompt),
             handler,
-            options: OfferOptions::default(),
+            options: ComponentOptions::default(),
             completions: Completions::new(),
         })
     }
@@ -62,7 +62,7 @@ impl PromptOffer {
     }
 }
 
-impl Offer for PromptOffer {
+impl Component for RegisteredPrompt {
     type Listed = Prompt;
 
     fn key(&self) -> &str {
@@ -73,7 +73,7 @@ impl Offer for PromptOffer {
         &self.prompt
     }
 
-    fn options(&self) -> &OfferOptions {
+    fn options(&self) -> &ComponentOptions {
         &self.options
     }
 

@@ -5,12 +5,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Changes, Offer, Visibility, meta_keys};
+use super::{Changes, Component, Visibility, meta_keys};
 use crate::{error::Error, protocol::Spellings};
 
 /// An ordered set; clones share until one of them changes.
 #[derive(Debug)]
-pub struct Registry<T: Offer> {
+pub struct Registry<T: Component> {
     kind: &'static str,
     entries: Arc<Entries<T>>,
 }
@@ -25,7 +25,7 @@ pub struct Page<L> {
 }
 
 #[derive(Debug)]
-struct Entries<T: Offer> {
+struct Entries<T: Component> {
     list: Vec<Entry<T>>,
     index: HashMap<Box<str>, u64>,
     next: u64,
@@ -52,22 +52,22 @@ struct Entry<T> {
     /// Grows with every addition, so a cursor stays true when others come and go.
     order: u64,
     enabled: bool,
-    offer: Arc<T>,
+    component: Arc<T>,
 }
 
 impl<T> Clone for Entry<T> {
     fn clone(&self) -> Self {
-        Self { order: self.order, enabled: self.enabled, offer: Arc::clone(&self.offer) }
+        Self { order: self.order, enabled: self.enabled, component: Arc::clone(&self.component) }
     }
 }
 
-impl<T: Offer> Clone for Registry<T> {
+impl<T: Component> Clone for Registry<T> {
     fn clone(&self) -> Self {
         Self { kind: self.kind, entries: Arc::clone(&self.entries) }
     }
 }
 
-impl<T: Offer> Clone for Entries<T> {
+impl<T: Component> Clone for Entries<T> {
     /// For a change: what was made is not taken along.
     fn clone(&self) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl<L> Clone for Page<L> {
     }
 }
 
-impl<T: Offer> Registry<T> {
+impl<T: Component> Registry<T> {
     pub fn new(kind: &'static str) -> Self {
         let entries =
             Entries { list: Vec::new(), index: HashMap::new(), next: 0, made: Made::default() };
@@ -100,32 +100,32 @@ impl<T: Offer> Registry<T> {
     }
 
     /// Gives back what known hosts will not take: texts for whoever runs the server.
-    pub fn add(&mut self, offer: T, enabled: bool) -> Result<Vec<String>, Error> {
-        if self.entries.index.contains_key(offer.key()) {
+    pub fn add(&mut self, component: T, enabled: bool) -> Result<Vec<String>, Error> {
+        if self.entries.index.contains_key(component.key()) {
             return Err(Error::misuse(format!(
                 "a {} named {:?} is already registered: give this one another name, or remove that one first",
                 self.kind,
-                offer.key()
+                component.key()
             )));
         }
-        let mut warnings = offer.lint();
-        let problems = offer.meta().map(|it| meta_keys::problems(it)).unwrap_or_default();
-        let place = format!("{} {:?}: _meta", self.kind, offer.key());
+        let mut warnings = component.lint();
+        let problems = component.meta().map(|it| meta_keys::problems(it)).unwrap_or_default();
+        let place = format!("{} {:?}: _meta", self.kind, component.key());
         warnings.extend(problems.iter().map(|it| format!("{place}: {it}")));
         let entries = self.change();
         let order = entries.next;
         entries.next += 1;
-        entries.index.insert(offer.key().into(), order);
-        entries.list.push(Entry { order, enabled, offer: Arc::new(offer) });
+        entries.index.insert(component.key().into(), order);
+        entries.list.push(Entry { order, enabled, component: Arc::new(component) });
         Ok(warnings)
     }
 
-    /// What one of its offers is called.
+    /// What one of its components is called.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The offer of this name, if it is enabled and somebody sees it.
+    /// The component of this name, if it is enabled and somebody sees it.
     pub fn seen(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
         self.get(key).filter(|it| visibility.sees(self.kind, &***it))
     }
@@ -137,7 +137,7 @@ impl<T: Offer> Registry<T> {
 
     /// Whether something of it is not for everybody.
     pub fn is_guarded(&self) -> bool {
-        let find = || self.entries.list.iter().any(|it| it.offer.options().visible.is_some());
+        let find = || self.entries.list.iter().any(|it| it.component.options().visible.is_some());
         *self.entries.made.is_guarded.get_or_init(find)
     }
 
@@ -148,19 +148,19 @@ impl<T: Offer> Registry<T> {
         found: &mut Vec<(&'static str, String)>,
     ) {
         if self.is_guarded() {
-            let offers = self.iter().filter(|it| it.options().visible.is_some() && chosen(it));
-            found.extend(offers.map(|it| (self.kind, it.key().to_owned())));
+            let components = self.iter().filter(|it| it.options().visible.is_some() && chosen(it));
+            found.extend(components.map(|it| (self.kind, it.key().to_owned())));
         }
     }
 
-    /// The offer of this name, if it is there and enabled.
+    /// The component of this name, if it is there and enabled.
     pub fn get(&self, key: &str) -> Option<&Arc<T>> {
-        self.entry(key).filter(|it| it.enabled).map(|it| &it.offer)
+        self.entry(key).filter(|it| it.enabled).map(|it| &it.component)
     }
 
-    /// The offer of this name, enabled or not.
+    /// The component of this name, enabled or not.
     pub fn find(&self, key: &str) -> Option<&Arc<T>> {
-        self.entry(key).map(|it| &it.offer)
+        self.entry(key).map(|it| &it.component)
     }
 
     /// Whether nothing was ever offered, be it enabled or not. A list whose offers are all gone is still a list.
@@ -170,17 +170,17 @@ impl<T: Offer> Registry<T> {
 
     /// Everything enabled, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.offer)
+        self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.component)
     }
 
     /// Everything, in order, with whether it is enabled.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
-        self.entries.list.iter().map(|it| (&it.offer, it.enabled))
+        self.entries.list.iter().map(|it| (&it.component, it.enabled))
     }
 
-    /// An offer, and whether it is enabled.
+    /// A component, and whether it is enabled.
     pub(super) fn entry_of(&self, key: &str) -> Option<(&Arc<T>, bool)> {
-        self.entry(key).map(|it| (&it.offer, it.enabled))
+        self.entry(key).map(|it| (&it.component, it.enabled))
     }
 
     pub fn remove(&mut self, key: &str) -> Result<(), Error> {
@@ -193,13 +193,13 @@ impl<T: Offer> Registry<T> {
 
     pub fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error> {
         let at = self.position(key)?;
-        let mut offer = T::clone(&self.entries.list[at].offer);
-        offer.update(changes)?;
-        self.change().list[at].offer = Arc::new(offer);
+        let mut component = T::clone(&self.entries.list[at].component);
+        component.update(changes)?;
+        self.change().list[at].component = Arc::new(component);
         Ok(())
     }
 
-    /// Changes an offer in what clients don't see.
+    /// Changes a component in what clients don't see.
     pub(super) fn amend<E>(
         &mut self,
         key: &str,
@@ -209,13 +209,13 @@ impl<T: Offer> Registry<T> {
         E: From<Error>,
     {
         let at = self.position(key)?;
-        let mut offer = T::clone(&self.entries.list[at].offer);
-        amend(&mut offer)?;
-        self.change().list[at].offer = Arc::new(offer);
+        let mut component = T::clone(&self.entries.list[at].component);
+        amend(&mut component)?;
+        self.change().list[at].component = Arc::new(component);
         Ok(())
     }
 
-    /// Shows or hides the named offers and all that carry one of the tags; whether that changed anything.
+    /// Shows or hides the named components and all that carry one of the tags; whether that changed anything.
     pub fn set_enabled(
         &mut self,
         keys: &[String],
@@ -225,16 +225,16 @@ impl<T: Offer> Registry<T> {
         for key in keys {
             self.position(key)?;
         }
-        let chosen = |offer: &T| {
-            keys.iter().any(|it| it == offer.key())
-                || offer.options().tags.iter().any(|it| tags.contains(it))
+        let chosen = |component: &T| {
+            keys.iter().any(|it| it == component.key())
+                || component.options().tags.iter().any(|it| tags.contains(it))
         };
-        let changes = |it: &Entry<T>| it.enabled != enabled && chosen(&it.offer);
+        let changes = |it: &Entry<T>| it.enabled != enabled && chosen(&it.component);
         if !self.entries.list.iter().any(changes) {
             return Ok(false);
         }
         for entry in &mut self.change().list {
-            if chosen(&entry.offer) {
+            if chosen(&entry.component) {
                 entry.enabled = enabled;
             }
         }
@@ -272,13 +272,13 @@ impl<T: Offer> Registry<T> {
         let rest = self.entries.list.get(start..).unwrap_or_default();
         let mut rest = rest
             .iter()
-            .filter(|it| it.enabled && visibility.sees(self.kind, &*it.offer))
+            .filter(|it| it.enabled && visibility.sees(self.kind, &*it.component))
             .peekable();
         let (mut items, mut last) = (Vec::new(), None);
         while items.len() < size
             && let Some(entry) = rest.next()
         {
-            items.push(Arc::clone(entry.offer.listed()));
+            items.push(Arc::clone(entry.component.listed()));
             last = Some(entry.order);
         }
         let next = last.filter(|_| rest.peek().is_some());

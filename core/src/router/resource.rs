@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer, OfferOptions, Offers, Visibility,
+    Changes, Component, ComponentOptions, Components, Handler, Visibility,
     completion::Completions,
+    component::updated,
     handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     names,
-    offer::updated,
     uri_template::{UriTemplate, expand_template},
 };
 use crate::{
@@ -30,10 +30,10 @@ pub struct ReadHint {
 
 /// A resource at a fixed URI.
 #[derive(Clone, Debug)]
-pub struct ResourceOffer {
+pub struct RegisteredResource {
     pub resource: Arc<Resource>,
     pub handler: Handler,
-    pub options: OfferOptions,
+    pub options: ComponentOptions,
     pub cache: ReadHint,
     /// How long the server itself keeps what was read: by URI and by who asked.
     pub keep: Option<Duration>,
@@ -41,10 +41,10 @@ pub struct ResourceOffer {
 
 /// Resources behind a URI template.
 #[derive(Clone, Debug)]
-pub struct TemplateOffer {
+pub struct RegisteredTemplate {
     pub template: Arc<ResourceTemplate>,
     pub handler: Handler,
-    pub options: OfferOptions,
+    pub options: ComponentOptions,
     pub cache: ReadHint,
     /// How long the server itself keeps what was read: by URI and by who asked.
     pub keep: Option<Duration>,
@@ -52,21 +52,21 @@ pub struct TemplateOffer {
     pub(super) uri: Arc<UriTemplate>,
 }
 
-impl ResourceOffer {
+impl RegisteredResource {
     /// Fails when the URI is none.
     pub fn new(resource: Resource, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&resource.uri)?;
         Ok(Self {
             resource: Arc::new(resource),
             handler,
-            options: OfferOptions::default(),
+            options: ComponentOptions::default(),
             cache: ReadHint::default(),
             keep: None,
         })
     }
 }
 
-impl TemplateOffer {
+impl RegisteredTemplate {
     /// Fails when the template does not parse, saying where.
     pub fn new(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&template.uri_template)?;
@@ -79,7 +79,7 @@ impl TemplateOffer {
         Ok(Self {
             template: Arc::new(template),
             handler,
-            options: OfferOptions::default(),
+            options: ComponentOptions::default(),
             cache: ReadHint::default(),
             keep: None,
             completions: Completions::new(),
@@ -93,7 +93,7 @@ impl TemplateOffer {
     }
 }
 
-impl Offer for ResourceOffer {
+impl Component for RegisteredResource {
     type Listed = Resource;
 
     fn key(&self) -> &str {
@@ -104,7 +104,7 @@ impl Offer for ResourceOffer {
         &self.resource
     }
 
-    fn options(&self) -> &OfferOptions {
+    fn options(&self) -> &ComponentOptions {
         &self.options
     }
 
@@ -118,7 +118,7 @@ impl Offer for ResourceOffer {
     }
 }
 
-impl Offer for TemplateOffer {
+impl Component for RegisteredTemplate {
     type Listed = ResourceTemplate;
 
     fn key(&self) -> &str {
@@ -129,7 +129,7 @@ impl Offer for TemplateOffer {
         &self.template
     }
 
-    fn options(&self) -> &OfferOptions {
+    fn options(&self) -> &ComponentOptions {
         &self.options
     }
 
@@ -145,7 +145,7 @@ impl Offer for TemplateOffer {
 
 /// The URI with values for what it leaves open: the variables of a template, or those of a query.
 pub(super) fn filled(
-    offers: &Offers,
+    components: &Components,
     uri: String,
     variables: Option<&Raw>,
     visibility: &Visibility,
@@ -156,7 +156,7 @@ pub(super) fn filled(
     let given: Vec<(String, Value)> = given.into_iter().collect();
     let is_given = |name: &str| given.iter().any(|(it, value)| it == name && !value.is_null());
     if uri.contains('{') {
-        let template = offers.templates.seen(&uri, visibility);
+        let template = components.templates.seen(&uri, visibility);
         let missing = template
             .and_then(|it| it.uri.kinds().find(|it| !it.is_optional() && !is_given(&it.name)));
         if let Some(missing) = missing {
@@ -168,23 +168,23 @@ pub(super) fn filled(
         return expand_template(&uri, &given)
             .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
     }
-    if offers.resources.seen(&uri, visibility).is_some() {
+    if components.resources.seen(&uri, visibility).is_some() {
         return Ok(uri);
     }
-    let found = offers
+    let found = components
         .templates
         .visible(visibility)
         .find_map(|it| it.uri.match_uri(&uri).map(|values| (it, values)));
-    let Some((offer, mut values)) = found else { return Ok(uri) };
+    let Some((component, mut values)) = found else { return Ok(uri) };
     let bound = values.len();
     for (name, value) in given {
-        let is_open =
-            offer.uri.variables().any(|it| it == name) && !values.iter().any(|(it, _)| *it == name);
+        let is_open = component.uri.variables().any(|it| it == name)
+            && !values.iter().any(|(it, _)| *it == name);
         if is_open {
             values.push((name, value));
         }
     }
-    Ok(if values.len() == bound { uri } else { offer.uri.expand(&values) })
+    Ok(if values.len() == bound { uri } else { component.uri.expand(&values) })
 }
 
 /// What a resource's reply is to its readers.

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Changes, Handler, Offer, OfferOptions,
+    Changes, Component, ComponentOptions, Handler,
+    component::updated,
     handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
     lint, names,
-    offer::updated,
 };
 use crate::{
     error::Error,
@@ -20,10 +20,10 @@ use crate::{
 
 /// A tool and what runs it.
 #[derive(Clone, Debug)]
-pub struct ToolOffer {
+pub struct RegisteredTool {
     pub tool: Arc<Tool>,
     pub handler: Handler,
-    pub options: OfferOptions,
+    pub options: ComponentOptions,
     /// At most so many calls at once, but for those that wait for their clients.
     pub concurrency: Option<usize>,
     /// Whether a run must not be repeated from its top when its client answers.
@@ -40,7 +40,7 @@ struct Output {
     is_object: bool,
 }
 
-impl ToolOffer {
+impl RegisteredTool {
     /// Fails when the name or one of the schemas can't be used, naming the tool and the mend.
     pub fn new(tool: Tool, handler: Handler) -> Result<Self, Error> {
         names::check_tool(&tool.name)?;
@@ -64,7 +64,7 @@ impl ToolOffer {
         Ok(Self {
             tool: Arc::new(tool),
             handler,
-            options: OfferOptions::default(),
+            options: ComponentOptions::default(),
             concurrency: None,
             forbids_replay: false,
             mirrored: mirrored.into(),
@@ -74,7 +74,7 @@ impl ToolOffer {
     }
 }
 
-impl Offer for ToolOffer {
+impl Component for RegisteredTool {
     type Listed = Tool;
 
     fn key(&self) -> &str {
@@ -85,7 +85,7 @@ impl Offer for ToolOffer {
         &self.tool
     }
 
-    fn options(&self) -> &OfferOptions {
+    fn options(&self) -> &ComponentOptions {
         &self.options
     }
 
@@ -105,9 +105,12 @@ impl Offer for ToolOffer {
 }
 
 /// What a tool's reply is to its callers: content, and a structured value where there is one.
-/// Without an offer nothing is known of its schema.
-pub(super) fn outcome(offer: Option<&ToolOffer>, reply: Reply) -> Result<ToolOutcome, Failure> {
-    let output = offer.and_then(|it| it.output.as_ref());
+/// Without a component nothing is known of its schema.
+pub(super) fn outcome(
+    component: Option<&RegisteredTool>,
+    reply: Reply,
+) -> Result<ToolOutcome, Failure> {
+    let output = component.and_then(|it| it.output.as_ref());
     match reply {
         Reply::Nothing => match output {
             None => Ok(ToolOutcome { content: "[]".into(), ..ToolOutcome::default() }),

@@ -1,18 +1,18 @@
-//! Who sees what. Predicates belong to the shell, and only handlers of its own may run them: where a request touches offers
+//! Who sees what. Predicates belong to the shell, and only handlers of its own may run them: where a request touches components
 //! that are not for everybody, the server's judge is asked first, by kind and key.
 
 use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::{Handler, Offers, Registry, handler::Reply, offer::Offer};
+use super::{Components, Handler, Registry, component::Component, handler::Reply};
 use crate::protocol::{CompletionTarget, Method, Principal, Request};
 
-/// Which of the offers with a predicate somebody sees; those without are for everybody.
+/// Which of the components with a predicate somebody sees; those without are for everybody.
 #[derive(Clone, Debug, Default)]
 pub struct Visibility(Option<HashSet<(&'static str, String)>>);
 
-/// What the judge is asked about one request: kinds and keys of offers.
+/// What the judge is asked about one request: kinds and keys of components.
 #[derive(Clone, Debug)]
 pub struct UnresolvedComponents(Vec<(&'static str, String)>);
 
@@ -27,9 +27,9 @@ impl Visibility {
         Self(Some(HashSet::new()))
     }
 
-    pub(super) fn sees<T: Offer>(&self, kind: &'static str, offer: &T) -> bool {
+    pub(super) fn sees<T: Component>(&self, kind: &'static str, component: &T) -> bool {
         let Self(Some(shown)) = self else { return true };
-        offer.options().visible.is_none() || shown.contains(&(kind, offer.key().to_owned()))
+        component.options().visible.is_none() || shown.contains(&(kind, component.key().to_owned()))
     }
 }
 
@@ -49,11 +49,11 @@ impl UnresolvedComponents {
             _ => Vec::new(),
         };
         let shown = self.0.into_iter().zip(verdicts).filter(|(_, shown)| *shown);
-        Visibility(Some(shown.map(|(offer, _)| offer).collect()))
+        Visibility(Some(shown.map(|(component, _)| component).collect()))
     }
 }
 
-impl Offers {
+impl Components {
     /// Answers who sees what. It is given [`UnresolvedComponents::question`].
     pub fn set_judge(&mut self, judge: Handler) {
         self.judge = Some(judge);
@@ -63,7 +63,7 @@ impl Offers {
         self.judge.as_ref()
     }
 
-    /// The offers that a request touches and that are not for everybody; `None`: there are none.
+    /// The components that a request touches and that are not for everybody; `None`: there are none.
     pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
         let guarded = self.tools.is_guarded()
             || self.resources.is_guarded()
@@ -109,12 +109,12 @@ impl Offers {
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);
         let concerns =
-            |it: &super::TemplateOffer| it.key() == uri || it.uri.match_uri(uri).is_some();
+            |it: &super::RegisteredTemplate| it.key() == uri || it.uri.match_uri(uri).is_some();
         self.templates.guarded(concerns, found);
     }
 }
 
-fn one<T: Offer>(registry: &Registry<T>, key: &str, found: &mut Vec<(&'static str, String)>) {
+fn one<T: Component>(registry: &Registry<T>, key: &str, found: &mut Vec<(&'static str, String)>) {
     if registry.get(key).is_some_and(|it| it.options().visible.is_some()) {
         found.push((registry.kind(), key.to_owned()));
     }

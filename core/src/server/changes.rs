@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{handler, middleware::Stack, registry::Hub};
 use crate::{
     error::Error,
-    router::{Changes, List, Offers},
+    router::{Changes, Components, List},
     session::server::ListKind,
 };
 
@@ -31,7 +31,7 @@ pub(super) enum Change {
     Follow {
         list: List,
         key: String,
-        offers: Offers,
+        components: Components,
         prefix: String,
         stack: Arc<Stack>,
     },
@@ -48,11 +48,11 @@ pub(super) struct Changed {
 
 impl Outer {
     /// Returns the change that adds the entry registered under this key to the outer server.
-    pub(super) fn follow(&self, list: List, key: &str, offers: &Offers) -> Change {
+    pub(super) fn follow(&self, list: List, key: &str, components: &Components) -> Change {
         Change::Follow {
             list,
             key: key.to_owned(),
-            offers: offers.clone(),
+            components: components.clone(),
             prefix: self.prefix.clone(),
             stack: Arc::clone(&self.stack),
         }
@@ -60,23 +60,23 @@ impl Outer {
 }
 
 impl Change {
-    pub(super) fn make(&self, offers: &mut Offers) -> Result<Changed, Error> {
+    pub(super) fn make(&self, components: &mut Components) -> Result<Changed, Error> {
         let mut warnings = Vec::new();
         let list = match self {
             Self::Remove(list, key) => {
-                offers.list_mut(*list).remove(key)?;
+                components.list_mut(*list).remove(key)?;
                 Some(list)
             }
             Self::Update(list, key, changes) => {
-                offers.list_mut(*list).update(key, changes)?;
+                components.list_mut(*list).update(key, changes)?;
                 Some(list)
             }
             Self::Enable { list, keys, tags, enabled } => {
-                offers.list_mut(*list).set_enabled(keys, tags, *enabled)?.then_some(list)
+                components.list_mut(*list).set_enabled(keys, tags, *enabled)?.then_some(list)
             }
-            Self::Follow { list, key, offers: of, prefix, stack } => {
+            Self::Follow { list, key, components: of, prefix, stack } => {
                 let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, stack, name);
-                warnings = offers.mount_one(prefix, of, *list, key, &wrap)?;
+                warnings = components.mount_one(prefix, of, *list, key, &wrap)?;
                 Some(list)
             }
         };
@@ -85,7 +85,12 @@ impl Change {
 
     /// Returns the corresponding change of the outer server, given the entries of both. Entries that no longer exist
     /// there are skipped; tags select the entries that carry them here.
-    pub(super) fn above(&self, outer: &Outer, here: &Offers, there: &Offers) -> Option<Self> {
+    pub(super) fn above(
+        &self,
+        outer: &Outer,
+        here: &Components,
+        there: &Components,
+    ) -> Option<Self> {
         match self {
             Self::Remove(list, key) => {
                 let key = list.mounted_key(&outer.prefix, key);

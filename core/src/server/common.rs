@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use crate::{protocol::Raw, router::OfferOptions};
+use crate::{protocol::Raw, router::ComponentOptions};
 
 /// Options of a tool, resource or prompt that are not sent to clients.
 #[derive(Debug)]
 pub(super) struct Common {
-    pub(super) options: OfferOptions,
+    pub(super) options: ComponentOptions,
     pub(super) enabled: bool,
 }
 
 impl Default for Common {
     fn default() -> Self {
-        Self { options: OfferOptions::default(), enabled: true }
+        Self { options: ComponentOptions::default(), enabled: true }
     }
 }
 

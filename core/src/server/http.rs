@@ -221,9 +221,9 @@ pub(super) fn endpoint(
     config: EndpointConfig,
     test_mode: Option<TestMode>,
 ) -> (Arc<EndpointServer>, Arc<dyn Shell>) {
-    let server = hub.attach(|offers| match test_mode {
-        None => EndpointServer::new(offers, config),
-        Some(test_mode) => EndpointServer::for_test(offers, config, test_mode),
+    let server = hub.attach(|components| match test_mode {
+        None => EndpointServer::new(components, config),
+        Some(test_mode) => EndpointServer::for_test(components, config, test_mode),
     });
     let runner = Runner::new(Arc::clone(&server) as Arc<_>);
     (server, Arc::new(runner))

@@ -40,7 +40,7 @@ pub use self::{
     handler::{Arguments, CompletionInput, Handler, form},
     http::{HttpOptions, HttpService},
     prompt::Prompt,
-    registry::{Offering, Registry},
+    registry::{Component, Registry},
     resource::Resource,
     session::Session,
     tool::Tool,
@@ -57,7 +57,7 @@ use crate::{
     error::Error,
     framing::DEFAULT_LINE_LIMIT,
     protocol::Implementation,
-    router::{Offers, ServerFacts},
+    router::{Components, ServerFacts},
 };
 pub use crate::{
     http::Cors,
@@ -111,13 +111,13 @@ pub struct Server {
 impl Server {
     /// Creates a server with this name for programs; [`Server::title`] sets a name to display.
     pub fn new(name: impl Into<String>) -> Self {
-        let offers = Offers::new(ServerFacts {
+        let components = Components::new(ServerFacts {
             // An empty list of keys is always valid.
             request_state_keys: state_keys(Vec::new()).unwrap_or_default(),
             ..ServerFacts::new(Implementation::new(name, ""))
         });
         Self {
-            hub: Arc::new(Hub::new(offers)),
+            hub: Arc::new(Hub::new(components)),
             limits: Limits { line: DEFAULT_LINE_LIMIT, grace: GRACE },
             http: HttpOptions::default(),
             at_start: Vec::new(),
@@ -146,8 +146,8 @@ impl Server {
     /// Panics if the name is invalid or taken, or a part of it can't be used.
     #[track_caller]
     #[expect(clippy::should_implement_trait, reason = "nobody writes `server + tool`")]
-    pub fn add(self, offering: impl Offering) -> Self {
-        let added = self.hub.add(offering);
+    pub fn add(self, component: impl Component) -> Self {
+        let added = self.hub.add(component);
         self.registered(added)
     }
 
@@ -177,7 +177,8 @@ impl Server {
         handler: H,
     ) -> Self {
         let handler = Arc::new(handler.erase());
-        let added = self.hub.edit(|offers| offers.add_completion(target, argument, handler));
+        let added =
+            self.hub.edit(|components| components.add_completion(target, argument, handler));
         self.registered(added)
     }
 
@@ -190,9 +191,9 @@ impl Server {
     pub fn method<H: Handler<MethodKind, Form>, Form>(self, name: &str, handler: H) -> Self {
         let params = H::arguments().map(|it| it.to_string());
         let handler = Arc::new(handler.erase());
-        let added = self.hub.edit(|offers| {
-            offers.add_method(name, handler)?;
-            params.map_or(Ok(()), |it| offers.check_params(name, &it))
+        let added = self.hub.edit(|components| {
+            components.add_method(name, handler)?;
+            params.map_or(Ok(()), |it| components.check_params(name, &it))
         });
         self.registered(added)
     }
@@ -208,7 +209,7 @@ impl Server {
         handler: H,
     ) -> Self {
         let handler = Arc::new(handler.erase());
-        let added = self.hub.edit(|offers| offers.add_notification(name, handler));
+        let added = self.hub.edit(|components| components.add_notification(name, handler));
         self.registered(added)
     }
 
@@ -243,7 +244,7 @@ impl Server {
         Answering: Future<Output = Result<Value, ToolError>> + Send + 'static,
     {
         let methods: Vec<String> = methods.into_iter().map(Into::into).collect();
-        let known = self.hub.edit(|offers| offers.check_middleware(&methods));
+        let known = self.hub.edit(|components| components.check_middleware(&methods));
         self.stack.push(methods, middleware);
         self.set_middleware();
         self.registered(known)
@@ -263,10 +264,10 @@ impl Server {
     /// Panics if a name is taken, or if the prefix contains characters other than letters, digits, `_`, `-` and `.`.
     #[track_caller]
     pub fn mount(mut self, prefix: &str, other: Self) -> Self {
-        let offers = other.hub.edit(|offers| offers.clone());
+        let components = other.hub.edit(|components| components.clone());
         let stack = Arc::new(other.stack);
         let wrap = |handler: &_, name: Option<&str>| handler::mounted(handler, &stack, name);
-        let added = self.hub.edit(|into| into.mount(prefix, &offers, &wrap));
+        let added = self.hub.edit(|into| into.mount(prefix, &components, &wrap));
         self.wanted_below.extend(stack.methods());
         self.wanted_below.extend(other.wanted_below);
         self.at_start.extend(other.at_start);
@@ -285,11 +286,11 @@ impl Server {
 
     fn set_middleware(&self) {
         let middleware = self.stack.registered(&self.wanted_below);
-        self.hub.edit(|offers| offers.set_middleware(Some(middleware)));
+        self.hub.edit(|components| components.set_middleware(Some(middleware)));
     }
 
     fn facts(self, change: impl FnOnce(&mut ServerFacts)) -> Self {
-        self.hub.edit(|offers| change(Arc::make_mut(&mut offers.server)));
+        self.hub.edit(|components| change(Arc::make_mut(&mut components.server)));
         self
     }
 

@@ -6,13 +6,13 @@ use super::{
     common::{Common, common_methods},
     handler::{Erased, Handler},
     kind::PromptKind,
-    registry::{Offering, Registered, sealed::Sealed},
+    registry::{Component, Registered, sealed::Sealed},
     schema,
 };
 use crate::{
     error::Error,
     protocol::{self, PromptArgument},
-    router::{List, Offers, PromptOffer},
+    router::{Components, List, RegisteredPrompt},
     schema::Schema,
 };
 
@@ -111,16 +111,16 @@ impl Prompt {
 
 impl Sealed for Prompt {}
 
-impl Offering for Prompt {
-    fn register(mut self, offers: &mut Offers) -> Result<Registered, Error> {
+impl Component for Prompt {
+    fn register(mut self, components: &mut Components) -> Result<Registered, Error> {
         if let Some(decoder) = self.decoder()? {
             self.handler.decode_with(decoder);
         }
         self.listed.arguments = (!self.arguments.is_empty()).then_some(self.arguments);
-        let mut offer = PromptOffer::new(self.listed, Arc::new(self.handler))?;
-        offer.options = self.common.options;
-        let key = offer.prompt.name.clone();
-        let warnings = offers.prompts.add(offer, self.common.enabled)?;
+        let mut component = RegisteredPrompt::new(self.listed, Arc::new(self.handler))?;
+        component.options = self.common.options;
+        let key = component.prompt.name.clone();
+        let warnings = components.prompts.add(component, self.common.enabled)?;
         Ok(Registered { list: List::Prompts, key, warnings })
     }
 }

@@ -14,15 +14,15 @@ use super::{
 };
 use crate::{
     error::Error,
-    router::{Handler, List, Offers},
+    router::{Components, Handler, List},
     session::server::ListKind,
 };
 
 /// An item that can be added to a server: a [`Tool`](super::Tool), a [`Resource`](super::Resource) or a
 /// [`Prompt`](super::Prompt).
-pub trait Offering: sealed::Sealed {
+pub trait Component: sealed::Sealed {
     #[doc(hidden)]
-    fn register(self, offers: &mut Offers) -> Result<Registered, Error>;
+    fn register(self, components: &mut Components) -> Result<Registered, Error>;
 }
 
 /// The outcome of a registration.
@@ -64,8 +64,8 @@ impl Registry {
 
     /// Adds an item. Errors if the name is taken or a part of it can't be used. Reasons why known hosts will not
     /// accept it are logged with `tracing` at level `warn`.
-    pub fn add(&self, offering: impl Offering) -> Result<(), Error> {
-        self.hub.add(offering)
+    pub fn add(&self, component: impl Component) -> Result<(), Error> {
+        self.hub.add(component)
     }
 
     /// Removes an item. Errors if no item has this name.
@@ -158,26 +158,29 @@ pub(super) struct Hub {
 }
 
 struct State {
-    offers: Offers,
+    components: Components,
     /// The server that this one is mounted into.
     outer: Option<Outer>,
     connections: Vec<Weak<dyn Connection>>,
 }
 
 impl Hub {
-    pub(super) fn new(mut offers: Offers) -> Self {
+    pub(super) fn new(mut components: Components) -> Self {
         let judge = Arc::new(Judge::default());
-        offers.set_judge(Arc::clone(&judge) as Handler);
-        Self { state: Mutex::new(State { offers, outer: None, connections: Vec::new() }), judge }
+        components.set_judge(Arc::clone(&judge) as Handler);
+        Self {
+            state: Mutex::new(State { components, outer: None, connections: Vec::new() }),
+            judge,
+        }
     }
 
     /// Opens a connection with the current items; it is notified of all later changes.
     pub(super) fn attach<C: Connection + 'static>(
         &self,
-        open: impl FnOnce(Arc<Offers>) -> Arc<C>,
+        open: impl FnOnce(Arc<Components>) -> Arc<C>,
     ) -> Arc<C> {
         let mut state = self.lock();
-        let connection = open(Arc::new(state.offers.clone()));
+        let connection = open(Arc::new(state.components.clone()));
         state.connections.retain(|it| it.strong_count() > 0);
         let weak: Weak<C> = Arc::downgrade(&connection);
         state.connections.push(weak);
@@ -185,14 +188,14 @@ impl Hub {
     }
 
     /// Adds an item and logs reasons why known hosts will not accept it.
-    pub(super) fn add(&self, offering: impl Offering) -> Result<(), Error> {
+    pub(super) fn add(&self, component: impl Component) -> Result<(), Error> {
         let mut state = self.lock();
-        let mut offers = state.offers.clone();
-        let Registered { list, key, warnings } = offering.register(&mut offers)?;
+        let mut components = state.components.clone();
+        let Registered { list, key, warnings } = component.register(&mut components)?;
         if let Some(outer) = &state.outer {
-            outer.hub.apply(&outer.follow(list, &key, &offers))?;
+            outer.hub.apply(&outer.follow(list, &key, &components))?;
         }
-        self.commit(&mut state, offers, list.kind());
+        self.commit(&mut state, components, list.kind());
         warn(&warnings);
         Ok(())
     }
@@ -201,25 +204,25 @@ impl Hub {
     /// Connections are notified only if the change makes a difference.
     fn apply(&self, change: &Change) -> Result<(), Error> {
         let mut state = self.lock();
-        let mut offers = state.offers.clone();
-        let Changed { list, warnings } = change.make(&mut offers)?;
+        let mut components = state.components.clone();
+        let Changed { list, warnings } = change.make(&mut components)?;
         if let Some(outer) = &state.outer {
-            let above = change.above(outer, &offers, &outer.hub.lock().offers);
+            let above = change.above(outer, &components, &outer.hub.lock().components);
             above.map_or(Ok(()), |it| outer.hub.apply(&it))?;
         }
         if let Some(list) = list {
-            self.commit(&mut state, offers, list);
+            self.commit(&mut state, components, list);
         }
         warn(&warnings);
         Ok(())
     }
 
-    fn commit(&self, state: &mut State, offers: Offers, changed: ListKind) {
-        state.offers = offers;
-        self.judge.update(&state.offers);
-        let offers = Arc::new(state.offers.clone());
+    fn commit(&self, state: &mut State, components: Components, changed: ListKind) {
+        state.components = components;
+        self.judge.update(&state.components);
+        let components = Arc::new(state.components.clone());
         for connection in state.connections.iter().filter_map(Weak::upgrade) {
-            connection.set_offers(Arc::clone(&offers), vec![changed]);
+            connection.set_components(Arc::clone(&components), vec![changed]);
             connection.flush();
         }
     }
@@ -245,10 +248,10 @@ impl Hub {
     }
 
     /// Changes items that are not listed, before any connection exists.
-    pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Offers) -> T) -> T {
+    pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Components) -> T) -> T {
         let mut state = self.lock();
-        let edited = edit(&mut state.offers);
-        self.judge.update(&state.offers);
+        let edited = edit(&mut state.components);
+        self.judge.update(&state.components);
         edited
     }
 

@@ -8,13 +8,13 @@ use super::{
     common::{Common, common_methods},
     handler::{Erased, Handler},
     kind::ResourceKind,
-    registry::{Offering, Registered, sealed::Sealed},
+    registry::{Component, Registered, sealed::Sealed},
     schema,
 };
 use crate::{
     error::Error,
     protocol::{self, Annotations, CacheScope, Icon, Raw, ResourceTemplate},
-    router::{List, Offers, ReadHint, ResourceOffer, TemplateOffer},
+    router::{Components, List, ReadHint, RegisteredResource, RegisteredTemplate},
 };
 
 /// A resource at a URI, or resources behind a URI template of RFC 6570 (Resources).
@@ -172,7 +172,7 @@ impl Resource {
 
     common_methods!();
 
-    fn register_template(mut self, offers: &mut Offers) -> Result<Vec<String>, Error> {
+    fn register_template(mut self, components: &mut Components) -> Result<Vec<String>, Error> {
         let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
         self.decode_arguments()?;
         let template = ResourceTemplate {
@@ -185,22 +185,22 @@ impl Resource {
             annotations: self.annotations,
             meta: self.meta,
         };
-        let mut offer = TemplateOffer::new(template, Arc::new(self.handler))?;
-        let variables = offer.variables();
+        let mut component = RegisteredTemplate::new(template, Arc::new(self.handler))?;
+        let variables = component.variables();
         if let Some((name, ..)) = taken.iter().find(|it| it.2 && !variables.contains(&it.0)) {
             return Err(Error::misuse(format!(
                 "the template {:?} has no variable {name:?}, which its handler takes: write {{{name}}} into the \
                  template, or make the field optional",
-                offer.template.uri_template
+                component.template.uri_template
             )));
         }
-        offer.options = self.common.options;
-        offer.keep = self.keep;
-        offer.cache = self.cache;
-        offers.templates.add(offer, self.common.enabled)
+        component.options = self.common.options;
+        component.keep = self.keep;
+        component.cache = self.cache;
+        components.templates.add(component, self.common.enabled)
     }
 
-    fn register_resource(self, offers: &mut Offers) -> Result<Vec<String>, Error> {
+    fn register_resource(self, components: &mut Components) -> Result<Vec<String>, Error> {
         let taken = self.arguments.as_ref().map(schema::properties).unwrap_or_default();
         if let Some((name, ..)) = taken.iter().find(|it| it.2) {
             return Err(Error::misuse(format!(
@@ -220,11 +220,11 @@ impl Resource {
             size: self.size,
             meta: self.meta,
         };
-        let mut offer = ResourceOffer::new(resource, Arc::new(self.handler))?;
-        offer.options = self.common.options;
-        offer.keep = self.keep;
-        offer.cache = self.cache;
-        offers.resources.add(offer, self.common.enabled)
+        let mut component = RegisteredResource::new(resource, Arc::new(self.handler))?;
+        component.options = self.common.options;
+        component.keep = self.keep;
+        component.cache = self.cache;
+        components.resources.add(component, self.common.enabled)
     }
 
     /// Sets the decoder: parts of a URI are strings, whatever the type of the handler's argument.
@@ -238,12 +238,12 @@ impl Resource {
 
 impl Sealed for Resource {}
 
-impl Offering for Resource {
-    fn register(self, offers: &mut Offers) -> Result<Registered, Error> {
+impl Component for Resource {
+    fn register(self, components: &mut Components) -> Result<Registered, Error> {
         let key = self.uri.clone();
         let (list, warnings) = match self.is_template {
-            true => (List::Templates, self.register_template(offers)?),
-            false => (List::Resources, self.register_resource(offers)?),
+            true => (List::Templates, self.register_template(components)?),
+            false => (List::Resources, self.register_resource(components)?),
         };
         Ok(Registered { list, key, warnings })
     }

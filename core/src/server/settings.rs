@@ -46,7 +46,8 @@ impl Server {
     /// Panics if the list is empty.
     #[track_caller]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
-        let spoken = self.hub.edit(|offers| Arc::make_mut(&mut offers.server).speak(revisions));
+        let spoken =
+            self.hub.edit(|components| Arc::make_mut(&mut components.server).speak(revisions));
         self.registered(spoken)
     }
 
@@ -122,9 +123,9 @@ impl Server {
     /// Panics if tools have been added already.
     #[track_caller]
     pub fn schema_profile(self, profile: SchemaProfile) -> Self {
-        let is_first = self.hub.edit(|offers| {
-            offers.schemas = profile;
-            offers.tools.is_empty()
+        let is_first = self.hub.edit(|components| {
+            components.schemas = profile;
+            components.tools.is_empty()
         });
         assert!(
             is_first,

@@ -9,13 +9,13 @@ use super::{
     common::{Common, common_methods},
     handler::{Erased, Handler},
     kind::ToolKind,
-    registry::{Offering, Registered, sealed::Sealed},
+    registry::{Component, Registered, sealed::Sealed},
     schema,
 };
 use crate::{
     error::Error,
     protocol::{self, ToolAnnotations, json::to_raw},
-    router::{List, Offers, ToolOffer},
+    router::{Components, List, RegisteredTool},
 };
 
 /// A tool and its options (Tools).
@@ -180,8 +180,8 @@ impl Tool {
 
 impl Sealed for Tool {}
 
-impl Offering for Tool {
-    fn register(mut self, offers: &mut Offers) -> Result<Registered, Error> {
+impl Component for Tool {
+    fn register(mut self, components: &mut Components) -> Result<Registered, Error> {
         let ToolAnnotations {
             title: _,
             read_only_hint,
@@ -194,17 +194,17 @@ impl Offering for Tool {
             self.listed.annotations = Some(self.annotations);
         }
         let place = |which: &str| format!("the {which} schema of tool {:?}", self.listed.name);
-        let input = schema::shown(self.listed.input_schema, offers.schemas, &place("input"))?;
+        let input = schema::shown(self.listed.input_schema, components.schemas, &place("input"))?;
         let output = self.listed.output_schema.take();
-        let output = output.map(|it| schema::shown(it, offers.schemas, &place("output")));
+        let output = output.map(|it| schema::shown(it, components.schemas, &place("output")));
         self.listed.output_schema = output.transpose()?;
         self.listed.input_schema = input;
-        let mut offer = ToolOffer::new(self.listed, Arc::new(self.handler))?;
-        offer.options = self.common.options;
-        offer.concurrency = self.concurrency;
-        offer.forbids_replay = self.forbids_replay;
-        let key = offer.tool.name.clone();
-        let warnings = offers.tools.add(offer, self.common.enabled)?;
+        let mut component = RegisteredTool::new(self.listed, Arc::new(self.handler))?;
+        component.options = self.common.options;
+        component.concurrency = self.concurrency;
+        component.forbids_replay = self.forbids_replay;
+        let key = component.tool.name.clone();
+        let warnings = components.tools.add(component, self.common.enabled)?;
         Ok(Registered { list: List::Tools, key, warnings })
     }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::{handler::Outcome, run::report};
 use crate::{
     protocol::{Principal, json::to_raw},
-    router::{Failure, Handler, Offer, Offers, Registry, Reply},
+    router::{Component, Components, Failure, Handler, Registry, Reply},
 };
 
 /// A predicate that decides by principal whether an item is visible.
@@ -39,12 +39,12 @@ impl Predicate {
 
 impl Judge {
     /// Replaces the predicates with those of the current items.
-    pub(super) fn update(&self, offers: &Offers) {
+    pub(super) fn update(&self, components: &Components) {
         let mut found = HashMap::new();
-        guarded(&offers.tools, &mut found);
-        guarded(&offers.resources, &mut found);
-        guarded(&offers.templates, &mut found);
-        guarded(&offers.prompts, &mut found);
+        guarded(&components.tools, &mut found);
+        guarded(&components.resources, &mut found);
+        guarded(&components.templates, &mut found);
+        guarded(&components.prompts, &mut found);
         *self.lock() = found;
     }
 
@@ -57,15 +57,15 @@ impl Judge {
         #[derive(Deserialize)]
         struct Question {
             principal: Option<Principal>,
-            offers: Vec<(String, String)>,
+            components: Vec<(String, String)>,
         }
-        let Question { principal, offers: asked } = serde_json::from_str(question)
+        let Question { principal, components: asked } = serde_json::from_str(question)
             .map_err(|it| Failure::NotSupported(format!("the judge was asked nothing: {it}")))?;
-        let is_seen = |offer: &(String, String)| {
-            let handler = self.lock().get(offer).cloned()?;
+        let is_seen = |component: &(String, String)| {
+            let handler = self.lock().get(component).cloned()?;
             let answer = handler.downcast_ref::<Predicate>()?.ask(principal.as_ref());
             if answer.is_none() {
-                let (kind, key) = offer;
+                let (kind, key) = component;
                 report(&format!("visible(…) of the {kind} {key:?} panicked: it stays hidden"));
             }
             answer
@@ -75,10 +75,10 @@ impl Judge {
     }
 }
 
-fn guarded<T: Offer>(registry: &Registry<T>, found: &mut HashMap<(String, String), Handler>) {
-    for (offer, _) in registry.all().filter(|_| registry.is_guarded()) {
-        if let Some(predicate) = &offer.options().visible {
-            found.insert((registry.kind().into(), offer.key().into()), Arc::clone(predicate));
+fn guarded<T: Component>(registry: &Registry<T>, found: &mut HashMap<(String, String), Handler>) {
+    for (component, _) in registry.all().filter(|_| registry.is_guarded()) {
+        if let Some(predicate) = &component.options().visible {
+            found.insert((registry.kind().into(), component.key().into()), Arc::clone(predicate));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::{Wire, offers};
+use super::{Wire, components};
 use crate::protocol::{
     ClientCapabilities, ElicitationCapability, ErrorObject, Id, Implementation, LoggingLevel,
     Method, Params, SamplingCapability,
@@ -30,7 +30,7 @@ pub fn envelope_members(
     let mut members = String::from("{");
     for (key, value) in [
         (meta::PROTOCOL_VERSION, json::to_raw(wire.revision.as_str())),
-        (meta::CLIENT_INFO, json::to_raw(&offers::implementation(wire, info))),
+        (meta::CLIENT_INFO, json::to_raw(&components::implementation(wire, info))),
         (meta::CLIENT_CAPABILITIES, json::to_raw(&client_capabilities(wire, capabilities))),
     ] {
         push_member(&mut members, key, value.get());
@@ -49,7 +49,7 @@ pub fn initialize_params(
     params
         .member("protocolVersion", wire.revision.as_str())
         .member("capabilities", &client_capabilities(wire, capabilities))
-        .member("clientInfo", &offers::implementation(wire, info));
+        .member("clientInfo", &components::implementation(wire, info));
     params.finish()
 }
 

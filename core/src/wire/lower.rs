@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use super::{StructuredContent, Wire, dialect_0_7, offers};
+use super::{StructuredContent, Wire, components, dialect_0_7};
 use crate::protocol::{
     CacheHint, Dialect, ErrorObject, Id, Listing, Method, Question, Raw, Response, Revision,
     ServerDescription, ToolOutcome,
@@ -89,21 +89,21 @@ fn write<'a>(
         Response::Empty | Response::Ended { .. } => (),
         // Only a dialect asks for all resources at once, and it has its own words: these are for middleware.
         Response::AllResources { resources, templates } => {
-            result.raw("resources", &array(resources, |it| offers::resource(wire, it)));
-            result.raw("resourceTemplates", &array(templates, |it| offers::template(wire, it)));
+            result.raw("resources", &array(resources, |it| components::resource(wire, it)));
+            result.raw("resourceTemplates", &array(templates, |it| components::template(wire, it)));
         }
         Response::Description(description) => describe(wire, description, server_info, result),
         Response::Tools(list) => {
-            listing(wire, "tools", list, |it| offers::tool(wire, it), result);
+            listing(wire, "tools", list, |it| components::tool(wire, it), result);
         }
         Response::Resources(list) => {
-            listing(wire, "resources", list, |it| offers::resource(wire, it), result);
+            listing(wire, "resources", list, |it| components::resource(wire, it), result);
         }
         Response::ResourceTemplates(list) => {
-            listing(wire, "resourceTemplates", list, |it| offers::template(wire, it), result);
+            listing(wire, "resourceTemplates", list, |it| components::template(wire, it), result);
         }
         Response::Prompts(list) => {
-            listing(wire, "prompts", list, |it| offers::prompt(wire, it), result);
+            listing(wire, "prompts", list, |it| components::prompt(wire, it), result);
         }
         Response::Tool(outcome) => tool(wire, outcome, result),
         Response::Contents { contents, cache: hint, .. } => {
@@ -114,7 +114,7 @@ fn write<'a>(
             if let Some(description) = description {
                 result.member("description", description);
             }
-            result.raw("messages", &offers::content(wire, messages));
+            result.raw("messages", &components::content(wire, messages));
         }
         Response::Completion { values, total, has_more, .. } => {
             let mut completion = ObjectWriter::with_capacity(64);
@@ -148,7 +148,7 @@ fn apart<'a>(object: &'a RawValue, name: &str) -> (Cow<'a, str>, Option<Raw>) {
 }
 
 fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
-    result.raw("content", &offers::content(wire, &outcome.content));
+    result.raw("content", &components::content(wire, &outcome.content));
     if let Some(structured) = &outcome.structured {
         let is_object = structured.json.starts_with('{');
         match (wire.vocabulary.structured_content, structured.schema_is_object) {
@@ -197,7 +197,7 @@ fn describe(
     server_info: &str,
     result: &mut ObjectWriter,
 ) {
-    let capabilities = offers::capabilities(wire, &description.capabilities);
+    let capabilities = components::capabilities(wire, &description.capabilities);
     if wire.client_requests.contains(&Method::Initialize) {
         result.member("protocolVersion", wire.revision.as_str());
         result.member("capabilities", &capabilities);
@@ -206,7 +206,7 @@ fn describe(
                 result.raw("serverInfo", server_info);
             }
             false => {
-                result.member("serverInfo", &offers::implementation(wire, &description.info));
+                result.member("serverInfo", &components::implementation(wire, &description.info));
             }
         }
     } else {

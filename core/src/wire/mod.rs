@@ -12,7 +12,7 @@ mod fault;
 pub mod headers;
 mod lift;
 mod lower;
-mod offers;
+mod components;
 mod param_headers;
 mod question;
 mod rev_2024_11_05;
@@ -27,6 +27,7 @@ pub use classify::{
 pub use client::{
     Stamp, answer_frame, envelope_members, initialize_params, request_frame, stamped,
 };
+pub use components::describes_object;
 pub use dialect_0_7::{
     initialize_params as semantic_initialize_params, introduction, is_own as is_semantic,
     lift_error, lift_result, read_initialize as read_semantic_initialize,
@@ -39,7 +40,6 @@ pub use fault::{Lowered, lower as lower_fault, status};
 pub use headers::{McpHeaders, check_standard};
 pub use lift::request as lift_request;
 pub use lower::{error_frame, notification_frame, plain_result, result_frame};
-pub use offers::describes_object;
 pub use param_headers::{ParamHeader, check_params, mirror, unsayable};
 pub use question::{lower as lower_question, lower_answer};
 

@@ -13,17 +13,17 @@ use gudgeon::{
     framing::LineDecoder,
     http::{EndpointConfig, Part},
     protocol::{Implementation, Resource},
-    router::{Offers, ResourceOffer, ServerFacts},
+    router::{Components, RegisteredResource, ServerFacts},
 };
 use serde_json::{Value, json};
 
 const MIB: usize = 1024 * 1024;
 
-fn offers() -> Arc<Offers> {
-    let mut offers = Offers::new(ServerFacts::new(Implementation::new("teller", "1")));
-    let offer = ResourceOffer::new(Resource::new("mem://a", "a"), Arc::new(())).unwrap();
-    offers.resources.add(offer, true).unwrap();
-    Arc::new(offers)
+fn components() -> Arc<Components> {
+    let mut components = Components::new(ServerFacts::new(Implementation::new("teller", "1")));
+    let component = RegisteredResource::new(Resource::new("mem://a", "a"), Arc::new(())).unwrap();
+    components.resources.add(component, true).unwrap();
+    Arc::new(components)
 }
 
 /// So long that a few thousand are more than anybody keeps.
@@ -45,7 +45,7 @@ fn listen(id: u64, uris: &[String]) -> Value {
 fn served() -> (BufReader<File>, Arc<StreamServer>) {
     let (read, write) = std::io::pipe().unwrap();
     let (read, write): (OwnedFd, OwnedFd) = (read.into(), write.into());
-    (BufReader::new(read.into()), StreamServer::new(offers(), write.into()))
+    (BufReader::new(read.into()), StreamServer::new(components(), write.into()))
 }
 
 fn hear(server: &StreamServer, message: &Value) {
@@ -197,7 +197,7 @@ fn post(server: &EndpointServer, body: &Value) -> Unread {
 
 #[test]
 fn over_http_changes_that_wait_are_told_once_and_too_many_end_the_stream() {
-    let server = EndpointServer::new(offers(), EndpointConfig::default());
+    let server = EndpointServer::new(components(), EndpointConfig::default());
     let uris: Vec<String> = (0..1_000).map(uri).collect();
     let outbox = post(&server, &listen(7, &uris));
     assert!(outbox.take().contains("notifications/subscriptions/acknowledged"));
@@ -224,7 +224,7 @@ fn over_http_changes_that_wait_are_told_once_and_too_many_end_the_stream() {
 
 #[test]
 fn over_a_connection_the_subscriptions_end_and_the_connection_stays() {
-    let server = EndpointServer::new(offers(), EndpointConfig::default());
+    let server = EndpointServer::new(components(), EndpointConfig::default());
     let uris: Vec<String> = (0..4_000).map(uri).collect();
     let outbox = Unread::default();
     let connection = server.connect(None, Box::new(outbox.clone()));

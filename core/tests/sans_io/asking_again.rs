@@ -251,8 +251,8 @@ fn returned_questions_are_asked_again_in_both_eras() {
 #[test]
 fn who_listens_to_notifications_asks_again_and_counts_both() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
-    let mut server = Server::offering(RoundLimits::default(), |offers| {
-        offers.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
+    let mut server = Server::with_components(RoundLimits::default(), |components| {
+        components.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
     });
     server.open("2025-11-25", &able());
     server.hear(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));

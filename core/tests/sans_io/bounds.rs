@@ -6,7 +6,7 @@ use gudgeon::{
     engine::HandlerEvent,
     http::{ConnectionId, EndpointConfig, EndpointInput},
     protocol::{Method, Question, ResourceTemplate, json::to_raw},
-    router::{Reply, RoundLimits, TemplateOffer},
+    router::{RegisteredTemplate, Reply, RoundLimits},
     session::asking::AskId,
 };
 use serde_json::{Value, json};
@@ -22,10 +22,13 @@ const OTHER: ConnectionId = ConnectionId(2);
 
 /// One whose resources have URIs of any length.
 fn server() -> Server {
-    Server::offering(RoundLimits::default(), |offers| {
+    Server::with_components(RoundLimits::default(), |components| {
         let template = json!({"uriTemplate": "mem://{+name}", "name": "mem"});
         let template: ResourceTemplate = serde_json::from_value(template).unwrap();
-        offers.templates.add(TemplateOffer::new(template, Arc::new(())).unwrap(), true).unwrap();
+        components
+            .templates
+            .add(RegisteredTemplate::new(template, Arc::new(())).unwrap(), true)
+            .unwrap();
     })
 }
 
@@ -46,9 +49,9 @@ fn long(number: usize) -> String {
 }
 
 fn visitor(config: EndpointConfig) -> Visitor {
-    let mut offers = fixture::offers();
-    offers.add_notification("acme/changed", Arc::new(())).unwrap();
-    Visitor::new(offers, config)
+    let mut components = fixture::components();
+    components.add_notification("acme/changed", Arc::new(())).unwrap();
+    Visitor::new(components, config)
 }
 
 fn say(visitor: &mut Visitor, connection: ConnectionId, message: &Value) {

@@ -10,7 +10,7 @@ use gudgeon::{
     engine::HandlerEvent,
     error::ErrorKind,
     protocol::{ClientCapabilities, Implementation, MethodName, Raw, Revision, Tool, json},
-    router::{Offers, Reply, ServerFacts, ToolOffer},
+    router::{Components, RegisteredTool, Reply, ServerFacts},
     session::{
         client::{ClientConfig, Input, Output, RequestOptions},
         server::Progress,
@@ -19,18 +19,19 @@ use gudgeon::{
 };
 use serde_json::Value;
 
-fn offers(revisions: &[Revision]) -> Arc<Offers> {
-    let mut offers = Offers::new(ServerFacts {
+fn components(revisions: &[Revision]) -> Arc<Components> {
+    let mut components = Components::new(ServerFacts {
         instructions: Some("be kind".into()),
         revisions: revisions.iter().rev().copied().collect(),
         ..ServerFacts::new(Implementation::new("pair", "1"))
     });
     for name in ["quick", "slow"] {
         let schema = json::raw(r#"{"type":"object"}"#.into());
-        let offer = ToolOffer::new(Tool::new(name, schema), Arc::new(name)).expect("a good tool");
-        offers.tools.add(offer, true).expect("a new name");
+        let component =
+            RegisteredTool::new(Tool::new(name, schema), Arc::new(name)).expect("a good tool");
+        components.tools.add(component, true).expect("a new name");
     }
-    Arc::new(offers)
+    Arc::new(components)
 }
 
 fn config(revisions: &[Revision]) -> ClientConfig {
@@ -46,7 +47,7 @@ fn config(revisions: &[Revision]) -> ClientConfig {
 }
 
 fn pair(ours: &[Revision], theirs: &[Revision]) -> Pair {
-    Pair::new(Instant::now(), config(ours), offers(theirs), |run| {
+    Pair::new(Instant::now(), config(ours), components(theirs), |run| {
         match run.handler.downcast_ref::<&str>() {
             Some(&"quick") => Some(Ok(Reply::Text("done".into()))),
             _ => None,
@@ -123,9 +124,10 @@ fn a_call_that_times_out_is_cancelled_on_the_server() {
 #[test]
 fn a_vendors_notification_is_heard_in_every_era() {
     for revision in Revision::ALL {
-        let mut offers = Offers::clone(&offers(&[revision]));
-        offers.add_notification("acme/told", Arc::new("told")).expect("a new name");
-        let mut pair = Pair::new(Instant::now(), config(&[revision]), Arc::new(offers), |_| None);
+        let mut components = Components::clone(&components(&[revision]));
+        components.add_notification("acme/told", Arc::new("told")).expect("a new name");
+        let mut pair =
+            Pair::new(Instant::now(), config(&[revision]), Arc::new(components), |_| None);
         pair.connect().expect("both speak it");
         pair.tell_client(Input::Notify {
             method: MethodName::Vendor("acme/told".into()),

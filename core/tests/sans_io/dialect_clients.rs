@@ -35,8 +35,8 @@ fn config(dialect: Dialect) -> ClientConfig {
 }
 
 fn pair(dialect: Dialect) -> Pair {
-    let offers = fixture::offers_in(Dialect::ALL.to_vec());
-    let mut pair = Pair::new(Instant::now(), config(dialect), Arc::new(offers), |run| {
+    let components = fixture::components_in(Dialect::ALL.to_vec());
+    let mut pair = Pair::new(Instant::now(), config(dialect), Arc::new(components), |run| {
         let act = run.handler.downcast_ref::<Act>().unwrap();
         act(&serde_json::from_str(&run.input).unwrap(), &mut Vec::new())
     });
@@ -130,8 +130,8 @@ fn what_has_no_word_is_not_said() {
     let options = RequestOptions { timeout: Some(Duration::from_secs(1)), ..Default::default() };
     let key = pair.send("tools/call", r#"{"name":"wait"}"#, options);
     pair.tell_server(engine::Input::Updated("fixture://about"));
-    pair.tell_server(engine::Input::Offers(
-        Arc::new(fixture::offers_in(vec![Dialect::V0_7])),
+    pair.tell_server(engine::Input::Components(
+        Arc::new(fixture::components_in(vec![Dialect::V0_7])),
         vec![ListKind::Tools],
     ));
     pair.advance(Duration::from_secs(2));
@@ -243,8 +243,8 @@ fn bare_notifications_go_both_ways() {
     let step = Progress { progress: 1.0, total: Some(2.0), message: None };
     pair.tell_server(engine::Input::Handler(run, HandlerEvent::Progress(step)));
     assert!(matches!(pair.events.pop_front(), Some(Output::Progress(it, _)) if it == key));
-    pair.tell_server(engine::Input::Offers(
-        Arc::new(fixture::offers_in(vec![Dialect::Bare])),
+    pair.tell_server(engine::Input::Components(
+        Arc::new(fixture::components_in(vec![Dialect::Bare])),
         vec![ListKind::Tools],
     ));
     assert!(matches!(pair.events.pop_front(), Some(Output::ListChanged(ListKind::Tools))));

@@ -18,7 +18,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 fn with(dialects: &[Dialect]) -> Visitor {
     let config = EndpointConfig { legacy_sse: true, ..EndpointConfig::default() };
-    Visitor::new(fixture::offers_in(dialects.to_vec()), config)
+    Visitor::new(fixture::components_in(dialects.to_vec()), config)
 }
 
 fn request(id: u64, method: &str, params: &Value) -> Value {

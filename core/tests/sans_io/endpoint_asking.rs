@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 fn visitor() -> Visitor {
-    Visitor::new(fixture::offers(), EndpointConfig::default())
+    Visitor::new(fixture::components(), EndpointConfig::default())
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn is_asked_on(visitor: &mut Visitor, session: &str, stream: u64) {
 fn a_question_whose_stream_broke_goes_where_somebody_listens() {
     for event_store in [true, false] {
         let mut visitor = Visitor::new(
-            fixture::offers(),
+            fixture::components(),
             EndpointConfig { event_store, ..EndpointConfig::default() },
         );
         let session = visitor.open("2025-11-25", json!({"roots": {}}));
@@ -102,7 +102,7 @@ fn who_takes_no_events_and_does_not_listen_can_not_be_asked() {
     for event_store in [true, false] {
         let config = EndpointConfig { event_store, ..EndpointConfig::default() };
         let json = "application/json";
-        let mut visitor = Visitor::new(fixture::offers(), config.clone());
+        let mut visitor = Visitor::new(fixture::components(), config.clone());
         let session = visitor.open("2025-11-25", json!({"roots": {}}));
         let (call, running) = call_accepting(&mut visitor, &session, json);
         ask_for_roots(&mut visitor, running);

@@ -6,7 +6,7 @@ use gudgeon::{
     engine::{HandlerEvent, Run},
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Reader},
     protocol::{LoggingLevel, Method, Question, json::to_raw},
-    router::{Offers, Reply},
+    router::{Components, Reply},
     session::{
         CallId,
         asking::AskId,
@@ -22,14 +22,14 @@ use crate::support::{
 
 const GONE: &str = "the client is gone: nobody answers this question any more";
 
-fn offers() -> Offers {
-    let mut offers = fixture::offers();
-    offers.add_notification("acme/changed", Arc::new(())).unwrap();
-    offers
+fn components() -> Components {
+    let mut components = fixture::components();
+    components.add_notification("acme/changed", Arc::new(())).unwrap();
+    components
 }
 
 fn visitor() -> Visitor {
-    Visitor::new(offers(), EndpointConfig::default())
+    Visitor::new(components(), EndpointConfig::default())
 }
 
 fn ask(call: CallId, number: u64) -> EndpointInput<'static> {

@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 fn visitor() -> Visitor {
-    Visitor::new(fixture::offers(), EndpointConfig::default())
+    Visitor::new(fixture::components(), EndpointConfig::default())
 }
 
 fn wait() -> serde_json::Value {
@@ -221,10 +221,10 @@ fn a_notification_that_contradicts_itself_is_refused_without_an_id() {
 
 #[test]
 fn a_server_without_sessions_says_so() {
-    let mut offers = fixture::offers();
-    Arc::make_mut(&mut offers.server).revisions = vec![Revision::V2026_07_28];
+    let mut components = fixture::components();
+    Arc::make_mut(&mut components.server).revisions = vec![Revision::V2026_07_28];
     let mut visitor =
-        Visitor::new(offers, EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
+        Visitor::new(components, EndpointConfig { legacy_sse: true, ..EndpointConfig::default() });
     for method in ["GET", "DELETE"] {
         for session in [&[][..], &[("mcp-session-id", "any")]] {
             let headers = [&[("accept", "text/event-stream")], session].concat();
@@ -300,7 +300,7 @@ fn who_may_not_call_is_told_that_whatever_else_is_wrong() {
 #[test]
 fn so_many_message_connections_and_no_more() {
     let config = EndpointConfig { max_sessions: 1, ..EndpointConfig::default() };
-    let mut visitor = Visitor::new(fixture::offers(), config);
+    let mut visitor = Visitor::new(fixture::components(), config);
     let (head, ()) =
         http::Request::get("/mcp").header("host", "localhost").body(()).unwrap().into_parts();
     assert!(visitor.endpoint.admit_upgrade(&head).is_ok());
@@ -322,8 +322,8 @@ fn a_subscription_is_acknowledged_filtered_and_ended() {
     let tools = visitor.modern("subscriptions/listen", tools);
     let prompts = visitor
         .modern("subscriptions/listen", json!({"notifications": {"promptsListChanged": true}}));
-    let offers = Arc::new(fixture::offers());
-    visitor.handle(EndpointInput::Offers(offers, vec![ListKind::Tools]));
+    let components = Arc::new(fixture::components());
+    visitor.handle(EndpointInput::Components(components, vec![ListKind::Tools]));
     visitor.handle(EndpointInput::Updated("fixture://about"));
     visitor.handle(EndpointInput::Updated("fixture://bytes"));
     let methods = |visitor: &Visitor, id| -> Vec<String> {
@@ -357,7 +357,7 @@ fn a_subscription_is_acknowledged_filtered_and_ended() {
 #[test]
 fn so_many_in_flight_and_no_more() {
     let config = EndpointConfig { max_in_flight: 2, ..EndpointConfig::default() };
-    let mut visitor = Visitor::new(fixture::offers(), config);
+    let mut visitor = Visitor::new(fixture::components(), config);
     visitor.modern("tools/call", wait());
     visitor.modern("tools/call", wait());
     let third = visitor.modern("tools/call", wait());

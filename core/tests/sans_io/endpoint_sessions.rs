@@ -17,11 +17,11 @@ use serde_json::{Value, json};
 use crate::support::{fixture, visitor::Visitor};
 
 fn visitor() -> Visitor {
-    Visitor::new(fixture::offers(), EndpointConfig::default())
+    Visitor::new(fixture::components(), EndpointConfig::default())
 }
 
 fn with(config: EndpointConfig) -> Visitor {
-    Visitor::new(fixture::offers(), config)
+    Visitor::new(fixture::components(), config)
 }
 
 fn ping(id: u64) -> Value {
@@ -33,7 +33,8 @@ fn step(progress: f64) -> Progress {
 }
 
 fn change(visitor: &mut Visitor) {
-    visitor.handle(EndpointInput::Offers(Arc::new(fixture::offers()), vec![ListKind::Tools]));
+    visitor
+        .handle(EndpointInput::Components(Arc::new(fixture::components()), vec![ListKind::Tools]));
 }
 
 #[test]
@@ -434,7 +435,7 @@ fn the_pair_of_2024_11_05_answers_on_its_one_stream() {
     visitor.handle(EndpointInput::Gone(ExchangeId(stream)));
     let id = visitor.send("POST", &post, &headers, &ping(2).to_string());
     assert_eq!(visitor.reply(id).status, 404);
-    let mut without = Visitor::new(fixture::offers(), EndpointConfig::default());
+    let mut without = Visitor::new(fixture::components(), EndpointConfig::default());
     let id = without.send("GET", "/sse", &[("accept", "text/event-stream")], "");
     assert_eq!(without.reply(id).status, 404);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{LoggingLevel, Resource, json::to_raw},
-    router::{Failure, Reply, ResourceOffer, RoundLimits},
+    router::{Failure, RegisteredResource, Reply, RoundLimits},
     session::server::{Log, Progress},
 };
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use crate::support::asker::{self, Server};
 
 fn server() -> Server {
-    Server::offering(RoundLimits::default(), |offers| {
+    Server::with_components(RoundLimits::default(), |components| {
         let resource = Resource::new("mem://a", "a");
-        let offer = ResourceOffer::new(resource, std::sync::Arc::new(())).unwrap();
-        offers.resources.add(offer, true).unwrap();
+        let component = RegisteredResource::new(resource, std::sync::Arc::new(())).unwrap();
+        components.resources.add(component, true).unwrap();
     })
 }
 

@@ -212,8 +212,8 @@ fn perform(visitor: &mut Visitor, sent: &mut Vec<u64>, act: &Act) {
             }
         }
         Act::Change => {
-            let offers = Arc::new(fixture::offers());
-            visitor.handle(EndpointInput::Offers(offers, vec![ListKind::Tools]));
+            let components = Arc::new(fixture::components());
+            visitor.handle(EndpointInput::Components(components, vec![ListKind::Tools]));
             visitor.handle(EndpointInput::Updated("fixture://about"));
         }
         Act::Advance(ms) => visitor.advance(Duration::from_millis(u64::from(*ms))),
@@ -231,7 +231,7 @@ proptest! {
             max_sessions: 8,
             ..EndpointConfig::default()
         };
-        let mut visitor = Visitor::new(fixture::offers(), config);
+        let mut visitor = Visitor::new(fixture::components(), config);
         let mut sent = Vec::new();
         for act in &acts {
             perform(&mut visitor, &mut sent, act);

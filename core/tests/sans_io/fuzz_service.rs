@@ -10,7 +10,7 @@ use std::{
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{LoggingLevel, Method, json::to_raw},
-    router::{Failure, Middleware, Offers, Reply},
+    router::{Components, Failure, Middleware, Reply},
     session::{
         CallId,
         server::{Log, Progress},
@@ -218,22 +218,22 @@ struct Shell {
 
 impl Shell {
     fn new(answers: Vec<u8>) -> Self {
-        static OFFERS: [OnceLock<Arc<Offers>>; 2] = [const { OnceLock::new() }; 2];
+        static OFFERS: [OnceLock<Arc<Components>>; 2] = [const { OnceLock::new() }; 2];
         let passes = answers.first().is_some_and(|it| it % 2 == 1);
-        let offers = OFFERS[usize::from(passes)].get_or_init(|| {
-            let mut offers = fixture::offers_in(gudgeon::protocol::Dialect::ALL.to_vec());
+        let components = OFFERS[usize::from(passes)].get_or_init(|| {
+            let mut components = fixture::components_in(gudgeon::protocol::Dialect::ALL.to_vec());
             // Every request but those that tell whether it still serves passes middleware, which answers as the test likes.
             if passes {
-                let handler = Arc::clone(&offers.tools.find("echo").unwrap().handler);
+                let handler = Arc::clone(&components.tools.find("echo").unwrap().handler);
                 let methods =
                     Method::ALL.iter().filter(|it| !matches!(it, Method::Ping | Method::Discover));
                 let methods = methods.map(|it| it.as_str()).chain(["acme/echo", "no/such"]);
-                offers.set_middleware(Some(Middleware::new(handler, methods, false)));
+                components.set_middleware(Some(Middleware::new(handler, methods, false)));
             }
-            Arc::new(offers)
+            Arc::new(components)
         });
         Self {
-            service: Service::new(Arc::clone(offers), &gudgeon::testing::start(Instant::now())),
+            service: Service::new(Arc::clone(components), &gudgeon::testing::start(Instant::now())),
             answers: answers.into_iter().cycle(),
             waiting: HashSet::new(),
             cancelled: 0,

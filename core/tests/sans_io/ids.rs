@@ -5,13 +5,13 @@ use std::{fmt::Write as _, sync::Arc, time::Instant};
 use gudgeon::{
     engine::{Input, Output, Service},
     protocol::{Id, Implementation, json::push_string},
-    router::{Offers, ServerFacts},
+    router::{Components, ServerFacts},
 };
 use proptest::prelude::*;
 
 fn service() -> Service {
     let facts = ServerFacts::new(Implementation::new("test", "1"));
-    Service::new(Arc::new(Offers::new(facts)), &gudgeon::testing::start(Instant::now()))
+    Service::new(Arc::new(Components::new(facts)), &gudgeon::testing::start(Instant::now()))
 }
 
 fn ping(id: &str) -> String {

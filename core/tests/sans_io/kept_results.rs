@@ -6,7 +6,9 @@ use gudgeon::{
     engine::HandlerEvent,
     http::{EndpointConfig, EndpointInput, ExchangeId},
     protocol::{Method, Principal, Question, Resource, ResourceTemplate, json as written},
-    router::{Failure, Handler, Middleware, Offers, Reply, ResourceOffer, TemplateOffer},
+    router::{
+        Components, Failure, Handler, Middleware, RegisteredResource, RegisteredTemplate, Reply,
+    },
     session::{asking::AskId, server::ListKind},
 };
 use serde_json::{Value, json};
@@ -16,24 +18,24 @@ use crate::support::{fixture, visitor::Visitor};
 const KEEP: Duration = Duration::from_secs(10);
 const BOOKS: &str = "shelf://books";
 
-fn offers() -> Offers {
-    let mut offers = fixture::offers();
+fn components() -> Components {
+    let mut components = fixture::components();
     let handler: Handler = Arc::new(());
     let mut books =
-        ResourceOffer::new(Resource::new(BOOKS, "books"), Arc::clone(&handler)).unwrap();
+        RegisteredResource::new(Resource::new(BOOKS, "books"), Arc::clone(&handler)).unwrap();
     books.keep = Some(KEEP);
-    offers.resources.add(books, true).unwrap();
+    components.resources.add(books, true).unwrap();
     let book: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "shelf://books/{id}", "name": "book"}))
             .unwrap();
-    let mut book = TemplateOffer::new(book, handler).unwrap();
+    let mut book = RegisteredTemplate::new(book, handler).unwrap();
     book.keep = Some(KEEP);
-    offers.templates.add(book, true).unwrap();
-    offers
+    components.templates.add(book, true).unwrap();
+    components
 }
 
 fn visitor() -> Visitor {
-    Visitor::new(offers(), EndpointConfig::default())
+    Visitor::new(components(), EndpointConfig::default())
 }
 
 fn read(visitor: &mut Visitor, uri: &str) -> u64 {
@@ -166,10 +168,10 @@ fn an_update_ends_what_is_kept_and_what_is_being_read() {
 fn other_offers_end_all_that_is_kept() {
     let mut visitor = visitor();
     assert!(read_as(&mut visitor, BOOKS, "Dune"));
-    let changed = Arc::new(offers());
-    visitor.handle(EndpointInput::Offers(Arc::clone(&changed), vec![ListKind::Tools]));
+    let changed = Arc::new(components());
+    visitor.handle(EndpointInput::Components(Arc::clone(&changed), vec![ListKind::Tools]));
     assert!(!read_as(&mut visitor, BOOKS, "never"), "tools have nothing to do with it");
-    visitor.handle(EndpointInput::Offers(changed, vec![ListKind::Resources]));
+    visitor.handle(EndpointInput::Components(changed, vec![ListKind::Resources]));
     assert!(read_as(&mut visitor, BOOKS, "Emma"));
 }
 
@@ -243,10 +245,10 @@ fn a_handler_that_asks_while_it_runs_is_for_its_own_request() {
 
 #[test]
 fn where_middleware_looks_at_reads_each_is_one() {
-    let mut offers = offers();
+    let mut components = components();
     let middleware: Handler = Arc::new(());
-    offers.set_middleware(Some(Middleware::new(middleware, ["resources/read"], true)));
-    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    components.set_middleware(Some(Middleware::new(middleware, ["resources/read"], true)));
+    let mut visitor = Visitor::new(components, EndpointConfig::default());
     assert!(read_as(&mut visitor, BOOKS, "one"));
     assert!(read_as(&mut visitor, BOOKS, "two"));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{LoggingLevel, Method, Prompt, Question, json::to_raw},
-    router::{Failure, PromptOffer, Reply, RoundLimits},
+    router::{Failure, RegisteredPrompt, Reply, RoundLimits},
     session::{asking::AskId, server::Log},
 };
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 use crate::support::asker::{self, Server};
 
 fn server() -> Server {
-    Server::offering(RoundLimits::default(), |offers| {
-        offers.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
-        offers.add_notification("acme/changed", Arc::new(())).unwrap();
-        offers.add_method("acme/method", Arc::new(())).unwrap();
+    Server::with_components(RoundLimits::default(), |components| {
+        components.add_notification("notifications/roots/list_changed", Arc::new(())).unwrap();
+        components.add_notification("acme/changed", Arc::new(())).unwrap();
+        components.add_method("acme/method", Arc::new(())).unwrap();
         let prompt: Prompt =
             serde_json::from_value(json!({"name": "p", "arguments": [{"name": "a"}]})).unwrap();
-        offers.prompts.add(PromptOffer::new(prompt, Arc::new(())).unwrap(), true).unwrap();
-        offers.add_completion("p", "a", Arc::new(())).unwrap();
+        components.prompts.add(RegisteredPrompt::new(prompt, Arc::new(())).unwrap(), true).unwrap();
+        components.add_completion("p", "a", Arc::new(())).unwrap();
     })
 }
 

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gudgeon::{
     http::{EndpointConfig, EndpointInput},
     protocol::{CacheScope, Principal, json::to_raw},
-    router::{Failure, Handler, Middleware, Offers, ReadHint, Reply},
+    router::{Components, Failure, Handler, Middleware, ReadHint, Reply},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -15,11 +15,11 @@ use crate::support::{fixture, visitor::Visitor};
 
 /// A server whose lists come three entries at a time.
 fn server(keys: &[&str]) -> Visitor {
-    let mut offers = fixture::offers();
-    let facts = Arc::make_mut(&mut offers.server);
+    let mut components = fixture::components();
+    let facts = Arc::make_mut(&mut components.server);
     facts.page_size = 3;
     facts.request_state_keys = keys.iter().map(|it| it.as_bytes().to_vec()).collect();
-    Visitor::new(offers, EndpointConfig::default())
+    Visitor::new(components, EndpointConfig::default())
 }
 
 fn list(visitor: &mut Visitor, method: &str, cursor: &Value) -> Value {
@@ -46,7 +46,7 @@ fn pages_follow_one_another_to_the_end() {
             break;
         }
     }
-    let whole: Vec<_> = fixture::offers().tools.iter().map(|it| it.tool.name.clone()).collect();
+    let whole: Vec<_> = fixture::components().tools.iter().map(|it| it.tool.name.clone()).collect();
     assert_eq!(names, whole);
 }
 
@@ -81,13 +81,13 @@ fn replicas_with_the_same_keys_take_each_others_cursors() {
 
 #[test]
 fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
-    let mut offers = fixture::offers();
-    Arc::make_mut(&mut offers.server).list_ttl = Duration::from_millis(2_500);
-    let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
+    let mut components = fixture::components();
+    Arc::make_mut(&mut components.server).list_ttl = Duration::from_millis(2_500);
+    let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
     about.cache = ReadHint { ttl_ms: 60_000, scope: Some(CacheScope::Private) };
-    offers.resources.remove("fixture://about").unwrap();
-    offers.resources.add(about, true).unwrap();
-    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    components.resources.remove("fixture://about").unwrap();
+    components.resources.add(about, true).unwrap();
+    let mut visitor = Visitor::new(components, EndpointConfig::default());
     let methods = [
         "server/discover",
         "tools/list",
@@ -120,9 +120,9 @@ fn how_long_things_may_be_kept_is_told_to_who_has_words_for_it() {
 #[test]
 fn every_revision_gets_its_own_words_and_every_change_is_seen() {
     let mut visitor = server(&[]);
-    let mut offers: Offers = fixture::offers();
+    let mut components: Components = fixture::components();
     let titled = json!({"title": "Adder"});
-    offers.tools.update("add", titled.as_object().unwrap()).unwrap();
+    components.tools.update("add", titled.as_object().unwrap()).unwrap();
     let request = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}});
     let old = visitor.open("2024-11-05", json!({}));
     let new = visitor.open("2025-11-25", json!({}));
@@ -136,19 +136,19 @@ fn every_revision_gets_its_own_words_and_every_change_is_seen() {
         assert!(first(&mut visitor, &new)["outputSchema"].is_object());
         assert!(first(&mut visitor, &old)["outputSchema"].is_null());
     }
-    visitor.handle(EndpointInput::Offers(Arc::new(offers), vec![ListKind::Tools]));
+    visitor.handle(EndpointInput::Components(Arc::new(components), vec![ListKind::Tools]));
     assert_eq!(first(&mut visitor, &new)["title"], "Adder");
     assert!(first(&mut visitor, &old)["title"].is_null());
 }
 
 /// The server's about page, as clients may keep it.
-fn about(scope: Option<CacheScope>) -> Offers {
-    let mut offers = fixture::offers();
-    let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
+fn about(scope: Option<CacheScope>) -> Components {
+    let mut components = fixture::components();
+    let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
     about.cache = ReadHint { ttl_ms: 0, scope };
-    offers.resources.remove("fixture://about").unwrap();
-    offers.resources.add(about, true).unwrap();
-    offers
+    components.resources.remove("fixture://about").unwrap();
+    components.resources.add(about, true).unwrap();
+    components
 }
 
 #[test]
@@ -177,10 +177,10 @@ fn what_is_read_where_it_is_known_who_asks_is_nobody_elses_unless_it_is_said() {
 #[test]
 fn a_list_that_middleware_changed_for_somebody_is_nobody_elses() {
     for (who, scope) in [(None, "public"), (Some(Arc::new(Principal::new("ada"))), "private")] {
-        let mut offers = fixture::offers();
+        let mut components = fixture::components();
         let handler: Handler = Arc::new(());
-        offers.set_middleware(Some(Middleware::new(handler, ["tools/list"], false)));
-        let mut visitor = Visitor::new(offers, EndpointConfig::default());
+        components.set_middleware(Some(Middleware::new(handler, ["tools/list"], false)));
+        let mut visitor = Visitor::new(components, EndpointConfig::default());
         visitor.principal = who;
         let unchanged = visitor.modern("tools/list", json!({}));
         visitor.finish(Ok(Reply::Nothing));
@@ -195,12 +195,12 @@ fn a_list_that_middleware_changed_for_somebody_is_nobody_elses() {
 
 #[test]
 fn nothing_is_kept_for_no_time_and_nobody_joins_to_wait_for_it() {
-    let mut offers = fixture::offers();
-    let mut about = (**offers.resources.find("fixture://about").unwrap()).clone();
+    let mut components = fixture::components();
+    let mut about = (**components.resources.find("fixture://about").unwrap()).clone();
     about.keep = Some(Duration::ZERO);
-    offers.resources.remove("fixture://about").unwrap();
-    offers.resources.add(about, true).unwrap();
-    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    components.resources.remove("fixture://about").unwrap();
+    components.resources.add(about, true).unwrap();
+    let mut visitor = Visitor::new(components, EndpointConfig::default());
     visitor.modern("resources/read", json!({"uri": "fixture://about"}));
     visitor.modern("resources/read", json!({"uri": "fixture://about"}));
     assert_eq!(visitor.runs.len(), 2);

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Instant};
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
-    router::{Failure, Handler, Middleware, Offers, Reply, ServerFacts, ToolOffer},
+    router::{Components, Failure, Handler, Middleware, RegisteredTool, Reply, ServerFacts},
     session::server::ListKind,
 };
 use serde_json::{Value, json};
@@ -27,14 +27,14 @@ struct Shell {
 }
 
 impl Shell {
-    fn new(offers: Offers) -> Self {
+    fn new(components: Components) -> Self {
         let now = Instant::now();
-        let service = Service::new(Arc::new(offers), &gudgeon::testing::start(now));
+        let service = Service::new(Arc::new(components), &gudgeon::testing::start(now));
         Self { service, now, sent: Vec::new(), runs: Vec::new(), reports: Vec::new(), next: 0 }
     }
 
-    fn open(offers: Offers, revision: &str) -> Self {
-        let mut shell = Self::new(offers);
+    fn open(components: Components, revision: &str) -> Self {
+        let mut shell = Self::new(components);
         shell.ask("initialize", &initialize(revision));
         shell
     }
@@ -97,22 +97,22 @@ fn handler() -> Handler {
     Arc::new(())
 }
 
-fn bare() -> Offers {
-    Offers::new(ServerFacts {
+fn bare() -> Components {
+    Components::new(ServerFacts {
         instructions: Some("Ask.".into()),
         ..ServerFacts::new(Implementation::new("t", "1"))
     })
 }
 
 /// One tool, and middleware on these methods.
-fn offers(methods: &[&str]) -> Offers {
-    let mut offers = bare();
+fn components(methods: &[&str]) -> Components {
+    let mut components = bare();
     let mut tool = Tool::new("open", json::raw(r#"{"type":"object"}"#.into()));
     tool.title = Some("Open".into());
-    offers.tools.add(ToolOffer::new(tool, handler()).unwrap(), true).unwrap();
+    components.tools.add(RegisteredTool::new(tool, handler()).unwrap(), true).unwrap();
     let middleware = Middleware::new(Arc::new(Who::Middleware), methods.iter().copied(), false);
-    offers.set_middleware(Some(middleware));
-    offers
+    components.set_middleware(Some(middleware));
+    components
 }
 
 fn result(value: &Value) -> Reply {
@@ -121,7 +121,7 @@ fn result(value: &Value) -> Reply {
 
 #[test]
 fn a_list_passes_and_goes_out_as_it_was_when_nothing_is_said() {
-    let mut shell = Shell::open(offers(&["tools/list"]), "2024-11-05");
+    let mut shell = Shell::open(components(&["tools/list"]), "2024-11-05");
     shell.ask("tools/list", &json!({}));
     let (who, input) = shell.running();
     assert_eq!(who, Who::Middleware);
@@ -137,7 +137,7 @@ fn a_list_passes_and_goes_out_as_it_was_when_nothing_is_said() {
 #[test]
 fn a_changed_list_is_told_in_the_clients_revision() {
     for (revision, title) in [("2024-11-05", Value::Null), ("2025-11-25", json!("Shut"))] {
-        let mut shell = Shell::open(offers(&["*"]), revision);
+        let mut shell = Shell::open(components(&["*"]), revision);
         shell.finish(Ok(Reply::Nothing));
         shell.ask("tools/list", &json!({}));
         let tools = json!([{"name": "shut", "title": "Shut", "inputSchema": {"type": "object"}}]);
@@ -162,7 +162,7 @@ fn what_a_changed_result_says_beside_its_list_goes_out_with_it() {
     ] {
         let mut changed = own.clone();
         changed["_meta"] = said.clone();
-        let mut shell = Shell::new(offers(&["*"]));
+        let mut shell = Shell::new(components(&["*"]));
         let target = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
         shell.ask_modern(method, target);
         shell.finish(Ok(result(&changed)));
@@ -174,7 +174,7 @@ fn what_a_changed_result_says_beside_its_list_goes_out_with_it() {
             assert_eq!(shell.last()["error"]["code"], -32603, "{method}: {}", shell.last());
         }
     }
-    let mut shell = Shell::open(offers(&["tools/list"]), "2025-11-25");
+    let mut shell = Shell::open(components(&["tools/list"]), "2025-11-25");
     shell.ask("tools/list", &json!({}));
     shell.finish(Ok(result(&json!({"tools": [], "_meta": said}))));
     assert_eq!(shell.last()["result"], json!({"tools": [], "_meta": said}));
@@ -182,7 +182,7 @@ fn what_a_changed_result_says_beside_its_list_goes_out_with_it() {
 
 #[test]
 fn a_result_that_is_none_is_a_failure_of_the_servers() {
-    let mut shell = Shell::open(offers(&["tools/list"]), "2025-11-25");
+    let mut shell = Shell::open(components(&["tools/list"]), "2025-11-25");
     shell.ask("tools/list", &json!({}));
     shell.finish(Ok(result(&json!({"things": []}))));
     assert_eq!(shell.last()["error"]["code"], -32603, "{}", shell.last());
@@ -190,7 +190,7 @@ fn a_result_that_is_none_is_a_failure_of_the_servers() {
 
 #[test]
 fn middleware_may_refuse_what_the_core_would_answer() {
-    let mut shell = Shell::open(offers(&["tools/list"]), "2025-11-25");
+    let mut shell = Shell::open(components(&["tools/list"]), "2025-11-25");
     shell.ask("tools/list", &json!({}));
     let refusal = Failure::Protocol { code: -32000, message: "not now".into(), data: None };
     shell.finish(Err(refusal));
@@ -199,7 +199,7 @@ fn middleware_may_refuse_what_the_core_would_answer() {
 
 #[test]
 fn requests_with_handlers_are_left_to_their_shell() {
-    let mut shell = Shell::open(offers(&["tools/call", "tools/list"]), "2025-11-25");
+    let mut shell = Shell::open(components(&["tools/call", "tools/list"]), "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
     assert_eq!(shell.running(), (Who::Handler, json!({"a": 1})));
     assert!(shell.runs[0].middleware_frame.is_none());
@@ -207,10 +207,10 @@ fn requests_with_handlers_are_left_to_their_shell() {
 
 #[test]
 fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
-    let mut offers = offers(&[]);
+    let mut components = components(&[]);
     let middleware = Middleware::new(Arc::new(Who::Middleware), ["tools/call"], true);
-    offers.set_middleware(Some(middleware));
-    let mut shell = Shell::open(offers, "2025-11-25");
+    components.set_middleware(Some(middleware));
+    let mut shell = Shell::open(components, "2025-11-25");
     shell.ask("tools/call", &json!({"name": "open", "arguments": {"a": 1}}));
     assert_eq!(shell.running().0, Who::Handler);
     let middleware_frame = shell.runs[0].middleware_frame.clone().expect("a middleware frame");
@@ -226,7 +226,7 @@ fn a_shell_that_wants_it_gets_a_passage_around_handlers() {
 
 #[test]
 fn what_no_handler_is_found_for_passes_with_its_error() {
-    let mut shell = Shell::open(offers(&["*"]), "2025-11-25");
+    let mut shell = Shell::open(components(&["*"]), "2025-11-25");
     shell.finish(Ok(Reply::Nothing));
     shell.ask("tools/call", &json!({"name": "shut", "arguments": {"a": 1}}));
     let (_, input) = shell.running();
@@ -249,7 +249,7 @@ fn what_no_handler_is_found_for_passes_with_its_error() {
 
 #[test]
 fn initialize_passes_with_what_the_client_said_and_can_be_refused() {
-    let mut shell = Shell::new(offers(&["initialize"]));
+    let mut shell = Shell::new(components(&["initialize"]));
     shell.ask("initialize", &initialize("2025-06-18"));
     let (_, input) = shell.running();
     assert_eq!(input["params"], initialize("2025-06-18"));
@@ -272,7 +272,7 @@ fn initialize_passes_with_what_the_client_said_and_can_be_refused() {
 #[test]
 fn discover_ping_and_the_log_level_pass() {
     let mut shell =
-        Shell::open(offers(&["server/discover", "ping", "logging/setLevel"]), "2025-11-25");
+        Shell::open(components(&["server/discover", "ping", "logging/setLevel"]), "2025-11-25");
     shell.ask_modern("server/discover", json!({}));
     shell.finish(Ok(result(&json!({"capabilities": {}, "ttlMs": 5, "cacheScope": "private"}))));
     let said = &shell.last()["result"];
@@ -291,7 +291,7 @@ fn discover_ping_and_the_log_level_pass() {
 
 #[test]
 fn a_subscription_begins_once_middleware_lets_it() {
-    let mut shell = Shell::new(offers(&["subscriptions/listen"]));
+    let mut shell = Shell::new(components(&["subscriptions/listen"]));
     let wish = json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
     shell.ask_modern("subscriptions/listen", wish.clone());
     let (_, input) = shell.running();
@@ -308,10 +308,10 @@ fn a_subscription_begins_once_middleware_lets_it() {
 
 #[test]
 fn a_handler_answers_in_the_cores_place() {
-    let mut offers = bare();
-    offers.add_method("tools/list", handler()).unwrap();
-    offers.add_method("tools/call", handler()).unwrap();
-    let mut shell = Shell::open(offers, "2024-11-05");
+    let mut components = bare();
+    components.add_method("tools/list", handler()).unwrap();
+    components.add_method("tools/call", handler()).unwrap();
+    let mut shell = Shell::open(components, "2024-11-05");
     assert_eq!(shell.last()["result"]["capabilities"]["tools"]["listChanged"], true);
     shell.ask("tools/list", &json!({"cursor": "c", "own": 1}));
     assert_eq!(shell.running().1, json!({"cursor": "c", "own": 1}), "as they came");
@@ -338,9 +338,9 @@ fn a_handler_answers_in_the_cores_place() {
 
 #[test]
 fn a_result_that_answers_nothing_or_asks_by_itself_is_none() {
-    let mut offers = bare();
-    offers.add_method("tools/call", handler()).unwrap();
-    let mut shell = Shell::open(offers, "2025-11-25");
+    let mut components = bare();
+    components.add_method("tools/call", handler()).unwrap();
+    let mut shell = Shell::open(components, "2025-11-25");
     for (said, problem) in [
         (json!({"made": "up"}), "has no \"content\""),
         (json!({"resultType": "input_required", "inputRequests": {}}), "ask with ctx.elicit"),
@@ -358,10 +358,10 @@ fn a_result_that_answers_nothing_or_asks_by_itself_is_none() {
 
 #[test]
 fn a_session_hears_of_methods_that_are_replaced_later() {
-    let mut shell = Shell::open(offers(&[]), "2025-11-25");
+    let mut shell = Shell::open(components(&[]), "2025-11-25");
     let mut more = bare();
     more.add_method("resources/subscribe", handler()).unwrap();
-    shell.tell(Input::Offers(Arc::new(more), vec![ListKind::Resources]));
+    shell.tell(Input::Components(Arc::new(more), vec![ListKind::Resources]));
     shell.ask("resources/subscribe", &json!({"uri": "a://b", "own": 1}));
     assert_eq!(shell.running().1, json!({"uri": "a://b", "own": 1}));
     shell.finish(Ok(Reply::Nothing));
@@ -376,13 +376,13 @@ fn a_session_hears_of_methods_that_are_replaced_later() {
 
 #[test]
 fn what_only_the_core_can_keep_is_not_replaced() {
-    let mut offers = bare();
+    let mut components = bare();
     for name in ["initialize", "subscriptions/listen"] {
-        let refused = offers.add_method(name, handler()).unwrap_err().message;
+        let refused = components.add_method(name, handler()).unwrap_err().message;
         assert!(refused.contains("middleware"), "{refused}");
     }
     for name in ["sampling/createMessage", "notifications/progress"] {
-        let refused = offers.add_method(name, handler()).unwrap_err().message;
+        let refused = components.add_method(name, handler()).unwrap_err().message;
         assert!(refused.contains("no request that clients send"), "{refused}");
     }
 }

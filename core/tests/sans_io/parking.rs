@@ -370,7 +370,7 @@ fn what_is_asked_while_parked_is_checked_and_counted_as_any_question() {
 #[test]
 fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_method_it_answers() {
     let replacing = || {
-        Server::offering(RoundLimits::default(), |it| {
+        Server::with_components(RoundLimits::default(), |it| {
             it.add_method("tools/call", Arc::new(())).unwrap();
         })
     };
@@ -392,7 +392,7 @@ fn a_handler_in_the_cores_place_asks_as_the_tools_resources_and_prompts_whose_me
 
 #[test]
 fn middleware_that_asks_around_what_the_core_refuses_goes_on_where_it_waits() {
-    let mut server = Server::offering(RoundLimits::default(), |it| {
+    let mut server = Server::with_components(RoundLimits::default(), |it| {
         it.set_middleware(Some(Middleware::new(Arc::new(()), ["tools/call"], false)));
     });
     let (run, state) = asked(&mut server, 1, "nowhere", &["a"]);

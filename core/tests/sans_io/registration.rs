@@ -5,12 +5,18 @@ use std::{sync::Arc, time::Instant};
 use gudgeon::{
     engine::{Input, Output, Service},
     protocol::{Implementation, Prompt, PromptArgument, ResourceTemplate, Revision, Tool, json},
-    router::{Handler, Offers, PromptOffer, ServerFacts, TemplateOffer, ToolOffer, Visibility},
+    router::{
+        Components, Handler, RegisteredPrompt, RegisteredTemplate, RegisteredTool, ServerFacts,
+        Visibility,
+    },
 };
 use serde_json::json;
 
-fn offers() -> Offers {
-    Offers::new(ServerFacts { page_size: 2, ..ServerFacts::new(Implementation::new("test", "1")) })
+fn components() -> Components {
+    Components::new(ServerFacts {
+        page_size: 2,
+        ..ServerFacts::new(Implementation::new("test", "1"))
+    })
 }
 
 fn handler() -> Handler {
@@ -27,9 +33,9 @@ fn refusal<T>(result: Result<T, gudgeon::error::Error>) -> String {
 
 #[test]
 fn a_name_is_registered_once() {
-    let mut offers = offers();
-    offers.tools.add(ToolOffer::new(tool("add"), handler()).unwrap(), true).unwrap();
-    let again = offers.tools.add(ToolOffer::new(tool("add"), handler()).unwrap(), true);
+    let mut components = components();
+    components.tools.add(RegisteredTool::new(tool("add"), handler()).unwrap(), true).unwrap();
+    let again = components.tools.add(RegisteredTool::new(tool("add"), handler()).unwrap(), true);
     assert_eq!(
         refusal(again),
         "a tool named \"add\" is already registered: give this one another name, or remove that one first"
@@ -39,25 +45,26 @@ fn a_name_is_registered_once() {
 #[test]
 fn tool_names_are_letters_digits_and_three_signs() {
     for name in ["", "two words", "ä", "a/b", &"x".repeat(129)] {
-        let refused = refusal(ToolOffer::new(tool(name), handler()));
+        let refused = refusal(RegisteredTool::new(tool(name), handler()));
         assert!(refused.contains("is no tool name: use 1 to 128 letters"), "{refused}");
     }
     for name in ["getUser", "DATA_EXPORT_v2", "admin.tools.list", "a-b", &"x".repeat(128)] {
-        assert!(ToolOffer::new(tool(name), handler()).is_ok(), "{name}");
+        assert!(RegisteredTool::new(tool(name), handler()).is_ok(), "{name}");
     }
 }
 
 #[test]
 fn keys_of_meta_that_the_specification_has_no_room_for_are_told() {
-    let mut offers = offers();
+    let mut components = components();
     let mut noted = tool("noted");
     noted.meta = Some(json::raw(r#"{"com.example/ok":1,"not ok":2}"#.into()));
-    let told = offers.tools.add(ToolOffer::new(noted, handler()).unwrap(), true).unwrap();
+    let told = components.tools.add(RegisteredTool::new(noted, handler()).unwrap(), true).unwrap();
     let [told] = &told[..] else { panic!("one text, not {told:?}") };
     assert!(told.starts_with(r#"tool "noted": _meta: the key "not ok" is no name"#), "{told}");
     let mut prompt = Prompt::new("p");
     prompt.meta = Some(json::raw(r#"{"dev.mcp/x":1}"#.into()));
-    let told = offers.prompts.add(PromptOffer::new(prompt, handler()).unwrap(), true).unwrap();
+    let told =
+        components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
     assert!(
         told[0].starts_with(r#"prompt "p": _meta: the key "dev.mcp/x" has a prefix"#),
         "{told:?}"
@@ -79,12 +86,15 @@ fn schemas_are_compiled_at_registration() {
         (r#"{"$schema":"https://example.org/mine","type":"object"}"#, "example.org/mine"),
     ];
     for (schema, expected) in cases {
-        let refused = refusal(ToolOffer::new(Tool::new("t", json::raw(schema.into())), handler()));
+        let refused =
+            refusal(RegisteredTool::new(Tool::new("t", json::raw(schema.into())), handler()));
         assert!(refused.contains(expected), "{refused}");
     }
     let mut bad_output = tool("t");
     bad_output.output_schema = Some(json::raw(r#"{"type":7}"#.into()));
-    assert!(refusal(ToolOffer::new(bad_output, handler())).contains("output schema of tool \"t\""));
+    assert!(
+        refusal(RegisteredTool::new(bad_output, handler())).contains("output schema of tool \"t\"")
+    );
 }
 
 #[test]
@@ -92,79 +102,83 @@ fn uris_templates_and_completions_are_checked() {
     let template = |uri: &str| {
         let listed: ResourceTemplate =
             serde_json::from_str(&json!({"uriTemplate": uri, "name": "x"}).to_string()).unwrap();
-        TemplateOffer::new(listed, handler())
+        RegisteredTemplate::new(listed, handler())
     };
     assert!(refusal(template("books/{id}")).contains("start with a scheme"));
     assert!(refusal(template("shelf://{id")).contains("at position"));
-    let mut offers = offers();
-    offers.templates.add(template("shelf://{id}").unwrap(), true).unwrap();
+    let mut components = components();
+    components.templates.add(template("shelf://{id}").unwrap(), true).unwrap();
     let mut prompt = Prompt::new("greet");
     prompt.arguments = Some(vec![PromptArgument::new("name")]);
-    offers.prompts.add(PromptOffer::new(prompt, handler()).unwrap(), true).unwrap();
-    offers.add_completion("greet", "name", handler()).unwrap();
-    offers.add_completion("shelf://{id}", "id", handler()).unwrap();
+    components.prompts.add(RegisteredPrompt::new(prompt, handler()).unwrap(), true).unwrap();
+    components.add_completion("greet", "name", handler()).unwrap();
+    components.add_completion("shelf://{id}", "id", handler()).unwrap();
     assert!(
-        refusal(offers.add_completion("greet", "name", handler())).contains("already completes")
+        refusal(components.add_completion("greet", "name", handler()))
+            .contains("already completes")
     );
-    assert!(refusal(offers.add_completion("greet", "age", handler())).contains("it has name"));
-    assert!(refusal(offers.add_completion("nope", "x", handler())).contains("register it first"));
-    assert!(refusal(offers.add_method("a b", handler())).contains("acme/reindex"));
-    offers.add_method("tools/call", handler()).unwrap();
-    assert!(refusal(offers.add_method("tools/call", handler())).contains("already registered"));
-    assert!(refusal(offers.add_method("initialize", handler())).contains("middleware"));
+    assert!(refusal(components.add_completion("greet", "age", handler())).contains("it has name"));
     assert!(
-        refusal(offers.add_notification("notifications/cancelled", handler()))
+        refusal(components.add_completion("nope", "x", handler())).contains("register it first")
+    );
+    assert!(refusal(components.add_method("a b", handler())).contains("acme/reindex"));
+    components.add_method("tools/call", handler()).unwrap();
+    assert!(refusal(components.add_method("tools/call", handler())).contains("already registered"));
+    assert!(refusal(components.add_method("initialize", handler())).contains("middleware"));
+    assert!(
+        refusal(components.add_notification("notifications/cancelled", handler()))
             .contains("served already")
     );
-    offers.add_notification("notifications/roots/list_changed", handler()).unwrap();
+    components.add_notification("notifications/roots/list_changed", handler()).unwrap();
 }
 
 #[test]
 fn pages_follow_one_another_while_others_come_and_go() {
-    let mut offers = offers();
+    let mut components = components();
     for name in ["a", "b", "c", "d", "e"] {
-        offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
+        components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
     }
-    let page = |offers: &Offers, after: Option<u64>| {
-        let page = offers.tools.page(after, 2, &Visibility::everything());
+    let page = |components: &Components, after: Option<u64>| {
+        let page = components.tools.page(after, 2, &Visibility::everything());
         (page.items.iter().map(|it| it.name.clone()).collect::<Vec<_>>(), page.next)
     };
-    let (first, after) = page(&offers, None);
+    let (first, after) = page(&components, None);
     assert_eq!(first, ["a", "b"]);
-    offers.tools.remove("b").unwrap();
-    offers.tools.remove("c").unwrap();
-    offers.tools.add(ToolOffer::new(tool("f"), handler()).unwrap(), true).unwrap();
-    let (second, after) = page(&offers, after);
+    components.tools.remove("b").unwrap();
+    components.tools.remove("c").unwrap();
+    components.tools.add(RegisteredTool::new(tool("f"), handler()).unwrap(), true).unwrap();
+    let (second, after) = page(&components, after);
     assert_eq!(second, ["d", "e"]);
-    let (third, end) = page(&offers, after);
+    let (third, end) = page(&components, after);
     assert_eq!((third, end), (vec!["f".to_owned()], None));
-    assert!(offers.tools.has_place(5) && !offers.tools.has_place(6));
+    assert!(components.tools.has_place(5) && !components.tools.has_place(6));
 }
 
 #[test]
 fn a_page_is_made_once_and_anew_after_every_change() {
-    let mut offers = offers();
+    let mut components = components();
     for name in ["a", "b", "c"] {
-        offers.tools.add(ToolOffer::new(tool(name), handler()).unwrap(), true).unwrap();
+        components.tools.add(RegisteredTool::new(tool(name), handler()).unwrap(), true).unwrap();
     }
-    let page =
-        |offers: &Offers, after, size| offers.tools.page(after, size, &Visibility::everything());
-    let first = page(&offers, None, 2);
-    assert!(Arc::ptr_eq(&first.spellings, &page(&offers, None, 2).spellings));
-    assert!(Arc::ptr_eq(&first.spellings, &page(&offers.clone(), None, 2).spellings));
-    assert!(!Arc::ptr_eq(&first.spellings, &page(&offers, Some(1), 2).spellings));
-    assert_eq!(page(&offers, None, 1).items.len(), 1, "another size is another page");
-    let changes: [fn(&mut Offers); 4] = [
+    let page = |components: &Components, after, size| {
+        components.tools.page(after, size, &Visibility::everything())
+    };
+    let first = page(&components, None, 2);
+    assert!(Arc::ptr_eq(&first.spellings, &page(&components, None, 2).spellings));
+    assert!(Arc::ptr_eq(&first.spellings, &page(&components.clone(), None, 2).spellings));
+    assert!(!Arc::ptr_eq(&first.spellings, &page(&components, Some(1), 2).spellings));
+    assert_eq!(page(&components, None, 1).items.len(), 1, "another size is another page");
+    let changes: [fn(&mut Components); 4] = [
         |it| it.tools.update("a", json!({"title": "A"}).as_object().unwrap()).unwrap(),
         |it| assert!(it.tools.set_enabled(&["a".into()], &[], false).unwrap()),
         |it| it.tools.remove("c").unwrap(),
-        |it| drop(it.tools.add(ToolOffer::new(tool("d"), handler()).unwrap(), true).unwrap()),
+        |it| drop(it.tools.add(RegisteredTool::new(tool("d"), handler()).unwrap(), true).unwrap()),
     ];
     let mut titles = Vec::new();
     for change in changes {
-        let before = page(&offers, None, 2);
-        change(&mut offers);
-        let after = page(&offers, None, 2);
+        let before = page(&components, None, 2);
+        change(&mut components);
+        let after = page(&components, None, 2);
         assert!(!Arc::ptr_eq(&before.spellings, &after.spellings));
         titles.push(after.items.iter().map(|it| it.name.clone()).collect::<String>());
     }
@@ -173,23 +187,23 @@ fn a_page_is_made_once_and_anew_after_every_change() {
 
 #[test]
 fn a_completion_goes_with_what_it_completes() {
-    let mut offers = offers();
+    let mut components = components();
     let mut greet = Prompt::new("greet");
     greet.arguments = Some(vec![PromptArgument::new("name")]);
-    let offer = PromptOffer::new(greet, handler()).unwrap();
+    let component = RegisteredPrompt::new(greet, handler()).unwrap();
     for _ in 0..2 {
-        offers.prompts.add(offer.clone(), true).unwrap();
-        offers.add_completion("greet", "name", handler()).unwrap();
-        assert!(capabilities(&offers).contains("completions"));
-        offers.prompts.remove("greet").unwrap();
-        assert!(!capabilities(&offers).contains("completions"));
+        components.prompts.add(component.clone(), true).unwrap();
+        components.add_completion("greet", "name", handler()).unwrap();
+        assert!(capabilities(&components).contains("completions"));
+        components.prompts.remove("greet").unwrap();
+        assert!(!capabilities(&components).contains("completions"));
     }
 }
 
 /// What the server declares.
-fn capabilities(offers: &Offers) -> String {
+fn capabilities(components: &Components) -> String {
     let now = Instant::now();
-    let mut service = Service::new(Arc::new(offers.clone()), &gudgeon::testing::start(now));
+    let mut service = Service::new(Arc::new(components.clone()), &gudgeon::testing::start(now));
     service.handle(now, Input::Frame(br#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#));
     match service.poll() {
         Some(Output::Send(frame)) => String::from_utf8(frame).unwrap(),
@@ -199,37 +213,37 @@ fn capabilities(offers: &Offers) -> String {
 
 #[test]
 fn offers_change_by_name_and_by_tag() {
-    let mut offers = offers();
+    let mut components = components();
     for (name, tag) in [("a", "x"), ("b", "y"), ("c", "x")] {
-        let mut offer = ToolOffer::new(tool(name), handler()).unwrap();
-        offer.options.tags = vec![tag.into()];
-        offers.tools.add(offer, true).unwrap();
+        let mut component = RegisteredTool::new(tool(name), handler()).unwrap();
+        component.options.tags = vec![tag.into()];
+        components.tools.add(component, true).unwrap();
     }
-    let before = offers.clone();
-    assert!(offers.tools.set_enabled(&["b".into()], &["x".into()], false).unwrap());
-    let again = offers.tools.set_enabled(&["b".into()], &["x".into()], false);
+    let before = components.clone();
+    assert!(components.tools.set_enabled(&["b".into()], &["x".into()], false).unwrap());
+    let again = components.tools.set_enabled(&["b".into()], &["x".into()], false);
     assert!(!again.unwrap(), "that changes nothing");
-    assert_eq!(offers.tools.iter().count(), 0);
-    assert_eq!(before.tools.iter().count(), 3, "who held the old offers still sees them");
-    assert!(offers.tools.set_enabled(&[], &["x".into()], true).unwrap());
-    assert!(offers.tools.get("a").is_some() && offers.tools.get("b").is_none());
-    assert!(refusal(offers.tools.set_enabled(&["zzz".into()], &[], true)).contains("\"zzz\""));
+    assert_eq!(components.tools.iter().count(), 0);
+    assert_eq!(before.tools.iter().count(), 3, "who held the old components still sees them");
+    assert!(components.tools.set_enabled(&[], &["x".into()], true).unwrap());
+    assert!(components.tools.get("a").is_some() && components.tools.get("b").is_none());
+    assert!(refusal(components.tools.set_enabled(&["zzz".into()], &[], true)).contains("\"zzz\""));
     let changes = json!({"title": "A", "description": "first"});
-    offers.tools.update("a", changes.as_object().unwrap()).unwrap();
-    assert_eq!(offers.tools.get("a").unwrap().tool.title.as_deref(), Some("A"));
-    let renamed = offers.tools.update("a", json!({"name": "z"}).as_object().unwrap());
+    components.tools.update("a", changes.as_object().unwrap()).unwrap();
+    assert_eq!(components.tools.get("a").unwrap().tool.title.as_deref(), Some("A"));
+    let renamed = components.tools.update("a", json!({"name": "z"}).as_object().unwrap());
     assert!(refusal(renamed).contains("register the new one"));
     let gone = json!({"title": null});
-    offers.tools.update("a", gone.as_object().unwrap()).unwrap();
-    assert_eq!(offers.tools.get("a").unwrap().tool.title, None);
+    components.tools.update("a", gone.as_object().unwrap()).unwrap();
+    assert_eq!(components.tools.get("a").unwrap().tool.title, None);
 }
 
 #[test]
 fn what_hosts_refuse_is_told_at_registration() {
     let warnings = |name: &str, schema: serde_json::Value| {
-        let mut offers = offers();
+        let mut components = components();
         let listed = Tool::new(name, json::raw(schema.to_string()));
-        offers.tools.add(ToolOffer::new(listed, handler()).unwrap(), true).unwrap()
+        components.tools.add(RegisteredTool::new(listed, handler()).unwrap(), true).unwrap()
     };
     let property = |schema: serde_json::Value| {
         let defs = json!({"book": {"type": "object"}});

@@ -1,4 +1,4 @@
-//! Calls under way: their time, their turn, and what a change of offers tells. The clock is moved by hand.
+//! Calls under way: their time, their turn, and what a change of components tells. The clock is moved by hand.
 
 use std::{
     sync::Arc,
@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Tool, json},
-    router::{Failure, Handler, Offers, Reply, ServerFacts, ToolOffer},
+    router::{Components, Failure, Handler, RegisteredTool, Reply, ServerFacts},
     session::server::ListKind,
 };
 use serde_json::Value;
@@ -25,14 +25,14 @@ struct Shell {
 }
 
 impl Shell {
-    fn new(offers: Offers) -> Self {
-        let mut shell = Self::unconfirmed(offers);
+    fn new(components: Components) -> Self {
+        let mut shell = Self::unconfirmed(components);
         shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         shell
     }
 
-    fn unconfirmed(offers: Offers) -> Self {
-        let service = Service::new(Arc::new(offers), &gudgeon::testing::start(Instant::now()));
+    fn unconfirmed(components: Components) -> Self {
+        let service = Service::new(Arc::new(components), &gudgeon::testing::start(Instant::now()));
         let mut shell = Self {
             service,
             now: Instant::now(),
@@ -84,15 +84,15 @@ impl Shell {
     }
 }
 
-fn tool(name: &str) -> ToolOffer {
+fn tool(name: &str) -> RegisteredTool {
     let handler: Handler = Arc::new(());
-    ToolOffer::new(Tool::new(name, json::raw(r#"{"type":"object"}"#.into())), handler).unwrap()
+    RegisteredTool::new(Tool::new(name, json::raw(r#"{"type":"object"}"#.into())), handler).unwrap()
 }
 
-fn with(offer: ToolOffer) -> Offers {
-    let mut offers = fixture::offers();
-    offers.tools.add(offer, true).unwrap();
-    offers
+fn with(component: RegisteredTool) -> Components {
+    let mut components = fixture::components();
+    components.tools.add(component, true).unwrap();
+    components
 }
 
 #[test]
@@ -157,11 +157,11 @@ fn only_so_many_calls_run_at_once_and_the_others_wait_in_line() {
 
 #[test]
 fn a_change_of_offers_is_told_and_takes_effect() {
-    let mut shell = Shell::new(fixture::offers());
-    let mut next = fixture::offers();
+    let mut shell = Shell::new(fixture::components());
+    let mut next = fixture::components();
     next.tools.set_enabled(&["hidden".into()], &[], true).unwrap();
     next.tools.remove("wait").unwrap();
-    shell.handle(Input::Offers(Arc::new(next), vec![ListKind::Tools]));
+    shell.handle(Input::Components(Arc::new(next), vec![ListKind::Tools]));
     assert_eq!(shell.sent[0]["method"], "notifications/tools/list_changed");
     shell.call(1, "hidden");
     shell.call(2, "wait");
@@ -171,10 +171,10 @@ fn a_change_of_offers_is_told_and_takes_effect() {
 
 #[test]
 fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
-    let mut shell = Shell::unconfirmed(fixture::offers());
+    let mut shell = Shell::unconfirmed(fixture::components());
     for _ in 0..2 {
         let kinds = vec![ListKind::Prompts, ListKind::Tools];
-        shell.handle(Input::Offers(Arc::new(fixture::offers()), kinds));
+        shell.handle(Input::Components(Arc::new(fixture::components()), kinds));
     }
     assert!(shell.sent.is_empty());
     shell.hear(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
@@ -184,7 +184,7 @@ fn a_change_before_the_handshake_is_confirmed_is_told_right_after() {
 
 #[test]
 fn what_a_server_declared_no_capability_for_is_no_method_of_it() {
-    let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
+    let mut few = Components::new(ServerFacts::new(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
     let mut shell = Shell::new(few);
     let complete =
@@ -204,11 +204,11 @@ fn what_a_server_declared_no_capability_for_is_no_method_of_it() {
 
 #[test]
 fn a_list_whose_last_offer_is_gone_is_an_empty_list() {
-    let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
+    let mut few = Components::new(ServerFacts::new(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
     let mut shell = Shell::new(few.clone());
     few.tools.remove("alone").unwrap();
-    shell.handle(Input::Offers(Arc::new(few), vec![ListKind::Tools]));
+    shell.handle(Input::Components(Arc::new(few), vec![ListKind::Tools]));
     assert_eq!(shell.sent[0]["method"], "notifications/tools/list_changed");
     shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
     assert_eq!(shell.sent[1]["result"]["tools"], serde_json::json!([]));
@@ -218,11 +218,11 @@ fn a_list_whose_last_offer_is_gone_is_an_empty_list() {
 
 #[test]
 fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
-    let mut few = Offers::new(ServerFacts::new(Implementation::new("few", "1")));
+    let mut few = Components::new(ServerFacts::new(Implementation::new("few", "1")));
     few.tools.add(tool("alone"), true).unwrap();
     let mut shell = Shell::new(few);
     let kinds = vec![ListKind::Resources, ListKind::Prompts, ListKind::Tools];
-    shell.handle(Input::Offers(Arc::new(fixture::offers()), kinds));
+    shell.handle(Input::Components(Arc::new(fixture::components()), kinds));
     let told: Vec<_> = shell.sent.iter().map(|it| it["method"].as_str().unwrap()).collect();
     assert_eq!(told, ["notifications/tools/list_changed"]);
     shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#);
@@ -231,7 +231,7 @@ fn only_lists_that_the_handshake_declared_are_told_to_have_changed() {
 
 #[test]
 fn why_a_client_gives_a_request_up_is_told_to_those_who_look_closely() {
-    let mut shell = Shell::new(fixture::offers());
+    let mut shell = Shell::new(fixture::components());
     shell.call(1, "wait");
     let long = "x".repeat(1000);
     for (id, reason) in [("7", "nobody asked that"), ("1", &format!("no\nway {long}"))] {
@@ -248,7 +248,7 @@ fn why_a_client_gives_a_request_up_is_told_to_those_who_look_closely() {
 
 #[test]
 fn a_closed_peer_cancels_everything() {
-    let mut shell = Shell::new(fixture::offers());
+    let mut shell = Shell::new(fixture::components());
     shell.call(1, "wait");
     shell.call(2, "wait");
     shell.handle(Input::Closed);
@@ -260,7 +260,7 @@ fn a_closed_peer_cancels_everything() {
 
 #[test]
 fn an_exception_is_told_by_type_and_reference_and_reported_whole() {
-    let mut shell = Shell::new(fixture::offers());
+    let mut shell = Shell::new(fixture::components());
     shell.call(1, "crash");
     let failure = Failure::Exception {
         kind: "KeyError".into(),
@@ -275,7 +275,7 @@ fn an_exception_is_told_by_type_and_reference_and_reported_whole() {
 
 #[test]
 fn a_result_that_breaks_its_own_schema_is_the_servers_fault() {
-    let mut shell = Shell::new(fixture::offers());
+    let mut shell = Shell::new(fixture::components());
     shell.hear(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}"#);
     shell.finish(0, Ok(Reply::Text("three".into())));
     assert_eq!(shell.sent[0]["result"]["isError"], true);
@@ -286,7 +286,7 @@ fn a_result_that_breaks_its_own_schema_is_the_servers_fault() {
 
 #[test]
 fn what_cannot_be_encoded_is_one_error_reply() {
-    let mut shell = Shell::new(fixture::offers());
+    let mut shell = Shell::new(fixture::components());
     for (id, reply) in [
         (1, Reply::Json("{".into())),
         (2, Reply::Parts("[1]".into())),

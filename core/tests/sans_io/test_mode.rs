@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gudgeon::{
     engine::{HandlerEvent, Input, Service, Start, TestMode},
     protocol::{Implementation, Tool, json::to_raw},
-    router::{Offers, Reply, ServerFacts, ToolOffer},
+    router::{Components, RegisteredTool, Reply, ServerFacts},
     testing::start,
 };
 use serde_json::{Value, json};
@@ -14,12 +14,12 @@ use crate::support::asker::{Server, ask, legacy, modern, questions, yes};
 
 /// A server without keys; `seed` is what no other process has.
 fn test_server(seed: u8, test_mode: Option<TestMode>) -> Server {
-    let mut offers = Offers::new(ServerFacts::new(Implementation::new("asker", "1")));
+    let mut components = Components::new(ServerFacts::new(Implementation::new("asker", "1")));
     let tool = Tool::new("tool", to_raw(&json!({"type": "object"})));
-    offers.tools.add(ToolOffer::new(tool, Arc::new(())).unwrap(), true).unwrap();
+    components.tools.add(RegisteredTool::new(tool, Arc::new(())).unwrap(), true).unwrap();
     let mut server = Server::new();
     let start = Start { seed: [seed; 32], test_mode, ..start(server.now) };
-    server.service = Service::new(Arc::new(offers), &start);
+    server.service = Service::new(Arc::new(components), &start);
     server
 }
 

@@ -44,12 +44,12 @@ fn every_transcript_holds() {
 
 /// The transcript with what came out; a frame that equals the expected one keeps its spelling.
 fn replay(transcript: &str, wire: Wire) -> String {
-    let offers = match header(transcript, "middleware").is_some() {
-        true => fixture::offers_behind_middleware(),
-        false => fixture::offers_in(dialects(transcript)),
+    let components = match header(transcript, "middleware").is_some() {
+        true => fixture::components_behind_middleware(),
+        false => fixture::components_in(dialects(transcript)),
     };
     let limit = header(transcript, "limit").map(|it| it.parse().unwrap());
-    let mut player = Player::new(wire, offers, limit);
+    let mut player = Player::new(wire, components, limit);
     if let Some((name, value)) = header(transcript, "header").and_then(|it| it.split_once(": ")) {
         player = player.with_header(name, value);
     }

@@ -1,4 +1,4 @@
-//! Offers that not everybody sees: the shell's judge tells, by who asks, and what is hidden is as if it were not there.
+//! Components that not everybody sees: the shell's judge tells, by who asks, and what is hidden is as if it were not there.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use gudgeon::{
     http::{ConnectionId, EndpointConfig, EndpointInput, ExchangeId, Part, Refused},
     protocol::{Principal, Prompt, PromptArgument, Resource, ResourceTemplate, Tool, json as text},
     router::{
-        Failure, Handler, Offers, PromptOffer, Reply, ResourceOffer, TemplateOffer, ToolOffer,
+        Components, Failure, Handler, RegisteredPrompt, RegisteredResource, RegisteredTemplate,
+        RegisteredTool, Reply,
     },
 };
 use serde_json::{Value, json};
@@ -24,34 +25,35 @@ fn handler() -> Handler {
 }
 
 /// The fixture's, and one of each kind that is not for everybody.
-fn unjudged() -> Offers {
-    let mut offers = fixture::offers();
+fn unjudged() -> Components {
+    let mut components = fixture::components();
     let schema = text::raw(r#"{"type":"object"}"#.into());
-    let mut tool = ToolOffer::new(Tool::new("drop", schema), handler()).unwrap();
+    let mut tool = RegisteredTool::new(Tool::new("drop", schema), handler()).unwrap();
     tool.options.visible = Some(handler());
-    offers.tools.add(tool, true).unwrap();
-    let mut resource = ResourceOffer::new(Resource::new("staff://pay", "pay"), handler()).unwrap();
+    components.tools.add(tool, true).unwrap();
+    let mut resource =
+        RegisteredResource::new(Resource::new("staff://pay", "pay"), handler()).unwrap();
     resource.options.visible = Some(handler());
-    offers.resources.add(resource, true).unwrap();
+    components.resources.add(resource, true).unwrap();
     let template: ResourceTemplate =
         serde_json::from_value(json!({"uriTemplate": "staff://people/{id}", "name": "people"}))
             .unwrap();
-    let mut template = TemplateOffer::new(template, handler()).unwrap();
+    let mut template = RegisteredTemplate::new(template, handler()).unwrap();
     template.options.visible = Some(handler());
-    offers.templates.add(template, true).unwrap();
+    components.templates.add(template, true).unwrap();
     let mut prompt = Prompt::new("fire");
     prompt.arguments = Some(vec![PromptArgument::new("who")]);
-    let mut prompt = PromptOffer::new(prompt, handler()).unwrap();
+    let mut prompt = RegisteredPrompt::new(prompt, handler()).unwrap();
     prompt.options.visible = Some(handler());
-    offers.prompts.add(prompt, true).unwrap();
-    offers.add_completion("fire", "who", handler()).unwrap();
-    offers
+    components.prompts.add(prompt, true).unwrap();
+    components.add_completion("fire", "who", handler()).unwrap();
+    components
 }
 
 fn visitor() -> Visitor {
-    let mut offers = unjudged();
-    offers.set_judge(Arc::new(Judge));
-    Visitor::new(offers, EndpointConfig::default())
+    let mut components = unjudged();
+    components.set_judge(Arc::new(Judge));
+    Visitor::new(components, EndpointConfig::default())
 }
 
 /// What the judge is asked by the request that came last.
@@ -164,7 +166,7 @@ fn who_asks_for_what_everybody_sees_waits_for_no_judge() {
     let mut visitor = visitor();
     visitor.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
     assert!(visitor.runs[0].handler.downcast_ref::<Judge>().is_none());
-    let mut plain = Visitor::new(fixture::offers(), EndpointConfig::default());
+    let mut plain = Visitor::new(fixture::components(), EndpointConfig::default());
     let id = plain.modern("tools/list", json!({}));
     assert_eq!(plain.reply(id).json()["result"]["cacheScope"], "public");
 }
@@ -232,10 +234,10 @@ fn who_leaves_while_the_judge_thinks_is_forgotten() {
 
 #[test]
 fn pages_hold_what_is_seen() {
-    let mut offers = unjudged();
-    offers.set_judge(Arc::new(Judge));
-    Arc::make_mut(&mut offers.server).page_size = 1;
-    let mut visitor = Visitor::new(offers, EndpointConfig::default());
+    let mut components = unjudged();
+    components.set_judge(Arc::new(Judge));
+    Arc::make_mut(&mut components.server).page_size = 1;
+    let mut visitor = Visitor::new(components, EndpointConfig::default());
     let mut params = json!({});
     let mut seen = Vec::new();
     loop {

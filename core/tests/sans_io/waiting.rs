@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use gudgeon::{
     engine::{HandlerEvent, Input, Run},
     protocol::{Tool, json::to_raw},
-    router::{Reply, RoundLimits, ToolOffer},
+    router::{RegisteredTool, Reply, RoundLimits},
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
@@ -23,12 +23,12 @@ fn server() -> Server {
 }
 
 fn opened(revision: &str) -> Server {
-    let mut server = Server::offering(RoundLimits::default(), |offers| {
+    let mut server = Server::with_components(RoundLimits::default(), |components| {
         let tool = Tool::new("both", to_raw(&json!({"type": "object"})));
-        let mut offer = ToolOffer::new(tool, Arc::new(())).unwrap();
-        offer.options.timeout = Some(Duration::from_secs(10));
-        offer.concurrency = Some(1);
-        offers.tools.add(offer, true).unwrap();
+        let mut component = RegisteredTool::new(tool, Arc::new(())).unwrap();
+        component.options.timeout = Some(Duration::from_secs(10));
+        component.concurrency = Some(1);
+        components.tools.add(component, true).unwrap();
     });
     server.open(revision, &json!({"elicitation": {}, "sampling": {}, "roots": {}}));
     server

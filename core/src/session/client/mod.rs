@@ -9,7 +9,7 @@ mod legacy;
 mod listening;
 mod modern;
 mod negotiate;
-mod offered;
+mod server_capabilities;
 mod pages;
 mod renewal;
 
@@ -323,7 +323,7 @@ impl ClientSession {
                 return Ok(());
             }
         };
-        offered::check(self.wire, &server, &method)?;
+        server_capabilities::check(self.wire, &server, &method)?;
         let id = self.next_id;
         let options = match method {
             // Silence is how it goes well.

@@ -12,12 +12,12 @@ use crate::protocol::{
 /// The answer to `initialize`, in the version that was agreed on.
 pub fn introduction(version: &str, server: &ServerDescription) -> Raw {
     let can = &server.capabilities;
-    let offers = [
+    let components = [
         ("tools", can.tools.is_some()),
         ("resources", can.resources.is_some()),
         ("prompts", can.prompts.is_some()),
     ];
-    let capabilities: Map<String, Value> = offers
+    let capabilities: Map<String, Value> = components
         .into_iter()
         .filter(|(_, offered)| *offered)
         .map(|(name, _)| (name.to_owned(), json!({})))

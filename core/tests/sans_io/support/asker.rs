@@ -8,7 +8,7 @@ use std::{
 use gudgeon::{
     engine::{Effect, HandlerEvent, Input, Output, Run, Service},
     protocol::{Implementation, Method, Question, Tool, json::to_raw},
-    router::{Failure, Offers, Reply, RoundLimits, ServerFacts, ToolOffer},
+    router::{Components, Failure, RegisteredTool, Reply, RoundLimits, ServerFacts},
     session::{CallId, asking::AskId, server::CallContext},
 };
 use serde_json::{Value, json};
@@ -30,28 +30,31 @@ impl Server {
     }
 
     pub(crate) fn with(rounds: RoundLimits) -> Self {
-        Self::offering(rounds, |_| ())
+        Self::with_components(rounds, |_| ())
     }
 
     /// With more that it offers.
-    pub(crate) fn offering(rounds: RoundLimits, offer: impl FnOnce(&mut Offers)) -> Self {
-        let mut offers = Offers::new(ServerFacts {
+    pub(crate) fn with_components(
+        rounds: RoundLimits,
+        component: impl FnOnce(&mut Components),
+    ) -> Self {
+        let mut components = Components::new(ServerFacts {
             request_state_keys: vec![b"one".to_vec()],
             rounds,
             ..ServerFacts::new(Implementation::new("asker", "1"))
         });
         for name in ["tool", "other", "forbids", "slow", "alone"] {
             let tool = Tool::new(name, to_raw(&json!({"type": "object"})));
-            let mut offer = ToolOffer::new(tool, Arc::new(())).unwrap();
-            offer.forbids_replay = name == "forbids";
-            offer.options.timeout = (name == "slow").then_some(Duration::from_secs(10));
-            offer.concurrency = (name == "alone").then_some(1);
-            offers.tools.add(offer, true).unwrap();
+            let mut component = RegisteredTool::new(tool, Arc::new(())).unwrap();
+            component.forbids_replay = name == "forbids";
+            component.options.timeout = (name == "slow").then_some(Duration::from_secs(10));
+            component.concurrency = (name == "alone").then_some(1);
+            components.tools.add(component, true).unwrap();
         }
-        offer(&mut offers);
+        component(&mut components);
         let now = Instant::now();
         Self {
-            service: Service::new(Arc::new(offers), &gudgeon::testing::start(now)),
+            service: Service::new(Arc::new(components), &gudgeon::testing::start(now)),
             runs: Vec::new(),
             sent: Vec::new(),
             answered: Vec::new(),

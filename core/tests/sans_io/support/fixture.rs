@@ -8,8 +8,8 @@ use gudgeon::{
         json::to_raw,
     },
     router::{
-        Failure, Handler, Middleware, Offers, PromptOffer, Reply, ResourceOffer, ServerFacts,
-        TemplateOffer, ToolOffer,
+        Components, Failure, Handler, Middleware, RegisteredPrompt, RegisteredResource,
+        RegisteredTemplate, RegisteredTool, Reply, ServerFacts,
     },
 };
 use serde_json::{Value, json};
@@ -45,71 +45,77 @@ pub(crate) enum Told {
     Change(String),
 }
 
-pub(crate) fn offers() -> Offers {
+pub(crate) fn components() -> Components {
     build(|_, act| act)
 }
 
 /// `behind`: what is run for the handler of this tool, prompt, resource or argument.
-fn build(behind: fn(&str, Act) -> Act) -> Offers {
-    let mut offers = Offers::new(ServerFacts {
+fn build(behind: fn(&str, Act) -> Act) -> Components {
+    let mut components = Components::new(ServerFacts {
         instructions: Some("Ask the fixture.".into()),
         request_state_keys: vec![b"the key of every fixture".to_vec()],
         ..ServerFacts::new(Implementation::new("fixture", "1.0"))
     });
-    add_tools(&mut offers, behind);
-    add_resources(&mut offers, behind);
+    add_tools(&mut components, behind);
+    add_resources(&mut components, behind);
     let mut greet = Prompt::new("greet");
     greet.description = Some("Greet somebody.".into());
     greet.arguments = Some(vec![argument("name", true), argument("style", false)]);
-    offers
+    components
         .prompts
-        .add(PromptOffer::new(greet, handler(behind("greet", act::greet))).unwrap(), true)
+        .add(RegisteredPrompt::new(greet, handler(behind("greet", act::greet))).unwrap(), true)
         .unwrap();
-    offers.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
-    offers.add_method("acme/echo", handler(act::acme)).unwrap();
-    offers.add_method("acme/signed", handler(act::signed)).unwrap();
+    components.add_completion("greet", "name", handler(behind("name", act::names))).unwrap();
+    components.add_method("acme/echo", handler(act::acme)).unwrap();
+    components.add_method("acme/signed", handler(act::signed)).unwrap();
     // Whoever replays the transcripts logs what a handler of notifications comes to.
     let changed = "notifications/roots/list_changed";
-    offers.add_notification(changed, handler(act::places)).unwrap();
-    offers
+    components.add_notification(changed, handler(act::places)).unwrap();
+    components
 }
 
 /// What a server offers beside that when it speaks dialects.
-pub(crate) fn offers_in(dialects: Vec<Dialect>) -> Offers {
-    let mut offers = offers();
+pub(crate) fn components_in(dialects: Vec<Dialect>) -> Components {
+    let mut components = components();
     if !dialects.is_empty() {
         let what = json!({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]});
         let mut slow = tool("slow", "Too slow.", &none(), act::wait);
         slow.options.timeout = Some(Duration::from_millis(10));
-        offers.tools.add(slow, true).unwrap();
-        offers.tools.add(tool("change", "Change something.", &what, act::change), true).unwrap();
+        components.tools.add(slow, true).unwrap();
+        components
+            .tools
+            .add(tool("change", "Change something.", &what, act::change), true)
+            .unwrap();
         let broken = resource(&json!({
             "uri": "fixture://broken", "name": "broken", "description": "Broken.",
         }));
-        let broken = ResourceOffer::new(broken, handler(act::crash)).unwrap();
-        offers.resources.add(broken, true).unwrap();
+        let broken = RegisteredResource::new(broken, handler(act::crash)).unwrap();
+        components.resources.add(broken, true).unwrap();
         let search: ResourceTemplate = serde_json::from_value(json!({
             "uriTemplate": "fixture://search{?q,limit}", "name": "search", "description": "Search.",
         }))
         .unwrap();
-        let search = TemplateOffer::new(search, handler(act::search)).unwrap();
-        offers.templates.add(search, true).unwrap();
+        let search = RegisteredTemplate::new(search, handler(act::search)).unwrap();
+        components.templates.add(search, true).unwrap();
         let prompts: [(&str, &str, Act); 2] =
             [("talk", "Two messages.", act::talk), ("lost", "Lost.", act::crash)];
         for (name, description, act) in prompts {
             let mut prompt = Prompt::new(name);
             prompt.description = Some(description.into());
-            offers.prompts.add(PromptOffer::new(prompt, handler(act)).unwrap(), true).unwrap();
+            components
+                .prompts
+                .add(RegisteredPrompt::new(prompt, handler(act)).unwrap(), true)
+                .unwrap();
         }
     }
-    Arc::make_mut(&mut offers.server).dialects = dialects;
-    offers
+    Arc::make_mut(&mut components.server).dialects = dialects;
+    components
 }
 
 /// What the server offers, behind its middleware: as every shell does it, around each handler and around what the core
 /// answers by itself.
-pub(crate) fn offers_behind_middleware() -> Offers {
-    let mut offers = build(|name, act| match name {
+pub(crate) fn components_behind_middleware() -> Components {
+    let mut components = build(|name, act| match name {
         "add" => act::add_a_hundred,
         "echo" => act::echo_loudly,
         "fail" => act::refused,
@@ -119,21 +125,21 @@ pub(crate) fn offers_behind_middleware() -> Offers {
         "name" => act::not_now,
         _ => act,
     });
-    offers.set_middleware(Some(Middleware::new(handler(act::few_tools), ["*"], false)));
-    offers
+    components.set_middleware(Some(Middleware::new(handler(act::few_tools), ["*"], false)));
+    components
 }
 
 fn none() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-fn tool(name: &str, description: &str, input: &Value, act: Act) -> ToolOffer {
+fn tool(name: &str, description: &str, input: &Value, act: Act) -> RegisteredTool {
     let mut tool = Tool::new(name, to_raw(input));
     tool.description = Some(description.into());
-    ToolOffer::new(tool, handler(act)).unwrap()
+    RegisteredTool::new(tool, handler(act)).unwrap()
 }
 
-fn add_tools(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
+fn add_tools(components: &mut Components, behind: fn(&str, Act) -> Act) {
     let integer = json!({"type": "integer"});
     let text = json!({"type": "string"});
     let book = json!({
@@ -173,27 +179,27 @@ fn add_tools(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
         let mut tool = Tool::new(name, to_raw(&input));
         tool.description = Some(description.into());
         tool.output_schema = output.as_ref().map(to_raw);
-        let offer = ToolOffer::new(tool, handler(behind(name, act))).unwrap();
-        offers.tools.add(offer, name != "hidden").unwrap();
+        let component = RegisteredTool::new(tool, handler(behind(name, act))).unwrap();
+        components.tools.add(component, name != "hidden").unwrap();
     }
 }
 
-fn add_resources(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
+fn add_resources(components: &mut Components, behind: fn(&str, Act) -> Act) {
     let about = resource(&json!({
         "uri": "fixture://about", "name": "about", "description": "About the fixture.", "mimeType": "text/plain",
     }));
-    offers
+    components
         .resources
         .add(
-            ResourceOffer::new(about, handler(behind("fixture://about", act::about))).unwrap(),
+            RegisteredResource::new(about, handler(behind("fixture://about", act::about))).unwrap(),
             true,
         )
         .unwrap();
     let bytes = resource(&json!({"uri": "fixture://bytes", "name": "bytes"}));
-    offers
+    components
         .resources
         .add(
-            ResourceOffer::new(bytes, handler(behind("fixture://bytes", act::bytes))).unwrap(),
+            RegisteredResource::new(bytes, handler(behind("fixture://bytes", act::bytes))).unwrap(),
             true,
         )
         .unwrap();
@@ -201,7 +207,10 @@ fn add_resources(offers: &mut Offers, behind: fn(&str, Act) -> Act) {
         "uriTemplate": "fixture://items/{id}", "name": "items", "description": "An item.",
     }))
     .unwrap();
-    offers.templates.add(TemplateOffer::new(items, handler(act::item)).unwrap(), true).unwrap();
+    components
+        .templates
+        .add(RegisteredTemplate::new(items, handler(act::item)).unwrap(), true)
+        .unwrap();
 }
 
 fn resource(listed: &Value) -> Resource {

@@ -11,7 +11,7 @@ use gudgeon::{
         ConnectionId, Endpoint, EndpointConfig, EndpointInput, EndpointOutput, ExchangeId, Part,
     },
     protocol::{LoggingLevel, Method, Question, json::to_raw},
-    router::{Failure, Offers, Reply},
+    router::{Components, Failure, Reply},
     session::{
         CallId,
         asking::AskId,
@@ -55,7 +55,7 @@ impl Wire {
 pub(crate) struct Player {
     wire: Wire,
     machine: Machine,
-    offers: Offers,
+    components: Components,
     /// The longest message, in bytes.
     limit: usize,
     /// Sent with every POST: name and value.
@@ -81,18 +81,18 @@ enum Machine {
 /// What a machine is to be told.
 enum Deed {
     Handler(CallId, HandlerEvent),
-    Offers(Arc<Offers>, ListKind),
+    Components(Arc<Components>, ListKind),
     Updated(String),
     Tick,
 }
 
 impl Player {
-    pub(crate) fn new(wire: Wire, offers: Offers, limit: Option<usize>) -> Self {
+    pub(crate) fn new(wire: Wire, components: Components, limit: Option<usize>) -> Self {
         let now = Instant::now();
         let mut player = Self {
             wire,
-            machine: machine(wire, &offers, &start(now, 0)),
-            offers,
+            machine: machine(wire, &components, &start(now, 0)),
+            components,
             limit: limit.unwrap_or(usize::MAX),
             header: None,
             now,
@@ -132,7 +132,7 @@ impl Player {
     /// Another process goes on in the place of this one.
     pub(crate) fn restart(&mut self) {
         self.starts += 1;
-        self.machine = machine(self.wire, &self.offers, &start(self.now, self.starts));
+        self.machine = machine(self.wire, &self.components, &start(self.now, self.starts));
         self.open();
     }
 
@@ -318,20 +318,22 @@ impl Player {
     }
 
     fn change(&mut self, what: String) -> Deed {
-        let offers = &mut self.offers;
+        let components = &mut self.components;
         let (changed, list) = match what.as_str() {
-            "tools" => (offers.tools.set_enabled(&["hidden".into()], &[], true), ListKind::Tools),
+            "tools" => {
+                (components.tools.set_enabled(&["hidden".into()], &[], true), ListKind::Tools)
+            }
             "resources" => (
-                offers.resources.set_enabled(&["fixture://bytes".into()], &[], false),
+                components.resources.set_enabled(&["fixture://bytes".into()], &[], false),
                 ListKind::Resources,
             ),
             "prompts" => {
-                (offers.prompts.set_enabled(&["greet".into()], &[], false), ListKind::Prompts)
+                (components.prompts.set_enabled(&["greet".into()], &[], false), ListKind::Prompts)
             }
             _ => return Deed::Updated(what),
         };
         assert!(changed.unwrap(), "{what} had changed before");
-        Deed::Offers(Arc::new(offers.clone()), list)
+        Deed::Components(Arc::new(components.clone()), list)
     }
 
     fn tell(&mut self, deed: Deed) {
@@ -339,8 +341,8 @@ impl Player {
         match &mut self.machine {
             Machine::Stream(service) => match deed {
                 Deed::Handler(call, event) => service.handle(now, Input::Handler(call, event)),
-                Deed::Offers(offers, list) => {
-                    service.handle(now, Input::Offers(offers, vec![list]));
+                Deed::Components(components, list) => {
+                    service.handle(now, Input::Components(components, vec![list]));
                 }
                 Deed::Updated(uri) => service.handle(now, Input::Updated(&uri)),
                 Deed::Tick => service.handle(now, Input::Tick),
@@ -349,8 +351,8 @@ impl Player {
                 Deed::Handler(call, event) => {
                     endpoint.handle(now, EndpointInput::Handler(call, event));
                 }
-                Deed::Offers(offers, list) => {
-                    endpoint.handle(now, EndpointInput::Offers(offers, vec![list]));
+                Deed::Components(components, list) => {
+                    endpoint.handle(now, EndpointInput::Components(components, vec![list]));
                 }
                 Deed::Updated(uri) => endpoint.handle(now, EndpointInput::Updated(&uri)),
                 Deed::Tick => endpoint.handle(now, EndpointInput::Tick),
@@ -363,13 +365,13 @@ fn log(level: LoggingLevel, data: &Value) -> HandlerEvent {
     HandlerEvent::Log(Log { level, logger: Some("fixture".to_owned()), data: to_raw(data) })
 }
 
-fn machine(wire: Wire, offers: &Offers, start: &Start) -> Machine {
-    let offers = Arc::new(offers.clone());
+fn machine(wire: Wire, components: &Components, start: &Start) -> Machine {
+    let components = Arc::new(components.clone());
     if wire == Wire::Stdio {
-        return Machine::Stream(Box::new(Service::new(offers, start)));
+        return Machine::Stream(Box::new(Service::new(components, start)));
     }
     let config = EndpointConfig { legacy_sse: true, ..EndpointConfig::default() };
-    Machine::Endpoint(Box::new(Endpoint::new(offers, config, start)))
+    Machine::Endpoint(Box::new(Endpoint::new(components, config, start)))
 }
 
 /// What a handler's first question goes by.

@@ -15,7 +15,7 @@ use gudgeon::{
         Reader,
     },
     protocol::Principal,
-    router::{Failure, Offers, Reply},
+    router::{Components, Failure, Reply},
 };
 use http::{HeaderMap, Request};
 use serde_json::{Value, json};
@@ -84,11 +84,11 @@ impl Answered {
 }
 
 impl Visitor {
-    pub(crate) fn new(offers: Offers, config: EndpointConfig) -> Self {
+    pub(crate) fn new(components: Components, config: EndpointConfig) -> Self {
         let now = Instant::now();
         let start = gudgeon::testing::start(now);
         Self {
-            endpoint: Endpoint::new(Arc::new(offers), config, &start),
+            endpoint: Endpoint::new(Arc::new(components), config, &start),
             now,
             runs: Vec::new(),
             cancelled: Vec::new(),

@@ -97,26 +97,26 @@ class ToolAnnotations(Value):
         return super().from_dict({key.removesuffix("Hint"): value for key, value in data.items()})
 
 
-class _Offer(Value):
+class _Component(Value):
     _fields = _OFFER
     _readers = {"icons": _ICONS}
 
 
-class Tool(_Offer):
+class Tool(_Component):
     """A tool as clients see it. Spec: Server Features › Tools › Tool."""
 
     _fields = {**_OFFER, "input_schema": REQUIRED, "output_schema": None, "annotations": None}
     _readers = {"icons": _ICONS, "annotations": ToolAnnotations.from_dict}
 
 
-class Resource(_Offer):
+class Resource(_Component):
     """A resource as clients see it; `size` in bytes. Spec: Server Features › Resources › Resource."""
 
     _fields = {**_OFFER, "uri": REQUIRED, "mime_type": None, "size": None, "annotations": None}
     _readers = {"icons": _ICONS, "annotations": Annotations.from_dict}
 
 
-class ResourceTemplate(_Offer):
+class ResourceTemplate(_Component):
     """A template (RFC 6570) as clients see it. Spec: Server Features › Resources › Resource templates."""
 
     _fields = {**_OFFER, "uri_template": REQUIRED, "mime_type": None, "annotations": None}
@@ -129,7 +129,7 @@ class PromptArgument(Value):
     _fields = {"name": REQUIRED, "title": None, "description": None, "required": False}
 
 
-class Prompt(_Offer):
+class Prompt(_Component):
     """A prompt as clients see it. Spec: Server Features › Prompts › Prompt."""
 
     _fields = {**_OFFER, "arguments": ()}

@@ -2,37 +2,37 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use gudgeon::{error::Error, router::Offers, session::server::ListKind};
+use gudgeon::{error::Error, router::Components, session::server::ListKind};
 
 use crate::shared::{Shared, lock};
 
 #[derive(Debug)]
-pub(crate) struct Offered {
+pub(crate) struct ServedComponents {
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    offers: Arc<Offers>,
+    components: Arc<Components>,
     served: Vec<Weak<Shared>>,
 }
 
-impl Offered {
-    pub(crate) fn new(offers: Offers) -> Self {
-        Self { state: Mutex::new(State { offers: Arc::new(offers), served: Vec::new() }) }
+impl ServedComponents {
+    pub(crate) fn new(components: Components) -> Self {
+        Self { state: Mutex::new(State { components: Arc::new(components), served: Vec::new() }) }
     }
 
-    pub(crate) fn offers(&self) -> Arc<Offers> {
-        Arc::clone(&lock(&self.state).offers)
+    pub(crate) fn components(&self) -> Arc<Components> {
+        Arc::clone(&lock(&self.state).components)
     }
 
     /// Opens a server of what is offered now; changes reach it as long as it lives.
     pub(crate) fn open<T>(
         &self,
-        make: impl FnOnce(Arc<Offers>) -> (Arc<Shared>, T),
+        make: impl FnOnce(Arc<Components>) -> (Arc<Shared>, T),
     ) -> (Arc<Shared>, T) {
         let mut state = lock(&self.state);
-        let (shared, rest) = make(Arc::clone(&state.offers));
+        let (shared, rest) = make(Arc::clone(&state.components));
         state.served.retain(|it| it.strong_count() > 0);
         state.served.push(Arc::downgrade(&shared));
         (shared, rest)
@@ -47,14 +47,14 @@ impl Offered {
     pub(crate) fn change(
         &self,
         list: Option<ListKind>,
-        change: impl FnOnce(&mut Offers) -> Result<bool, Error>,
+        change: impl FnOnce(&mut Components) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let mut state = lock(&self.state);
-        if !change(Arc::make_mut(&mut state.offers))? {
+        if !change(Arc::make_mut(&mut state.components))? {
             return Ok(());
         }
         for served in state.served.iter().filter_map(Weak::upgrade) {
-            served.set_offers(Arc::clone(&state.offers), list);
+            served.set_components(Arc::clone(&state.components), list);
         }
         Ok(())
     }

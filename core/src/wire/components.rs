@@ -10,7 +10,7 @@ use crate::protocol::{
     Tool, json::to_raw,
 };
 
-/// What the revision lacks of the members that all offers have.
+/// What the revision lacks of the members that all components have.
 macro_rules! leave_out {
     ($wire:ident, $lowered:ident) => {
         if !$wire.vocabulary.titles {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { text } from "gudgeon";
 import * as z from "zod";
 
-import { promptFromWire, resourceFromWire, toolFromWire, toolToWire } from "../../bindings-node/dist/modules/offers.js";
+import { promptFromWire, resourceFromWire, toolFromWire, toolToWire } from "../../bindings-node/dist/modules/components.js";
 import { decodeTexts, promptArguments } from "../../bindings-node/dist/modules/prompt-arguments.js";
 import { sampleRequestFromWire, sampleResultToWire } from "../../bindings-node/dist/modules/sampling.js";
 import { compileInput } from "../../bindings-node/dist/modules/schema.js";

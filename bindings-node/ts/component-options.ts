@@ -50,8 +50,8 @@ const CHECKS: {
 
 const ABSENT = { scopes: 'visible is asked who may see and call it: visible: (who) => who?.scopes.has("admin") === true' };
 
-/** Refuses what no such offer has, and values that can't be meant. `place` says whose they are. */
-export function checkOfferOptions(kind: keyof typeof CHECKS, place: string, options: object): void {
+/** Refuses what no such component has, and values that can't be meant. `place` says whose they are. */
+export function checkComponentOptions(kind: keyof typeof CHECKS, place: string, options: object): void {
   refuseUnknown(place, Object.keys(CHECKS[kind]), options);
   refuseAbsent(place, ABSENT, options);
   checkOptions(place, CHECKS[kind], { ...options });

@@ -70,14 +70,14 @@ class Principal(Value):
         claims: Mapping[str, Any] | None = None,
     ) -> None: ...
 
-class _Offer(Value):
+class _Component(Value):
     name: str
     title: str | None
     description: str | None
     icons: Sequence[Icon]
     meta: Mapping[str, Any]
 
-class Tool(_Offer):
+class Tool(_Component):
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     annotations: ToolAnnotations | None
@@ -94,7 +94,7 @@ class Tool(_Offer):
         meta: Mapping[str, Any] = ...,
     ) -> None: ...
 
-class Resource(_Offer):
+class Resource(_Component):
     uri: str
     mime_type: str | None
     size: int | None
@@ -113,7 +113,7 @@ class Resource(_Offer):
         meta: Mapping[str, Any] = ...,
     ) -> None: ...
 
-class ResourceTemplate(_Offer):
+class ResourceTemplate(_Component):
     uri_template: str
     mime_type: str | None
     annotations: Annotations | None
@@ -139,7 +139,7 @@ class PromptArgument(Value):
         self, *, name: str, title: str | None = None, description: str | None = None, required: bool = False
     ) -> None: ...
 
-class Prompt(_Offer):
+class Prompt(_Component):
     arguments: Sequence[PromptArgument]
     def __init__(
         self,

@@ -20,7 +20,7 @@ export interface Implementation {
   readonly icons?: readonly Icon[] | undefined;
 }
 
-interface Offer {
+interface Component {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
@@ -29,14 +29,14 @@ interface Offer {
 }
 
 /** A tool as clients see it. Spec: Server Features › Tools › Tool. */
-export interface Tool extends Offer {
+export interface Tool extends Component {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema | undefined;
   readonly annotations?: ToolAnnotations | undefined;
 }
 
 /** A resource as clients see it; `size` in bytes. Spec: Server Features › Resources › Resource. */
-export interface Resource extends Offer {
+export interface Resource extends Component {
   readonly uri: string;
   readonly mimeType?: string | undefined;
   /** Bytes. */
@@ -45,7 +45,7 @@ export interface Resource extends Offer {
 }
 
 /** A template of resources as clients see it. Spec: Server Features › Resources › Resource templates. */
-export interface ResourceTemplate extends Offer {
+export interface ResourceTemplate extends Component {
   /** RFC 6570. */
   readonly uriTemplate: string;
   readonly mimeType?: string | undefined;
@@ -53,7 +53,7 @@ export interface ResourceTemplate extends Offer {
 }
 
 /** A prompt as clients see it. Spec: Server Features › Prompts › Prompt. */
-export interface Prompt extends Offer {
+export interface Prompt extends Component {
   readonly arguments: readonly { name: string; description?: string | undefined; required: boolean }[];
 }
 

@@ -7,28 +7,28 @@ from typing import Any
 
 from ._described import described, prefixed
 from ._json import encode
-from ._registration import Offered, Registration
+from ._registration import PublishedComponent, Registration
 from ._warned import warn
 
 
-class Offering:
+class ComponentHost:
     """The half of `Server` that keeps what was registered."""
 
     name: str
     _native: Any
 
     def __init__(self) -> None:
-        self._offered: dict[tuple[str, Any], Offered] = {}
+        self._published: dict[tuple[str, Any], PublishedComponent] = {}
         self._mounted: list[tuple[str, Any]] = []
         self._parents: list[tuple[str, Any]] = []
 
     def _add(self, registration: Registration) -> None:
         self._check_free(registration, registration.key)
-        self._offer(registration, registration.key, ())
+        self._publish(registration, registration.key, ())
 
     def _check_free(self, registration: Registration, key: Any) -> None:
         """Refuses a key that is taken here, or in a server that this one is mounted into."""
-        if (registration.kind, key) in self._offered:
+        if (registration.kind, key) in self._published:
             name = " ".join(key) if isinstance(key, tuple) else key
             kind = registration.kind.removesuffix("s")
             raise ValueError(
@@ -38,7 +38,7 @@ class Offering:
         for prefix, parent in self._parents:
             parent._check_free(registration, prefixed(registration.kind, prefix, key))
 
-    def _offer(self, registration: Registration, key: Any, below: tuple[tuple[Any, Any], ...]) -> None:
+    def _publish(self, registration: Registration, key: Any, below: tuple[tuple[Any, Any], ...]) -> None:
         """Registers with the native half, and with every server that this one is mounted into."""
         native, plan = self._native, registration.plan
         expose = tuple(registration.options.get("expose_errors", ())) + tuple(
@@ -56,17 +56,17 @@ class Offering:
                 if registration.options.get("visible") is not None:
                     from ._visible import judge
 
-                    native.set_judge(judge(self._offered))
+                    native.set_judge(judge(self._published))
                 said = encode(described(registration, key))
                 handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
         except ValueError as error:
             raise ValueError(f"{plan.place}: {error}") from None
         path = ((self, key), *below)
-        self._offered[registration.kind, key] = Offered(registration, path, handle)
+        self._published[registration.kind, key] = PublishedComponent(registration, path, handle)
         for text in handle.warnings:
             warn(text)
         for prefix, parent in self._parents:
-            parent._offer(registration, prefixed(registration.kind, prefix, key), path)
+            parent._publish(registration, prefixed(registration.kind, prefix, key), path)
 
     def _above(self) -> list[Any]:
         """This server and those that it is mounted into, each once."""
@@ -86,6 +86,6 @@ class Offering:
         """The keys here of what carries one of the tags."""
         return [
             key
-            for (of, key), offered in self._offered.items()
-            if of == kind and any(tag in tags for tag in offered.registration.options.get("tags", ()))
+            for (of, key), published in self._published.items()
+            if of == kind and any(tag in tags for tag in published.registration.options.get("tags", ()))
         ]

@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// Something a server offers under a name.
-pub trait Offer: Clone {
+pub trait Component: Clone {
     /// What clients see in a list.
     type Listed: Debug;
 
     /// What tells it from its siblings: a tool's name, a resource's URI.
     fn key(&self) -> &str;
     fn listed(&self) -> &Arc<Self::Listed>;
-    fn options(&self) -> &OfferOptions;
+    fn options(&self) -> &ComponentOptions;
     /// What clients see beside it.
     fn meta(&self) -> Option<&Raw>;
     /// What known hosts will not take of it.
@@ -29,21 +29,21 @@ pub trait Offer: Clone {
     fn update(&mut self, changes: &Changes) -> Result<(), Error>;
 }
 
-/// What is ours of an offer, and nothing that clients see.
+/// What is ours of a component, and nothing that clients see.
 #[derive(Clone, Debug, Default)]
-pub struct OfferOptions {
+pub struct ComponentOptions {
     /// By which it is shown and hidden together with others.
     pub tags: Vec<String>,
     /// How long its handler may take, without what it waits for its client.
     pub timeout: Option<Duration>,
-    /// The shell's own: by it the server's judge knows who sees the offer. `None`: everybody does.
+    /// The shell's own: by it the server's judge knows who sees the component. `None`: everybody does.
     pub visible: Option<Handler>,
 }
 
 /// New values by the name that each has in the newest revision's JSON.
 pub type Changes = serde_json::Map<String, Value>;
 
-/// What clients see of an offer, with some members changed.
+/// What clients see of a component, with some members changed.
 pub(super) fn updated<T>(listed: &T, changes: &Changes, fixed: &[&str]) -> Result<T, Error>
 where
     T: serde::Serialize + serde::de::DeserializeOwned,
