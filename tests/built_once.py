@@ -1,4 +1,4 @@
-"""Whatever member of the workspace is built asks the same features of a dependency, so that it is compiled once."""
+"""Checks that all members of the workspace use the same features of a dependency, so that it is compiled once."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ def main():
             asked.setdefault(f"{name} {version}", {}).setdefault(built, set()).add(rest[-1] if rest else "")
     wrong = {name: how for name, how in asked.items() if len({frozenset(it) for it in how.values()}) > 1}
     for name, how in wrong.items():
-        print(f"{name} is compiled more than once; name the features that are missing in features/Cargo.toml")
+        print(f"{name} is compiled more than once; add the missing features to features/Cargo.toml")
         for built, features in how.items():
             print(f"  for {built}: {' | '.join(sorted(features))}")
     return 1 if wrong or not asked else 0

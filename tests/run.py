@@ -1,9 +1,9 @@
-"""Runs every test there is, stage by stage, and counts them: the last line is `<n> passed, <n> failed[, <n> skipped]`.
+"""Runs all tests, stage by stage; the last line is `<n> passed, <n> failed[, <n> skipped]`.
 
-Names of stages on the command line choose, and `lint` stands for all stages that only look; without any, everything is
-set up and built first. Tests run one stage after the other; what only looks or compiles goes on beside them, on
-processor time that they leave. Each stage's output goes to target/test-logs/ and is shown when it fails. In CI a skip
-for any reason but a missing folder of shared files fails.
+Arguments select stages by name; `lint` selects all static checks. Without arguments everything is set up and built
+first. Test stages run one after the other; static checks and compilation run beside them at low priority. Each stage's
+output is written to target/test-logs/ and shown if the stage fails. In CI, a skipped test counts as a failure unless
+the reason is a missing folder of shared files.
 """
 
 import os
@@ -26,26 +26,26 @@ API = Path(os.environ.get("GUDGEON_SHARED_API", SHARED / "api"))
 class Stage(NamedTuple):
     name: str
     command: list
-    # Of a command that prints no count, its status is one test.
+    # The pattern that counts the tests in the output; without it the exit status counts as one test.
     counted_by: str | None = None
-    # What has to be there before it starts; it starts as well where making that failed, and says so itself.
+    # The preparation that must end before the stage starts. If it fails, the stage runs anyway and reports the error.
     needs: str | None = None
 
 
 CARGO_TEST = ["cargo", "test", "--quiet"]
 SANS_IO = [*CARGO_TEST, "--package", "gudgeon", "--no-default-features"]
 WORKSPACE = [*CARGO_TEST, "--workspace"]
-# Tests mostly wait: more go on at once than there are processors.
+# Tests mostly wait, so more of them run concurrently than there are processors.
 SHOWN = ["--", "--show-output", "--test-threads=4"]
 PYTEST = [BIN / "pytest", "-q"]
-PYTEST_AT_ONCE = [*PYTEST, "--numprocesses", "3", "--dist", "worksteal"]
+PYTEST_PARALLEL = [*PYTEST, "--numprocesses", "3", "--dist", "worksteal"]
 NODE_TEST = ["node", "--test", "--test-reporter=tap", "--test-concurrency=3"]
 
-# Two at once: packages come while something else compiles.
+# Two jobs, so that packages are downloaded while something else compiles.
 BUILD = Stage("build", ["make", "--no-print-directory", "-j2", "setup", "build"])
-# What tests need and is no test, by the names that they need it under.
-MADE = [
-    # Of the whole workspace, as the tests are, so that it is compiled once.
+# Preparations for the stages that name them in `needs`.
+PREPARATIONS = [
+    # For the whole workspace, like the tests, so that everything is compiled once.
     Stage("rust examples", ["cargo", "build", "--quiet", "--workspace", "--examples"]),
     Stage("rust tests", [*WORKSPACE, "--no-run"]),
     Stage("sans-io tests", [*SANS_IO, "--no-run"]),
@@ -59,7 +59,7 @@ LINT = [
     Stage("pyright", [BIN / "pyright"], needs="build"),
     Stage("tsc", ["npm", "run", "--silent", "check:types"], needs="build"),
 ]
-LOOKS = [
+CHECKS = [
     Stage("sans-io tree", [sys.executable, ROOT / "tests/sans_io.py"]),
     Stage("built once", [sys.executable, ROOT / "tests/built_once.py"]),
     Stage("stubs", [BIN / "python", ROOT / "tests/stubs.py"], needs="build"),
@@ -68,16 +68,16 @@ LOOKS = [
 ]
 TESTS = [
     Stage("http", [BIN / "python", ROOT / "tests/http/run.py"], "pytest"),
-    Stage("interop judge", [*PYTEST, "tests/interop"], "pytest"),
+    Stage("interop self-test", [*PYTEST, "tests/interop"], "pytest"),
     Stage("interop", [BIN / "python", ROOT / "tests/interop/run.py"], "interop"),
-    Stage("interactive", [*PYTEST_AT_ONCE, "tests/interactive"], "pytest"),
-    Stage("conformance judge", [*PYTEST, "tests/conformance"], "pytest"),
+    Stage("interactive", [*PYTEST_PARALLEL, "tests/interactive"], "pytest"),
+    Stage("conformance self-test", [*PYTEST, "tests/conformance"], "pytest"),
     Stage("conformance", [BIN / "python", ROOT / "tests/conformance/run.py", "--all"], "conformance"),
     Stage("demo", [BIN / "python", ROOT / "tests/demo/run.py"], "demo"),
-    Stage("examples", [*PYTEST_AT_ONCE, "tests/examples", "tests/demo"], "pytest"),
+    Stage("examples", [*PYTEST_PARALLEL, "tests/examples", "tests/demo"], "pytest"),
     Stage("examples node", [*NODE_TEST, *sorted((ROOT / "tests/examples").glob("*.test.mjs"))], "tap"),
     Stage("markdown", [*PYTEST, "tests/markdown"], "pytest", needs="rust examples"),
-    Stage("python", PYTEST_AT_ONCE, "pytest", needs="rust examples"),
+    Stage("python", PYTEST_PARALLEL, "pytest", needs="rust examples"),
     Stage("node", [*NODE_TEST, *sorted((ROOT / "tests/node").glob("*.test.mjs"))], "tap", needs="rust examples"),
     Stage("rust sans-io", [*SANS_IO, *SHOWN], "cargo", needs="sans-io tests"),
     Stage("rust", [*WORKSPACE, *SHOWN], "cargo", needs="rust tests"),
@@ -93,108 +93,108 @@ PATTERNS = {
     "demo": r"^demo: (?P<passed>\d+) pairs, \d+ calls, (?P<failed>\d+) failed",
     "skips": r"$^",
 }
-# How TAP, cargo and the suites of this project begin what they say of one that failed; pytest says it at its end.
+# The beginning of a failure report of TAP, cargo and this project's suites; pytest reports failures at the end.
 FAILURE = re.compile(r"not ok |failures:$|FAILED? |  .+ FAILED")
 SKIPPED = re.compile(r"^skipped: (.+)$", re.M)
 ALLOWED_SKIPS = ("spec schemas not found", "shared api not found")
 
 
 def main(chosen):
-    known = {it.name for it in [*LINT, *LOOKS, *TESTS]} | {"lint"}
+    known = {it.name for it in [*LINT, *CHECKS, *TESTS]} | {"lint"}
     if unknown := set(chosen) - known:
-        sys.exit(f"no such stage: {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}")
+        sys.exit(f"unknown stage: {', '.join(sorted(unknown))}; the stages are {', '.join(sorted(known))}")
     LOGS.mkdir(parents=True, exist_ok=True)
     run = Run(chosen)
     with ThreadPoolExecutor(1) as pool:
-        aside = pool.submit(run.aside)
+        background = pool.submit(run.background)
         try:
             if not chosen:
-                run.make(BUILD)
+                run.prepare(BUILD)
             run.test()
-            aside.result()
+            background.result()
         finally:
             run.ends = True
     return run.sum_up()
 
 
 class Run:
-    """The chosen stages, and what they came to."""
+    """The selected stages and their results."""
 
     def __init__(self, chosen):
-        def those(stages, group=None):
+        def selected(stages, group=None):
             return [it for it in stages if not chosen or it.name in chosen or group in chosen]
 
-        self.testing = those(TESTS)
-        # Last what looks at something that is built meanwhile.
-        self.looking = sorted(those(LINT, "lint") + those(LOOKS), key=lambda it: it.needs is not None)
-        needed = {it.needs for it in self.testing}
-        self.making = [it for it in MADE if it.name in needed]
-        self.made = {it.name: threading.Event() for it in [BUILD, *MADE]}
+        self.tests = selected(TESTS)
+        # Checks of build results come last.
+        self.checks = sorted(selected(LINT, "lint") + selected(CHECKS), key=lambda it: it.needs is not None)
+        needed = {it.needs for it in self.tests}
+        self.preparations = [it for it in PREPARATIONS if it.name in needed]
+        self.prepared = {it.name: threading.Event() for it in [BUILD, *PREPARATIONS]}
         if chosen:
-            self.made[BUILD.name].set()
-        # Who chose waits for it.
-        self.idly = not chosen
+            self.prepared[BUILD.name].set()
+        # With selected stages the user waits for the checks, so these run at normal priority.
+        self.low_priority = not chosen
         self.ends = False
         self.passed = self.failed = 0
         self.skips = []
-        self.telling = threading.Lock()
+        self.print_lock = threading.Lock()
 
     def test(self):
-        for stage in self.testing:
+        for stage in self.tests:
             if not self.ends:
                 self.run(stage)
 
-    def aside(self):
-        """What nobody waits for yet."""
-        for stage in [*self.making, *self.looking]:
+    def background(self):
+        """Runs preparations and checks while the test stages run."""
+        for stage in [*self.preparations, *self.checks]:
             if self.ends:
                 return
-            (self.make if stage in self.making else self.run)(stage, self.idly)
+            (self.prepare if stage in self.preparations else self.run)(stage, self.low_priority)
 
-    def make(self, stage, idly=False):
+    def prepare(self, stage, low_priority=False):
         try:
-            status, text, took = output_of(stage, idly)
-            with self.telling:
-                print(f"{stage.name:18}{'failed' if status else 'made'}  ({took:.0f} s)", flush=True)
+            status, text, took = output_of(stage, low_priority)
+            with self.print_lock:
+                print(f"{stage.name:22}{'failed' if status else 'done'}  ({took:.0f} s)", flush=True)
                 if status:
-                    print(told(text), flush=True)
+                    print(excerpt(text), flush=True)
                     self.failed += 1
                     self.ends |= stage is BUILD
         finally:
-            self.made[stage.name].set()
+            self.prepared[stage.name].set()
 
-    def run(self, stage, idly=False):
+    def run(self, stage, low_priority=False):
         if stage.needs:
-            self.made[stage.needs].wait()
+            self.prepared[stage.needs].wait()
             if self.ends:
                 return
-        status, text, took = output_of(stage, idly)
+        status, text, took = output_of(stage, low_priority)
         passed, failed, reasons = count(text, status, stage.counted_by)
-        with self.telling:
+        with self.print_lock:
             skipped = f", {len(reasons)} skipped" if reasons else ""
-            print(f"{stage.name:18}{passed:5} passed, {failed} failed{skipped}  ({took:.0f} s)", flush=True)
+            print(f"{stage.name:22}{passed:5} passed, {failed} failed{skipped}  ({took:.0f} s)", flush=True)
             if failed or status:
-                print(told(text), flush=True)
+                print(excerpt(text), flush=True)
                 failed = max(failed, 1)
             self.passed, self.failed = self.passed + passed, self.failed + failed
             self.skips += [(stage.name, reason) for reason in reasons]
 
     def sum_up(self):
-        """The exit status."""
+        """Prints the totals and returns the exit status."""
         for name, reason in self.skips:
             print(f"skipped in {name}: {reason}")
             if os.environ.get("CI") and not reason.startswith(ALLOWED_SKIPS):
-                print("  in CI only a missing folder of shared files may skip a test: counted as failed")
+                print("  counted as failed: in CI, tests may be skipped only for missing shared files")
                 self.failed += 1
         skipped = f", {len(self.skips)} skipped" if self.skips else ""
         print(f"{self.passed} passed, {self.failed} failed{skipped}")
         return 1 if self.failed else 0
 
 
-def output_of(stage, idly):
-    """The exit status of a stage's command, what it wrote, and how many seconds it took."""
+def output_of(stage, low_priority):
+    """Runs a stage's command; returns its exit status, its output and the time in seconds."""
     log = LOGS / f"{stage.name.replace(' ', '-')}.log"
-    command = [*(["nice", "-n", "19"] if idly else []), *stage.command]
+    command = [*(["nice", "-n", "19"] if low_priority else []), *stage.command]
     start = time.monotonic()
     with log.open("wb") as output:
         status = subprocess.run(
@@ -208,15 +208,15 @@ def output_of(stage, idly):
     return status, log.read_text(errors="replace"), time.monotonic() - start
 
 
-def told(text):
-    """The first failures with what they say, and the end of the output."""
+def excerpt(text):
+    """Returns the first failure reports and the end of the output."""
     lines = text.splitlines()
     places = [at for at, line in enumerate(lines[:-60]) if FAILURE.match(line)]
     return "\n".join([line for at in places[:5] for line in lines[at : at + 30]] + lines[-60:])
 
 
 def count(text, status, counted_by):
-    """How many tests passed and failed, and why others did not run."""
+    """Returns the numbers of passed and failed tests and the reasons for skipped ones."""
     reasons = SKIPPED.findall(text)
     if counted_by is None:
         return (0, 1, reasons) if status else (1, 0, reasons)
@@ -226,13 +226,13 @@ def count(text, status, counted_by):
             totals[key] += int(value or 0)
     if counted_by == "skips":
         return (0 if reasons or status else 1), (1 if status else 0), reasons
-    # A Rust test that says that it skipped has passed in cargo's eyes.
-    told = len(reasons) if counted_by == "cargo" else 0
-    reasons += ["reason not told"] * (totals["skipped"] - (0 if counted_by == "cargo" else len(reasons)))
+    # cargo counts a Rust test that prints a reason for being skipped as passed.
+    skipped = len(reasons) if counted_by == "cargo" else 0
+    reasons += ["no reason given"] * (totals["skipped"] - (0 if counted_by == "cargo" else len(reasons)))
     failed = totals["failed"] + totals["errors"]
     if not totals["passed"] and not failed:
-        failed = 1  # a stage in which nothing ran did not do its job
-    return totals["passed"] - told, failed, reasons
+        failed = 1  # a stage that ran no test has failed
+    return totals["passed"] - skipped, failed, reasons
 
 
 if __name__ == "__main__":

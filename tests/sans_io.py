@@ -1,4 +1,4 @@
-"""The core without its default features has no tokio in its tree: everything below the transports is sans-IO."""
+"""Checks that the core without default features does not depend on tokio."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The committed stubs of the native modules equal what the build writes; `--write` takes over what it writes."""
+"""Checks that the committed stubs of the native modules equal the generated ones; `--write` updates the former."""
 
 import difflib
 import os
@@ -32,7 +32,7 @@ def main(write):
 
 
 def python_stub():
-    """What the extension says of itself."""
+    """Returns the generated stub of the extension module."""
     maturin = Path(sys.executable).parent / "maturin"
     with tempfile.TemporaryDirectory() as folder:
         command = [maturin, "generate-stubs", "--quiet", "--profile", "dev", "--features", "stubs", "--out", folder]

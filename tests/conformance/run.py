@@ -1,10 +1,10 @@
-"""Runs the official conformance suite against the three fixture servers and prints what it found.
+"""Runs the official conformance suite against the three fixture servers and prints the results.
 
     .venv/bin/python tests/conformance/run.py [--all] [--only TEXT]… [--url URL]
 
-Every server is judged by both sets of scenarios over its own HTTP server, every mount by one set, with `--all` by
-both. `--only` keeps the runs whose title contains the text, `--url` judges a server that runs already. Warnings count
-as failures.
+Each server is tested with both sets of scenarios over its own HTTP server, each mount with one set, or both with
+`--all`. `--only` selects runs whose title contains the text, `--url` tests a server that is already running. Warnings
+count as failures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, Queue
 
-from verdict import Verdict, judge, scenarios, table
+from verdict import Verdict, evaluate, scenarios, table
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE / "referee/node_modules"
@@ -36,23 +36,23 @@ MOUNTS = {
     "rust tower": (["rust", "--mount", "tower"], MODERN),
 }
 AT_ONCE = 2
-READY = 20  # seconds that a server may take to say its URL
-END = 20  # seconds that it may take to end
+READY = 20  # seconds for a server to print its URL
+END = 20  # seconds for a server to exit
 SUITE_SECONDS = 300
 
 
 class Broken(Exception):
-    """A server or the suite did not do what it was started for."""
+    """A server or the suite failed to start or to finish."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="both sets against every mount")
     parser.add_argument("--only", action="append", default=[], metavar="TEXT")
-    parser.add_argument("--url", help="judge a server that runs already")
+    parser.add_argument("--url", help="test a server that is already running")
     options = parser.parse_args()
     if not all(path.exists() for path in SUITE):
-        sys.exit("the official suite is not there: run `make setup`")
+        sys.exit("the official suite is not installed; run `make setup`")
     expected = {revision: scenarios(_suite("list", "--requirements", revision)) for revision in SETS}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         runs = [
@@ -61,7 +61,7 @@ def main() -> int:
         ]
         verdicts = [run.result() for run in runs]
     if not verdicts:
-        sys.exit("no run contains what --only says")
+        sys.exit("no run matches --only")
     order = list(dict.fromkeys(name for names in expected.values() for name in names))
     print(table(verdicts, order))
     return 1 if any(verdict.failed for verdict in verdicts) else 0
@@ -85,20 +85,20 @@ def _chosen(options: argparse.Namespace) -> Iterator[tuple[str, list[str], str]]
 
 
 def _run(title: str, command: list[str], revision: str, expected: list[str], url: str | None) -> Verdict:
-    """One set against one server, which has to end well too."""
+    """Runs a set of scenarios against a server, which must exit cleanly too."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         try:
             with contextlib.nullcontext(url) if url else _serving(command) as address:
                 _suite("server", "--url", address, "--requirements", revision, "-o", folder)
-            return judge(title, Path(folder), expected)
+            return evaluate(title, Path(folder), expected)
         except Broken as error:
-            verdict = judge(title, Path(folder), [])
+            verdict = evaluate(title, Path(folder), [])
             verdict.blame("(the server)", f"failed: {error}")
             return verdict
 
 
 def _suite(*arguments: str) -> str:
-    """Runs the suite; what it thinks of the server is in the files that it writes, not in its exit status."""
+    """Runs the suite. Its results are in the files that it writes, not in its exit status."""
     command = [str(part) for part in (*SUITE, *arguments)]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=SUITE_SECONDS)
@@ -111,7 +111,7 @@ def _suite(*arguments: str) -> str:
 
 @contextlib.contextmanager
 def _serving(command: list[str]) -> Iterator[str]:
-    """Starts a fixture server, gives its URL, and ends it by SIGTERM, which has to leave status 0."""
+    """Starts a fixture server, yields its URL, and ends it by SIGTERM; its exit status must be 0."""
     language, *more = command
     serve = [str(HERE / "serve"), language, "--http", "127.0.0.1:0", *more]
     child = subprocess.Popen(serve, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
@@ -154,7 +154,7 @@ def _first(urls: Queue[str], said: list[str]) -> str:
 
 
 def _last(said: list[str]) -> str:
-    """The line that names the error, where there is one, else the last line."""
+    """Returns the line with the error, or else the last line."""
     errors = [line for line in said if "rror" in line or "panicked" in line]
     return next(iter([*errors[-1:], *said[-1:]]), "it said nothing")[:400]
 

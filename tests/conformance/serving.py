@@ -1,4 +1,4 @@
-"""How the fixture server in Python is served: over stdio, by its own HTTP server, or mounted in an ASGI server."""
+"""Serves the Python fixture server: over stdio, by its own HTTP server, or mounted in an ASGI server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from gudgeon import Server
 
-SECONDS = 10  # for what is in flight at the end
+SECONDS = 10  # for pending calls to finish at shutdown
 
 
 def serve(app: Server, given: argparse.Namespace) -> None:
@@ -40,7 +40,7 @@ def serve_asgi(app: Server, address: str, http: dict[str, Any]) -> None:
         log_level="warning",
         timeout_graceful_shutdown=SECONDS,
     )
-    # uvicorn ends gracefully and then raises the signal again, for whoever stood before it.
+    # uvicorn shuts down gracefully and then raises the signal again for the previous handler.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(KeyboardInterrupt):
         Announced(config).run()

@@ -1,9 +1,9 @@
-"""The judge of the official suite's checks: whatever is not a success of every expected scenario fails the run."""
+"""The evaluation of the official suite's checks: anything but a success of every expected scenario fails the run."""
 
 import json
 
 import pytest
-from verdict import judge, scenarios, table
+from verdict import evaluate, scenarios, table
 
 LISTING = """Required for 2026-07-28 (69 scenarios):
 
@@ -34,41 +34,41 @@ def written(tmp_path):
     return write
 
 
-def test_a_set_is_its_server_scenarios_scored_or_not_without_those_of_tasks():
+def test_a_set_contains_all_server_scenarios_except_those_of_tasks():
     assert scenarios(LISTING) == ["tools-list", "ping", "json-schema-2020-12"]
 
 
 def test_successes_pass_and_neutral_checks_do_not_count(written):
     folder = written("ping", {"status": "SUCCESS"}, {"status": "INFO"}, {"status": "SKIPPED"})
-    verdict = judge("python 2026", folder, ["ping"])
+    verdict = evaluate("python 2026", folder, ["ping"])
     assert (verdict.passed, verdict.failed, verdict.cell("ping")) == (1, 0, "ok")
 
 
 @pytest.mark.parametrize(("status", "word"), [("FAILURE", "failed"), ("WARNING", "warned")])
 def test_a_failure_and_a_warning_fail_with_id_and_reason(written, status, word):
     folder = written("ping", {"status": "SUCCESS"}, {"status": status, "errorMessage": "not\n  pong"})
-    verdict = judge("python 2026", folder, ["ping"])
+    verdict = evaluate("python 2026", folder, ["ping"])
     assert verdict.bad == {"ping": [f"{word}: ping-check: not pong"]}
     assert verdict.cell("ping") == f"1 {word}"
     lines = table([verdict], ["ping"]).splitlines()
     assert lines[-2:] == [f"python 2026: ping: {word}: ping-check: not pong", "conformance: 1 passed, 1 failed"]
 
 
-def test_what_did_not_run_or_checked_nothing_fails(written):
+def test_a_scenario_that_did_not_run_or_checked_nothing_fails(written):
     folder = written("ping", {"status": "INFO"})
-    verdict = judge("python 2026", folder, ["ping", "tools-list"])
+    verdict = evaluate("python 2026", folder, ["ping", "tools-list"])
     assert verdict.bad == {"ping": ["failed: nothing was checked"], "tools-list": ["failed: it did not run"]}
 
 
 def test_scenarios_of_tasks_are_left_out(written):
-    verdict = judge("python 2026", written("tasks-lifecycle", {"status": "FAILURE"}), [])
+    verdict = evaluate("python 2026", written("tasks-lifecycle", {"status": "FAILURE"}), [])
     assert (verdict.passed, verdict.failed) == (0, 0)
 
 
 def test_the_table_has_a_row_for_each_scenario_and_a_column_for_each_server(written):
     folder = written("ping", {"status": "SUCCESS"})
     written("tools-list", {"status": "FAILURE"})
-    verdicts = [judge("python", folder, []), judge("rust", folder, ["prompts-list"])]
+    verdicts = [evaluate("python", folder, []), evaluate("rust", folder, ["prompts-list"])]
     rows = [line.split() for line in table(verdicts, ["tools-list", "ping", "unknown"]).splitlines()[:4]]
     assert rows == [
         ["scenario", "python", "rust"],

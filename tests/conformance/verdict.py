@@ -1,4 +1,4 @@
-"""What the official suite wrote about one server, judged: warnings count as failures, and so does what never ran."""
+"""Evaluation of the official suite's results for a server; warnings and missing scenarios count as failures."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 
 FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 BAD = {"FAILURE": "failed", "WARNING": "warned"}
-# Scenarios of an extension that the fixtures do not offer.
+# Scenarios of an extension that the fixture servers do not support.
 NOT_OFFERED = "tasks-"
 
 
 @dataclass
 class Verdict:
-    """One server in one set of scenarios."""
+    """The results of a server in a set of scenarios."""
 
     title: str
     passed: int = 0
-    bad: dict[str, list[str]] = field(default_factory=dict)  # by scenario: what is wrong with it
-    seen: dict[str, int] = field(default_factory=dict)  # by scenario: checks that passed
+    bad: dict[str, list[str]] = field(default_factory=dict)  # problems by scenario
+    seen: dict[str, int] = field(default_factory=dict)  # passed checks by scenario
 
     @property
     def failed(self) -> int:
@@ -38,15 +38,15 @@ class Verdict:
 
 
 def scenarios(listing: str) -> list[str]:
-    """The names of a set's server scenarios, from what the suite's `list --requirements` prints."""
+    """Returns the names of a set's server scenarios from the output of the suite's `list --requirements`."""
     scored = re.search(r"^Server scenarios.*?:\n((?:  - \S+\n)+)", listing, re.M)
     names = re.findall(r"  - (\S+)", scored[1]) if scored else []
     names += re.findall(r"^ +- (\S+) \[server\]$", listing, re.M)
     return [name for name in names if not name.startswith(NOT_OFFERED)]
 
 
-def judge(title: str, folder: Path, expected: list[str]) -> Verdict:
-    """Reads every `checks.json` below the folder."""
+def evaluate(title: str, folder: Path, expected: list[str]) -> Verdict:
+    """Evaluates all `checks.json` files below the folder."""
     verdict = Verdict(title)
     for each in sorted(folder.iterdir()):
         found = FOLDER.fullmatch(each.name)
@@ -72,7 +72,7 @@ def _read(verdict: Verdict, scenario: str, file: Path) -> None:
 
 
 def table(verdicts: list[Verdict], order: list[str]) -> str:
-    """Scenarios down, servers across; then a line for each that is wrong; then the count."""
+    """Returns a table with a row per scenario and a column per server, a line for each failure, and the totals."""
     known = set().union(*(verdict.seen.keys() | verdict.bad.keys() for verdict in verdicts))
     rows = [name for name in order if name in known] + sorted(known - set(order))
     lines = [["scenario", *(verdict.title for verdict in verdicts)]]

@@ -1,4 +1,4 @@
-"""What has to hold of each step's facts. A check returns what is wrong, or nothing."""
+"""Checks of the facts that each step reports. A check yields the problems that it finds."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read(facts: Facts) -> Iterator[str]:
 
 
 def outside(facts: Facts, revision: str) -> Iterator[str]:
-    """A path that leads out of the folder is no resource; which code says so depends on the revision."""
+    """A path outside the folder must not be readable; the error code depends on the revision."""
     if "error" not in facts:
         yield f"{PLAN['outside']} was served: {facts['text'][:80]!r}"
     elif facts["code"] != (code := -32602 if revision >= "2026-07-28" else -32002):
@@ -108,7 +108,7 @@ CHECKS: dict[str, Callable[[Facts], Iterator[str]]] = {
 
 
 def wrong(facts: Facts, revision: str) -> list[str]:
-    """All that is wrong with one step."""
+    """Returns all problems of a step."""
     step = facts["step"]
     if "error" in facts and step != "outside":
         return [facts["error"]]
@@ -121,7 +121,7 @@ def wrong(facts: Facts, revision: str) -> list[str]:
 
 
 def same_for_all(facts: Facts) -> dict[str, Any]:
-    """The part of a step's facts that every server has to agree on, whatever its language and revision."""
+    """Returns the facts of a step that must be equal for all servers, languages and revisions."""
     match facts:
         case {"step": "search", "query": query, "hits": [{"path": path}, *_]}:
             return {f"best hit for {query!r}": path}

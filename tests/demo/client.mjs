@@ -1,6 +1,6 @@
 /**
  * The demo's client in TypeScript's runtime: `client.mjs --revision R -- <server command…>`.
- * It prints what it got as JSON lines, one a step; run.py judges them.
+ * Prints the results as JSON lines, one per step; run.py checks them.
  */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";

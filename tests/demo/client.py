@@ -1,6 +1,6 @@
-"""The demo's client in Python: `client.py --revision R -- <server command…>`.
+"""The demo client in Python: `client.py --revision R -- <server command…>`.
 
-It prints what it got as JSON lines, one a step; run.py judges them.
+Prints the results as JSON lines, one per step; run.py checks them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PLAN: dict[str, Any] = json.loads((Path(__file__).parent / "plan.json").read_tex
 
 @contextmanager
 def step(name: str, calls: int = 1) -> Iterator[dict[str, Any]]:
-    """Times one step and prints the facts that its body collects; an error is a fact too, and the next step follows."""
+    """Times a step and prints the facts that its body collects; an error is a fact too and does not end the run."""
     facts: dict[str, Any] = {}
     start = time.perf_counter()
     try:
@@ -72,7 +72,7 @@ def run(client: SyncClient) -> None:
         contents = client.read_resource(f"docs://{document}").contents[0]
         facts.update(mime_type=contents.mime_type, text=contents.text)
 
-    with step("outside") as facts:  # has to fail: run.py wants the error
+    with step("outside") as facts:  # must fail; run.py checks the error
         facts["text"] = client.read_resource(PLAN["outside"]).text
 
     with step("prompt") as facts:

@@ -1,5 +1,5 @@
 //! The demo's client in Rust: `demo-client --revision R -- <server command…>`.
-//! It prints what it got as JSON lines, one a step; run.py judges them.
+//! Prints the results as JSON lines, one per step; run.py checks them.
 #![allow(clippy::print_stdout)] // its output is what it is for
 
 use std::error::Error;

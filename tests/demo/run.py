@@ -33,7 +33,7 @@ SERVERS = {
 
 
 class Tally:
-    """Counts calls and failures over all pairs, and compares what the servers say."""
+    """Counts calls and failures over all pairs, and compares the servers' results."""
 
     def __init__(self) -> None:
         self.pairs = self.calls = self.failed = 0
@@ -49,7 +49,7 @@ class Tally:
 
 
 def steps_of(command: list[str]) -> Iterator[Facts]:
-    """Runs a client and yields its JSON lines as they come, then whatever went wrong with the process itself."""
+    """Runs a client and yields its JSON lines as they arrive, then errors of the process itself."""
     try:
         client = subprocess.Popen(
             command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, encoding="utf-8"
@@ -113,7 +113,7 @@ def summary(facts_of: dict[str, Facts]) -> str:
 
 
 def progress(text: str) -> None:
-    """Overwrites the current line of a terminal; a log gets whole lines only."""
+    """Overwrites the current line of a terminal; prints nothing to a log."""
     if sys.stdout.isatty():
         print(f"\r\033[K{text}", end="", flush=True)
 

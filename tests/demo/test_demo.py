@@ -1,4 +1,4 @@
-"""The demo's judge: a good run passes, and every kind of bad answer makes it fail and exit non-zero."""
+"""The demo's checks: a correct run passes, and every kind of wrong answer makes it fail with a non-zero status."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_servers_that_disagree_fail(tmp_path: Path) -> None:
         assert any("but 2025-11-25 Fake → One said" in line for line in lines)
 
 
-def test_a_client_that_breaks_off_or_babbles_fails(tmp_path: Path) -> None:
+def test_a_client_that_ends_early_or_prints_extra_lines_fails(tmp_path: Path) -> None:
     for bad in (good_run()[:-1], [], [*good_run(), "not JSON"], [*good_run(), "[]"], good_run() * 2):
         status, lines = demo(tmp_path, bad, good_run())
         assert status == 1

@@ -1,11 +1,11 @@
-"""Each test runs against every server, or with `native` against those that hold the connection themselves."""
+"""Runs each test against every server, or, with `native`, against those that own the connection."""
 
 import pytest
 import servers
 
 
 def pytest_addoption(parser):
-    parser.addoption("--servers", default="", help=f"only these, by comma: {', '.join(servers.KINDS)}")
+    parser.addoption("--servers", default="", help=f"only these, separated by commas: {', '.join(servers.KINDS)}")
 
 
 def pytest_generate_tests(metafunc):
@@ -18,7 +18,7 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is for none of the chosen kinds; what needs no kind runs with the first one."""
+    """Deselects tests for other kinds of server; tests without a kind run with the first one."""
     chosen = config.getoption("--servers")
     needs_none = not chosen or next(iter(servers.KINDS)) in chosen.split(",")
     items[:] = [it for it in items if is_of_a_kind(it) or (needs_none and "kind" not in it.fixturenames)]
@@ -34,14 +34,14 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def _running(kind):
-    # A short keep-alive makes quiet streams speak within a test's patience.
+    # A short keep-alive interval makes idle streams send comments within a test's time limit.
     with servers.Server(kind, keep_alive=0.3, legacy_sse=True) as server:
         yield server
 
 
 @pytest.fixture
 def server(_running):
-    """The server most tests share; it must outlive each of them."""
+    """The server that most tests share; it must survive each of them."""
     assert _running.is_alive(), f"{_running.kind} was dead before this test\n{_running.said()}"
     yield _running
     assert _running.is_alive(), f"{_running.kind} died of this test\n{_running.said()}"
@@ -55,7 +55,7 @@ def _brisk(kind):
 
 @pytest.fixture
 def brisk(_brisk):
-    """A server that waits for nobody for long."""
+    """A server with short time limits."""
     assert _brisk.is_alive(), f"{_brisk.kind} was dead before this test\n{_brisk.said()}"
     yield _brisk
     assert _brisk.is_alive(), f"{_brisk.kind} died of this test\n{_brisk.said()}"
@@ -63,7 +63,7 @@ def brisk(_brisk):
 
 @pytest.fixture
 def start(kind):
-    """Starts further servers of this kind, with options of their own; they end with the test."""
+    """Starts further servers of this kind with other options; they are stopped after the test."""
     started = []
 
     def start(**options):

@@ -1,4 +1,4 @@
-"""Runs the HTTP tests, a few kinds of server at a time: they mostly wait. Further words go to pytest.
+"""Runs the HTTP tests, several kinds of server concurrently, because they mostly wait. Other arguments go to pytest.
 
 python3 tests/http/run.py [--at-once 3] [WORD…]
 """

@@ -25,9 +25,9 @@ KINDS = {
     "node-http": ["node", "--mount", "node"],
     "tower": ["rust", "--mount", "tower"],
 }
-# A message that names what was asked for, with port 0, is none of these.
+# Does not match a message that shows the requested URL with port 0.
 READY = re.compile(r"(https?)://(\[[^\]]+\]|[^\s:/]+):([1-9]\d*)(/\S*)?")
-# What a server that was taken by surprise says.
+# Output of a server in case of unexpected errors.
 SURPRISE = re.compile(
     r"Traceback|panicked|Unhandled|never (?:retrieved|awaited)|^\s+at .+:\d+:\d+|RuntimeError|KeyboardInterrupt",
     re.M,
@@ -39,7 +39,7 @@ class DidNotStart(Exception):
 
 
 class Server:
-    """Options are those of `HttpOptions` by their Python names, times in seconds; a command says its URL on stderr."""
+    """A server process. Options are those of `HttpOptions` by Python names, in seconds; it prints its URL on stderr."""
 
     path = "/mcp"
     address = None
@@ -101,7 +101,7 @@ class Server:
         return self.process.poll() is None
 
     def sockets(self):
-        """How many sockets the process holds."""
+        """Returns the number of the process's open sockets."""
         folder = f"/proc/{self.process.pid}/fd"
         count = 0
         for name in os.listdir(folder):
@@ -112,7 +112,7 @@ class Server:
         return count
 
     def resident(self):
-        """Bytes of memory that are resident."""
+        """Returns the resident memory in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
 
@@ -120,7 +120,7 @@ class Server:
         self.process.send_signal(number)
 
     def wait(self, within):
-        """The exit status; everything it wrote has been read then."""
+        """Waits for the process and its output to end; returns the exit status."""
         status = self.process.wait(within)
         for thread in self._threads:
             thread.join(5)
@@ -155,7 +155,7 @@ def free_port():
 
 
 def eventually(what, within=5.0, every=0.02):
-    """Waits until `what()` is true; its last value."""
+    """Waits until `what()` is true; returns its last value."""
     until = time.monotonic() + within
     while not (value := what()) and time.monotonic() < until:
         time.sleep(every)

@@ -1,4 +1,4 @@
-"""MCP over HTTP as clients of each era say it, and what servers answer."""
+"""MCP over HTTP as clients of each era send it, and access to servers' responses."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ PREFIX = "io.modelcontextprotocol/"
 CLIENT = {"name": "http-tests", "version": "1"}
 CAPABILITIES = {"sampling": {}, "elicitation": {}, "roots": {"listChanged": True}}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-# What an error must never show: paths and frames of a stack.
+# Details that an error must never show: paths and stack frames.
 INSIDES = re.compile(
     r"/(?:work|home|usr|tmp|root|src|Users|rustc)/|\.(?:rs|py|pyi|m?[jt]s):\d|Traceback|panicked|    at "
 )
@@ -33,7 +33,7 @@ def notification(method, params=None):
 
 
 def post(connection, path, body, headers=None):
-    """Sends one POST; a header that is None is left out."""
+    """Sends a POST; headers with the value None are left out."""
     given = {"Content-Type": "application/json", "Accept": BOTH, **(headers or {})}
     connection.request("POST", path, given, body)
 
@@ -42,7 +42,7 @@ def post(connection, path, body, headers=None):
 
 
 def modern(method, params=None, *, id=None, version=MODERN, capabilities=CAPABILITIES, headers=None, meta_more=None):
-    """The headers and the body of a modern request."""
+    """Returns the headers and the body of a modern request."""
     params = dict(params or {})
     params.setdefault("_meta", meta(version, capabilities, **(meta_more or {})))
     made = {"MCP-Protocol-Version": version, "Mcp-Method": method}
@@ -54,14 +54,14 @@ def modern(method, params=None, *, id=None, version=MODERN, capabilities=CAPABIL
 
 
 def send_modern(connection, server, method, params=None, **options):
-    """Sends a modern request; its body."""
+    """Sends a modern request; returns its body."""
     headers, body = modern(method, params, **options)
     post(connection, server.path, body, headers)
     return body
 
 
 def ask_modern(server, method, params=None, *, connection=None, **options):
-    """A modern request, on a connection of its own when none is given, and its whole response."""
+    """Sends a modern request, on a new connection by default; returns the complete response."""
     if connection:
         send_modern(connection, server, method, params, **options)
         return connection.response()
@@ -75,7 +75,7 @@ def call_modern(server, tool, arguments=None, **options):
 
 
 def listen(server, wanted, *, id="listen-1", connection=None):
-    """A connection on which a listen stream begins; the caller closes it."""
+    """Opens a listen stream; returns its connection, which the caller closes."""
     connection = connection or server.connect()
     send_modern(connection, server, "subscriptions/listen", {"notifications": wanted}, id=id)
     head = connection.head()
@@ -87,7 +87,7 @@ def listen(server, wanted, *, id="listen-1", connection=None):
 
 
 class Session:
-    """One legacy session; `connection` is what its requests travel on."""
+    """A legacy session whose requests use `connection`."""
 
     def __init__(self, server, version=LATEST_LEGACY, *, connection=None, capabilities=CAPABILITIES):
         self.server, self.path = server, server.path
@@ -115,25 +115,25 @@ class Session:
         post(connection or self.connection, self.path, body, {**self.headers(), **(headers or {})})
 
     def post(self, body, *, headers=None):
-        """One POST on the session's connection and its whole response."""
+        """Sends a POST on the session's connection; returns the complete response."""
         self.send(body, headers=headers)
         return self.connection.response()
 
     def ask(self, method, params=None):
-        """The JSON-RPC response to a request."""
+        """Sends a request; returns its JSON-RPC response."""
         return reply(self.post(message(method, params)))
 
     def call(self, tool, arguments=None, **params):
         return self.ask("tools/call", {"name": tool, "arguments": arguments or {}, **params})
 
     def start(self, method, params=None, *, id=None):
-        """Sends a request on a connection of its own and gives that connection, its head read."""
+        """Sends a request on a new connection; returns the connection after reading the response head."""
         connection = self.server.connect()
         self.send(message(method, params, id=id), connection=connection)
         return connection, connection.head()
 
     def get(self, last_event_id=None, **headers):
-        """Opens a GET stream; a connection with its head read, and the head."""
+        """Opens a GET stream; returns its connection and the response head."""
         connection = self.server.connect()
         given = {"Accept": "text/event-stream", **self.headers(), **headers}
         if last_event_id is not None:
@@ -154,7 +154,7 @@ class Session:
 
 
 def messages_of(response):
-    """All JSON-RPC messages of a whole response, be it JSON or an event stream; a batch is taken apart."""
+    """Returns all JSON-RPC messages of a complete response, JSON or event stream; batches are split."""
     if response.type == "text/event-stream":
         blocks = response.body.decode().replace("\r\n", "\n").split("\n\n")
         lines = [line for block in blocks for line in block.split("\n") if line.startswith("data:")]
@@ -165,14 +165,14 @@ def messages_of(response):
 
 
 def reply(response):
-    """The one JSON-RPC response of a response."""
+    """Returns the only JSON-RPC response of an HTTP response."""
     found = [it for it in messages_of(response) if "result" in it or "error" in it]
     assert len(found) == 1, (response, found)
     return found[0]
 
 
 def refused(response, status, code=None, *, id=None):
-    """Asserts that a request was refused with that status and code, and that the answer shows nothing of the inside."""
+    """Asserts that a request was rejected with this status and code, without internal details in the response."""
     shown = f"{response.status} {response.fields} {response.body[:600]!r}"
     assert response.status == status, shown
     text = response.body.decode()
@@ -189,7 +189,7 @@ def refused(response, status, code=None, *, id=None):
 
 
 def text_of(result):
-    """The text of a tool's result that is no error."""
+    """Returns the text of a successful tool result."""
     assert "error" not in result, result
     result = result["result"]
     assert not result.get("isError"), result
@@ -197,5 +197,5 @@ def text_of(result):
 
 
 def cancelled_so_far(server):
-    """How many calls of `test_slow` ended early because they were cancelled."""
+    """Returns the number of calls of `test_slow` that were cancelled."""
     return int(re.search(r"\d+", text_of(reply(call_modern(server, "test_cancelled", {}))))[0])

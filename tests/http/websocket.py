@@ -1,4 +1,4 @@
-"""WebSocket (RFC 6455) from the client's side, by hand: what a test sends are frames, good or bad."""
+"""A minimal WebSocket client (RFC 6455) that sends valid and invalid frames."""
 
 import base64
 import hashlib
@@ -63,7 +63,7 @@ class WebSocket:
         return taken
 
     def frame(self):
-        """The next frame, as (opcode, payload); fragments are put together."""
+        """Reads the next frame as (opcode, payload); fragments are joined."""
         whole, kind = b"", None
         while True:
             first, second = self._take(2)
@@ -96,7 +96,7 @@ class WebSocket:
         return said
 
     def closed_with(self):
-        """The code the server closes with; None when it just hangs up."""
+        """Returns the server's close code; None if it closes the connection without one."""
         try:
             while True:
                 opcode, payload = self.frame()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 by hand: bytes out, and what comes back taken apart strictly, so that a test sees what a peer would see."""
+"""A minimal HTTP/1.1 client: sends raw bytes and parses responses strictly, so that tests see what a peer would see."""
 
 import json
 import select
@@ -12,11 +12,11 @@ TIMEOUT = 10.0
 
 
 class Gone(Exception):
-    """The server closed the connection before what was read for was complete."""
+    """The server closed the connection before the expected data was complete."""
 
 
 class Malformed(Exception):
-    """What came is not HTTP/1.1 or not an event stream."""
+    """The received data is not HTTP/1.1 or not an event stream."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Response:
     body: bytes = b""
 
     def header(self, name):
-        """The one value of a header, or None; a header that came twice fails."""
+        """Returns the value of a header, or None; a repeated header is an error."""
         values = [value for key, value in self.fields if key == name.lower()]
         if len(values) > 1:
             raise Malformed(f"{name} came {len(values)} times: {values}")
@@ -43,7 +43,7 @@ class Response:
 
 @dataclass
 class Event:
-    """One event; a block that has only comments is one with `comment`, and one that has only `retry` has only that."""
+    """An event; a block of comments only has `comment`, and a block with only `retry` has just that."""
 
     data: str | None = None
     event: str = "message"
@@ -57,7 +57,7 @@ class Event:
 
 
 def request_bytes(method, path, headers=None, body=None, *, host="127.0.0.1"):
-    """A request's bytes; a header whose value is None is left out, one whose value is a list comes that often."""
+    """Returns a request's bytes; a header with the value None is left out, one with a list is repeated."""
     if isinstance(body, (dict, list)):
         body = json.dumps(body, ensure_ascii=False).encode()
     given = {"Host": host}
@@ -101,7 +101,7 @@ class Connection:
         self.socket.close()
 
     def abort(self):
-        """Ends the connection with a reset, as a process that was killed does."""
+        """Resets the connection, as happens when the process is killed."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.socket.close()
 
@@ -116,7 +116,7 @@ class Connection:
         self.send(request_bytes(method, path, headers, body, host=f"{host}:{port}"))
 
     def ask(self, method, path, headers=None, body=None):
-        """A request and its whole response."""
+        """Sends a request; returns the complete response."""
         self.request(method, path, headers, body)
         return self.response(to=method)
 
@@ -140,7 +140,7 @@ class Connection:
         return line[:-1].decode("latin-1")
 
     def head(self, *, to="POST", interim=False):
-        """The next response's head; 1xx responses are passed over unless `interim`."""
+        """Reads the next response's head; 1xx responses are skipped unless `interim`."""
         while True:
             version, _, rest = self._line().partition(" ")
             status, _, reason = rest.partition(" ")
@@ -173,15 +173,15 @@ class Connection:
         return response
 
     def body(self):
-        """What is left of the body, whole."""
+        """Reads the rest of the body."""
         return b"".join(iter(lambda: self._body.read(self), b""))
 
     def piece(self):
-        """The next bytes of the body, b"" at its end. A timeout loses nothing."""
+        """Reads the next bytes of the body, b"" at its end. A timeout loses no data."""
         return self._body.read(self)
 
     def event(self, *, comments=False):
-        """The next event, None at the end of the stream. Lines may end with LF, CR or CRLF, as the standard has it."""
+        """Reads the next event, None at the end of the stream. Lines end with LF, CR or CRLF, as in the standard."""
         while True:
             text = self._text
             if not text.endswith(b"\r"):
@@ -200,11 +200,11 @@ class Connection:
             self._text += piece
 
     def events(self):
-        """All events to the end of the stream."""
+        """Reads all events until the end of the stream."""
         return list(iter(self.event, None))
 
     def message(self, within=TIMEOUT):
-        """The next JSON-RPC message of an event stream; priming events and comments are passed over."""
+        """Reads the next JSON-RPC message of an event stream; priming events and comments are skipped."""
         until = time.monotonic() + within
         while (left := until - time.monotonic()) > 0:
             with self.patience(left):
@@ -216,11 +216,11 @@ class Connection:
         raise TimeoutError(f"no message within {within} s")
 
     def messages(self):
-        """All JSON-RPC messages to the end of the stream."""
+        """Reads all JSON-RPC messages until the end of the stream."""
         return [event.json() for event in self.events() if event.data]
 
     def segments(self):
-        """How many segments of TCP that carry data came so far."""
+        """Returns the number of received TCP segments that carry data."""
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
         # Linux' `struct tcp_info`: 8 bytes, 24 numbers of 4 bytes, 4 of 8, then among others of 4 `tcpi_data_segs_in`.
         return struct.unpack_from("=I", info, 8 + 24 * 4 + 4 * 8 + 4 * 4)[0]
@@ -231,11 +231,11 @@ class Connection:
         return _Patience(self.socket, seconds)
 
     def is_quiet(self, seconds):
-        """Whether nothing comes for so long; an end of the connection is not nothing."""
+        """Returns whether no data arrives for so long; the end of the connection counts as data."""
         return not self.buffer and not select.select([self.socket], [], [], seconds)[0]
 
     def no_message(self, seconds):
-        """Whether no JSON-RPC message comes for so long; comments may."""
+        """Returns whether no JSON-RPC message arrives for so long; comments may."""
         try:
             self.message(seconds)
         except TimeoutError:
@@ -245,7 +245,7 @@ class Connection:
         return False
 
     def ends(self, within=TIMEOUT):
-        """Whether the server closes the connection in that time; what else comes is thrown away."""
+        """Returns whether the server closes the connection in that time; received data is discarded."""
         until = time.monotonic() + within
         while (left := until - time.monotonic()) > 0:
             self.socket.settimeout(left)
@@ -274,7 +274,7 @@ class Counted:
 
 
 class Chunked:
-    """`at` is where the next byte belongs: a size, a chunk, the line end after one, the line after the last."""
+    """A chunked body. `at` is the part that the next byte belongs to: size, chunk, line end, or trailer."""
 
     def __init__(self):
         self.at, self.chunk = "size", Counted(0)
@@ -307,7 +307,7 @@ class ToTheEnd:
 
 
 class _Patience:
-    """Another timeout for a while."""
+    """A temporary change of the timeout."""
 
     def __init__(self, of, seconds):
         self.of, self.seconds = of, seconds

@@ -1,4 +1,4 @@
-"""An HTTP balancer in front of server processes: it decides which of them sees the answers to a question."""
+"""An HTTP load balancer that decides which server process receives the answers to a question."""
 
 import http.client
 import threading
@@ -8,7 +8,7 @@ PASSED_ON = ("content-type", "mcp-session-id", "allow")
 
 
 class Balancer:
-    """`choose(body)` gives the port of the process that a POST goes to."""
+    """A balancer; `choose(body)` returns the port of the process that gets a POST."""
 
     def __init__(self, choose):
         outer = self

@@ -1,4 +1,4 @@
-"""Server processes of the interop suite that share keys and a ledger, and the client programs that meet them."""
+"""Server processes of the interop suite that share keys and a ledger, and client programs for them."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ KEYS = "a key that all replicas know, an old one"
 
 
 class Process:
-    """A server at a port of its own."""
+    """A server process with its own port."""
 
     def __init__(self, server, ledger):
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -58,7 +58,7 @@ class Process:
 
 @contextlib.contextmanager
 def started(client, era, target, steps, folder):
-    """A client program that runs, with its output as text."""
+    """Starts a client program whose output is text."""
     path = folder / "steps.json"
     path.write_text(json.dumps(steps))
     command = [*CLIENTS[client], era, str(path), *target]
@@ -70,7 +70,7 @@ def started(client, era, target, steps, folder):
 
 
 def meet(client, era, target, steps, folder):
-    """What a client program says of each step, by its name."""
+    """Runs a client program; returns its results by the names of the steps."""
     path = folder / "steps.json"
     path.write_text(json.dumps(steps))
     command = [*CLIENTS[client], era, str(path), *target]

@@ -1,4 +1,4 @@
-"""One interactive tool, three questions in a loop and a side effect, has one outcome whoever asks whom, and where."""
+"""A tool with three questions in a loop and a side effect has the same outcome for all clients and servers."""
 
 import pytest
 from balancer import Balancer
@@ -9,7 +9,7 @@ OURS = ["ours python", "ours python sync", "ours node", "ours rust"]
 MODERN = [*OURS, "official mcp 2", "official ts 2"]
 LEGACY = [*MODERN, "official mcp 1", "official ts 1"]
 
-# What a client program speaks when it is told this; anything else is a revision of its own.
+# The revisions behind a client program's era argument; other arguments are revisions themselves.
 REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 CONNECT = {"check": "connect", "do": "connect"}
 ORDER = {"check": "order", "do": "call", "name": "order"}
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("server", SERVERS)
 
 @pytest.fixture(scope="session", autouse=True)
 def official():
-    """The official clients, set up once."""
+    """Installs the official clients, once."""
     set_up()
 
 
@@ -30,7 +30,7 @@ def ledger(tmp_path):
 
 
 def check(client, era, target, folder, ledger):
-    """The tool's outcome is the one; its side effect happened once."""
+    """Checks the tool's outcome, and that its side effect happened exactly once."""
     got = meet(client, era, target, [CONNECT, ORDER], folder)
     assert got["connect"]["revision"] == REVISIONS.get(era, era)
     assert not got["order"].get("is_error", True) and got["order"]["text"] == OUTCOME, got
@@ -39,7 +39,7 @@ def check(client, era, target, folder, ledger):
 
 @pytest.mark.parametrize("client", LEGACY)
 def test_legacy(server, client, tmp_path, ledger):
-    """Elicitation: real requests on the stream of the call."""
+    """Elicitation: questions are requests on the stream of the call."""
     with Process(server, ledger) as process:
         check(client, "legacy", [process.url], tmp_path, ledger)
 
@@ -68,14 +68,14 @@ def test_before_elicitation_models_and_roots_can_be_asked(server, client, revisi
 
 @pytest.mark.parametrize("client", MODERN)
 def test_parked(server, client, tmp_path, ledger):
-    """2026-07-28, Multi Round-Trip Requests: the handler waits for the request with the answers."""
+    """2026-07-28, Multi Round-Trip Requests: the handler is suspended until the request with the answers."""
     with Process(server, ledger) as process:
         check(client, "auto", [process.url], tmp_path, ledger)
 
 
 @pytest.mark.parametrize("client", MODERN)
 def test_replayed_on_another_process(server, client, tmp_path, ledger):
-    """Every request with answers comes to the process that did not ask."""
+    """Every request with answers reaches a process other than the one that asked."""
     with Process(server, ledger) as one, Process(server, ledger) as other:
         ports = [one.port, other.port]
         turns = []
@@ -112,6 +112,6 @@ def test_replayed_after_a_restart(server, client, tmp_path, ledger):
     ("client", "era"), [*((client, "legacy") for client in LEGACY), *((client, "auto") for client in MODERN)]
 )
 def test_over_stdio(server, client, era, tmp_path, ledger):
-    # Official clients hand few variables on to the servers that they start.
+    # Official clients pass only a few environment variables to the servers that they start.
     env = ["/usr/bin/env", f"INTEROP_LEDGER={ledger}"]
     check(client, era, [*env, *SERVERS[server]], tmp_path, ledger)

@@ -1,4 +1,4 @@
-"""Who listens to a server that shuts down is told so by a result, and need not take it for a broken connection."""
+"""A server that shuts down ends subscriptions with a result, which clients can tell from a broken connection."""
 
 import json
 
@@ -11,13 +11,13 @@ ENDED = {"check": "ended", "do": "ended"}
 
 @pytest.fixture(scope="session", autouse=True)
 def official():
-    """The official clients, set up once."""
+    """Installs the official clients, once."""
     set_up()
 
 
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("client", ["official mcp 2", "official ts 2"])
-def test_a_server_that_ends_says_so(server, client, tmp_path):
+def test_a_server_that_shuts_down_ends_subscriptions(server, client, tmp_path):
     with Process(server, tmp_path / "ledger") as process:
         with started(client, "auto", [process.url], [ENDED], tmp_path) as program:
             said = iter(program.stderr.readline, "")

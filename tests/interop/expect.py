@@ -1,13 +1,13 @@
-"""What a suite expects of an answer. Objects may have more than is expected; lists and plain values are compared whole.
+"""Comparison of a result with a suite's expectation. Objects may have further members; other values must be equal.
 
-`{"$any": […]}` takes any of these, `{"$contains": x}` a text with that in it, or a list with all of these.
+`{"$any": […]}` matches any of these values, `{"$contains": x}` a string that contains x, or a list with all of x.
 """
 
 import json
 
 
 def differs(expected, got):
-    """None where `got` is as expected, else what is wrong with it."""
+    """Returns None if `got` is as expected, else a description of the difference."""
     if isinstance(expected, dict) and "$any" in expected:
         if any(differs(choice, got) is None for choice in expected["$any"]):
             return None
@@ -32,12 +32,12 @@ def _contains(part, got):
 
 
 def _hidden_error(expected, got):
-    """An error is never what was wanted, unless the code says so."""
+    """An error matches only if its code is expected."""
     return f"got {_short(got)}" if "error" in got and "code" not in expected else None
 
 
 def fill(value, names):
-    """Replaces `${name}` in all texts of a JSON value."""
+    """Replaces `${name}` in all strings of a JSON value."""
     if isinstance(value, str):
         for name, text in names.items():
             value = value.replace("${" + name + "}", text)

@@ -1,4 +1,4 @@
-"""The matrix: which client program meets which server, over what, in which era; and what came of each meeting."""
+"""The test matrix: pairs of client program and server, with transport and era, and their results."""
 
 import json
 import os
@@ -19,7 +19,7 @@ suites = json.loads((HERE / "suites.json").read_text())
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 
-# What a step expects beside `expect`, where one side or both are ours.
+# Further expectations of a step if one side or both are this project's.
 STRICT = {
     ("official", "ours"): ["our_server"],
     ("ours", "official"): ["our_client"],
@@ -29,7 +29,7 @@ STRICT = {
 
 
 class Pair:
-    """One client program in one era against one server over one transport."""
+    """A client program in an era against a server over a transport."""
 
     def __init__(self, client_side, client, transport, era, server_side, server):
         self.transport, self.era = transport, era
@@ -38,7 +38,7 @@ class Pair:
         self.program = clients[client_side][client]["command"]
         self.server = servers[server_side][server]
         self.strict = STRICT.get((client_side, server_side), [])
-        # The pair of endpoints of 2024-11-05 carries only sessions that begin with `initialize`.
+        # HTTP+SSE of 2024-11-05 supports only sessions opened by `initialize`.
         modern = self.server["modern"] and era == "auto" and transport != "sse"
         self.revision = MODERN if modern else LEGACY
         actual = "modern" if modern else "legacy"
@@ -49,7 +49,7 @@ class Pair:
             for suite in clients[client_side][client].get("suites")
             or [self.server["suite"], *self.server.get("also", [])]
             for step in suites[suite]
-            # `client.ping()` of ours works in every era.
+            # This project's `client.ping()` works in both eras.
             if actual in step.get("eras", [actual])
             and client_side in step.get("sides", [client_side])
             and client in step.get("clients", [client])
@@ -64,17 +64,17 @@ class Pair:
 
     @property
     def serves(self):
-        """How the server is started for this transport; None where the client starts it."""
+        """The server's entry for this transport; None if the client starts the server."""
         return next((one for one in self.server.get("serves", []) if self.transport in one["urls"]), None)
 
     def over_stdio(self):
-        """The client program starts the server itself."""
+        """Whether the client program starts the server itself."""
         with tempfile.TemporaryDirectory(prefix="interop-") as folder:
             fill = {"dir": data_in(folder)}
             self.meet(expect.fill(self.server["command"], fill), fill)
 
     def meet(self, target, fill):
-        """`target` is a command or one URL; `fill` is what the suite's placeholders stand for."""
+        """Runs the pair. `target` is a command or a URL; `fill` maps the suite's placeholders to values."""
         if missing := lacking(self.program[0], target[0]):
             self.fail_all(missing)
             return
@@ -83,12 +83,12 @@ class Pair:
             json.dump(steps, file)
             file.flush()
             status, out, err = processes.run([*self.program, self.era, file.name, *target], cwd=ROOT)
-        self._judge(steps, status, out, processes.last_words(err))
+        self._check(steps, status, out, processes.last_words(err))
 
     def fail_all(self, why):
         self.failures = {step["check"]: why for step in self.steps}
 
-    def _judge(self, steps, status, out, last_words):
+    def _check(self, steps, status, out, last_words):
         lines = {}
         for line in filter(str.strip, out.splitlines()):
             try:
@@ -107,7 +107,7 @@ class Pair:
             self.failures["exit"] = f"{status} after the last check: {last_words}"
 
     def report(self, details):
-        """A line for each failure; a few only unless details are wanted, and one when all failed of the same."""
+        """Returns a line per failure: a few unless details are requested, a single one if all failures are equal."""
         whys = list(self.failures.items())
         if len(whys) > 1 and len(set(self.failures.values())) == 1:
             return [f"all {len(whys)} checks: {whys[0][1]}"]
@@ -149,9 +149,9 @@ def _can_meet(pair):
 
 
 def _is_news(pair, client, server):
-    """Ours among themselves: in one language the tests of that language meet, over stdio `make demo`.
+    """Excludes pairs that other tests cover: both sides in the same language, and stdio, which `make demo` tests.
 
-    A client with suites of its own meets our servers only.
+    A client with its own suites is paired with this project's servers only.
     """
     if "suites" in clients[pair.row.split()[0]][client] and not pair.column.startswith("ours"):
         return False
@@ -160,7 +160,7 @@ def _is_news(pair, client, server):
 
 
 def lacking(*programs):
-    """What is to be said of a program that is not there; URLs need none."""
+    """Returns the error for a program that is missing; URLs need no program."""
     for program in programs:
         if ":" not in program and not shutil.which(program) and not os.access(ROOT / program, os.X_OK):
             return f"{program} is not there: run `make build`"
@@ -168,7 +168,7 @@ def lacking(*programs):
 
 
 def data_in(folder):
-    """A folder for a server to work on."""
+    """Creates a folder for a server to work on."""
     data = Path(folder).resolve() / "data"
     data.mkdir()
     shutil.copy(HERE / "rust/src/pixel.png", data)

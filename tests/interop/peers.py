@@ -1,4 +1,4 @@
-"""Sets up the peers: official SDKs and published servers, from the lock files in `peers/` into `.interop/`."""
+"""Installs official SDKs and published servers into `.interop/` from the lock files in `peers/`."""
 
 import hashlib
 import shutil
@@ -13,7 +13,7 @@ VENVS = {"py2": "requirements-mcp2.txt", "py1": "requirements-mcp1.txt", "pyserv
 
 
 def set_up(*names):
-    """Makes the named environments (all when none is named) where their lock's stamp is not what it was."""
+    """Installs the named environments, or all of them, if their lock file has changed."""
     SCRATCH.mkdir(exist_ok=True)
     for name, lock in VENVS.items():
         if not names or name in names:

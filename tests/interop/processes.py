@@ -1,4 +1,4 @@
-"""Runs client programs; finds in /proc and kills what one started, also where it has a session of its own."""
+"""Runs client programs, and kills their child processes, also those in other process groups, by searching /proc."""
 
 import contextlib
 import os
@@ -6,11 +6,11 @@ import signal
 import subprocess
 from pathlib import Path
 
-SECONDS = 30  # for one client program, and the server that it started
+SECONDS = 30  # for a client program and the server that it started
 
 
 def run(command, cwd):
-    """Its status, stdout and stderr; what outlives it or hangs is killed and told."""
+    """Returns status, stdout and stderr; processes that hang or outlive the program are killed and reported."""
     pipe = subprocess.PIPE
     child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     try:
@@ -19,7 +19,7 @@ def run(command, cwd):
         status = f"exit {child.returncode}"
     except subprocess.TimeoutExpired:
         ended = child.poll() is not None
-        status = f"exit {child.returncode}, but its server lives on" if ended else f"killed after {SECONDS} s"
+        status = f"exit {child.returncode}, but its server is still running" if ended else f"killed after {SECONDS} s"
         for pid in under(child.pid) | with_stderr(child.stderr):
             kill(pid)
         out, err = child.communicate()
@@ -27,14 +27,14 @@ def run(command, cwd):
 
 
 def last_words(err):
-    """The line that names the error, where there is one, else the last line."""
+    """Returns the line with the error, or else the last line."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     errors = [line for line in lines if "rror:" in line or "Error" in line]
     return next(iter([*errors[-1:], *lines[-1:]]), "")[:400]
 
 
 def under(pid):
-    """The process and all that descends from it."""
+    """Returns the process and all its descendants."""
     children = {}
     for each in _all():
         with contextlib.suppress(OSError, IndexError):
@@ -48,7 +48,7 @@ def under(pid):
 
 
 def with_stderr(pipe):
-    """The processes whose stderr is the other end of this pipe: orphans too."""
+    """Returns the processes whose stderr is the other end of this pipe, orphans included."""
     wanted = f"pipe:[{os.fstat(pipe.fileno()).st_ino}]"
     found = set()
     for each in _all():

@@ -1,10 +1,10 @@
-"""Runs official clients against our servers and our clients against official and published servers; prints a matrix.
+"""Runs official clients against this project's servers, and its clients against official and published servers.
 
     python3 tests/interop/run.py [--only TEXT]… [--official] [--details]
 
-`--only` keeps the pairs whose `client, transport, era → server` line contains the text; `--official` pairs official
-clients with official and published servers instead, which shows that this harness judges rightly; `--details` prints
-each failed check.
+Prints a matrix. `--only` selects pairs whose `client, transport, era → server` line contains the text; `--official`
+pairs official clients with official and published servers instead, to validate this harness; `--details` prints each
+failed check.
 """
 
 import argparse
@@ -19,7 +19,7 @@ AT_ONCE = 4
 
 
 def tasks(chosen):
-    """What can go on side by side: servers with all of their clients, the longest first, and pairs over stdio."""
+    """Returns the tasks that can run concurrently: servers with all their clients, longest first, and stdio pairs."""
     shared = {}
     for pair in chosen:
         if pair.transport != "stdio":
@@ -43,7 +43,7 @@ def print_matrix(done):
 
 
 def _groups(done):
-    """One table for each side of the servers: ours, official, published."""
+    """Groups the pairs into one table each for own, official and published servers."""
     groups = {}
     for pair in done:
         groups.setdefault(pair.column.split()[0], {})[pair.column] = None
@@ -59,7 +59,7 @@ def main():
     peers.set_up()
     chosen = [pair for pair in pairs(options.official) if all(text in pair.title for text in options.only)]
     if not chosen:
-        sys.exit("no pair of client and server contains what --only says")
+        sys.exit("no pair of client and server matches --only")
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for done in [pool.submit(task) for task in tasks(chosen)]:
             done.result()

@@ -1,4 +1,4 @@
-"""Server processes that listen: one serves many clients, one after another."""
+"""Listening server processes, each shared by many clients in turn."""
 
 import contextlib
 import signal
@@ -18,7 +18,7 @@ ENDS_WITHIN = 10
 
 
 def serve_all(pairs):
-    """Starts the server that these pairs have in common, lets each client meet it, and ends it."""
+    """Starts the server that these pairs share, runs each client against it, and stops it."""
     how = pairs[0].serves
     if missing := lacking(how["command"][0]):
         for pair in pairs:
@@ -76,7 +76,7 @@ def _dial(url):
 
 
 def _end(server):
-    """What was wrong with how it ended, if anything."""
+    """Stops the server; returns the problem with its exit, if any."""
     server.send_signal(signal.SIGTERM)
     try:
         status = server.wait(ENDS_WITHIN)

@@ -1,4 +1,4 @@
-"""The judge must be able to say no: `python3 -m unittest discover tests/interop`."""
+"""The comparison must detect wrong results: `python3 -m unittest discover tests/interop`."""
 
 import unittest
 
@@ -6,7 +6,7 @@ from expect import differs, fill
 
 
 class Differs(unittest.TestCase):
-    def test_takes_what_is_expected(self):
+    def test_accepts_the_expected_value(self):
         for expected, got in [
             (1, 1.0),
             ([1, "a"], [1, "a"]),
@@ -18,7 +18,7 @@ class Differs(unittest.TestCase):
         ]:
             self.assertIsNone(differs(expected, got), (expected, got))
 
-    def test_refuses_the_rest(self):
+    def test_rejects_all_other_values(self):
         for expected, got in [
             (1, 2),
             (1, True),

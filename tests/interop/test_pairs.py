@@ -1,4 +1,4 @@
-"""The matrix holds what it promises, and a server that can't be reached or ends badly is told."""
+"""The matrix is complete, and a server that can't be reached or exits with an error is reported."""
 
 import sys
 import unittest
@@ -41,7 +41,7 @@ class Servers(unittest.TestCase):
         self.assertEqual(set(pair.failures), {step["check"] for step in pair.steps} | {"server"})
         self.assertIn("Error: no", pair.failures["connect"])
 
-    def test_one_that_ends_badly_is_told(self):
+    def test_one_that_exits_with_an_error_is_reported(self):
         listens = "import socket, sys; it = socket.create_server(('127.0.0.1', int(sys.argv[1]))); it.accept(); "
         pair = _pair(listens + "import time; time.sleep(60)")
         with mock.patch.object(pair, "meet"):

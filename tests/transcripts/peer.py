@@ -1,4 +1,4 @@
-"""The fixture servers as processes, spoken to in raw lines."""
+"""The fixture servers as processes, connected by raw lines."""
 
 import json
 import os
@@ -21,11 +21,11 @@ PATIENCE = 20.0
 
 
 class Peer:
-    """A server process. What it says is read when asked for, never before: `with Peer("python") as peer: …`."""
+    """A server process whose output is read only on demand: `with Peer("python") as peer: …`."""
 
     def __init__(self, server: str, *arguments: str) -> None:
         program = Path(SERVERS[server][-1])
-        assert program.exists(), f"{program} is not there: run cargo build --package gudgeon --example {program.name}"
+        assert program.exists(), f"{program} does not exist; run cargo build --package gudgeon --example {program.name}"
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [*SERVERS[server], *arguments],
@@ -53,12 +53,12 @@ class Peer:
 
     @property
     def memory(self) -> int:
-        """Bytes that are resident."""
+        """Returns the resident memory in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
     def send(self, *messages: Any) -> None:
-        """Each is sent as a line: bytes as they are, anything else as JSON."""
+        """Sends each message as a line: bytes unchanged, other values as JSON."""
         for message in messages:
             line = message if isinstance(message, bytes) else json.dumps(message).encode()
             self.write(line + b"\n")
@@ -68,7 +68,7 @@ class Peer:
         assert written == len(data), f"took only {written} of {len(data)} bytes; {self.told()}"
 
     def offer(self, data: bytes, patience: float) -> int:
-        """Writes until the server takes no more for so many seconds; how many bytes it took."""
+        """Writes until the server reads nothing for so many seconds; returns the number of bytes written."""
         view, written = memoryview(data), 0
         while written < len(data) and self._ready(self._input, patience, writing=True):
             try:
@@ -78,7 +78,7 @@ class Peer:
         return written
 
     def receive(self) -> Any:
-        """The next frame."""
+        """Reads the next frame."""
         line = self.receive_line()
         try:
             return json.loads(line)
@@ -101,7 +101,7 @@ class Peer:
         return self.receive()
 
     def end(self) -> list[bytes]:
-        """Ends the input: the lines that still came; the server must then leave with 0."""
+        """Ends the input; returns the remaining lines. The server must exit with status 0."""
         self._input.close()
         return self.last()
 
@@ -109,7 +109,7 @@ class Peer:
         self._process.send_signal(number)
 
     def last(self) -> list[bytes]:
-        """The lines that still come; the server must then leave with 0."""
+        """Returns the remaining lines. The server must exit with status 0."""
         deadline = time.monotonic() + PATIENCE
         while self._ready(self._output, deadline - time.monotonic()):
             if not (piece := os.read(self._output.fileno(), 1 << 20)):
@@ -123,7 +123,7 @@ class Peer:
         return self._received.splitlines()
 
     def told(self) -> str:
-        """The end of what the server said on stderr."""
+        """Returns the end of the server's stderr."""
         self._stderr.seek(0)
         return f"stderr: {self._stderr.read().decode(errors='replace')[-2000:]}"
 

@@ -1,4 +1,4 @@
-"""The fixture servers over the wires that transcripts name: each takes frames, and gives those that come back."""
+"""The fixture servers over the transports of transcripts: each sends frames and returns the received ones."""
 
 import contextlib
 import json
@@ -13,14 +13,14 @@ import wire as http
 from peer import PATIENCE, SERVERS, Peer
 from websocket import TEXT, WebSocket, frame
 
-# How long a session may be idle where a transcript waits for its end, and how long such a wait takes.
+# The idle timeout of a session that a transcript waits for, and the duration of that wait.
 IDLE, LONGER = 1.5, 2.5
 JSON = {"Content-Type": "application/json"}
 BOTH = {**JSON, "Accept": "application/json, text/event-stream"}
 
 
 class Stdio:
-    """A process of its own, to whose end it must say nothing more."""
+    """A server process over stdio, which must send nothing more before it exits."""
 
     def __init__(self, server: str, options: list[str]) -> None:
         self._peer = Peer(server, *options)
@@ -34,10 +34,10 @@ class Stdio:
 
 
 class Listening:
-    """A server that listens, spoken to over one of its wires."""
+    """A listening server, connected by one of its transports."""
 
     path = "/mcp"
-    # Asked at the end; whatever the answer is, it has the id.
+    # Sent at the end; any response has this id.
     last_question = b'{"jsonrpc":"2.0","id":"the end","method":"ping"}'
 
     def __init__(self, server: str, options: list[str]) -> None:
@@ -53,7 +53,7 @@ class Listening:
             raise
 
     def open(self) -> None:
-        """Says hello, where the wire has one."""
+        """Performs the transport's handshake, if it has one."""
 
     def send(self, message: bytes) -> None:
         raise NotImplementedError
@@ -64,7 +64,7 @@ class Listening:
         return connection
 
     def read(self, messages: Iterator[Any]) -> None:
-        """In a thread of its own, until they end."""
+        """Reads the messages in a thread until they end."""
 
         def read() -> None:
             try:
@@ -82,7 +82,7 @@ class Listening:
             raise AssertionError(f"no frame in {PATIENCE:.0f} s; {self._failures}; {self.server.said()}") from None
 
     def nothing_more(self) -> None:
-        """What is asked last is answered first of all that still comes."""
+        """Checks that the response to a last request is the only remaining message."""
         self.send(self.last_question)
         last = self.receive()
         assert isinstance(last, dict) and last.get("id") == "the end", f"nobody expected {last}"
@@ -114,7 +114,7 @@ class OverWebSocket(Listening):
 
 
 class OverSse(Listening):
-    """The pair of endpoints of 2024-11-05."""
+    """HTTP+SSE, the transport of 2024-11-05."""
 
     def open(self) -> None:
         stream = self.connect()
@@ -132,15 +132,15 @@ class OverSse(Listening):
 
 
 class OverHttp(Listening):
-    """POSTs, and the stream of a session once there is one."""
+    """POSTs, and the stream of a session after it was opened."""
 
-    # A ping needs a session where a header names a version.
+    # With a version header a ping requires a session.
     last_question = b'{"jsonrpc":"2.0","id":"the end","method":"list_tools"}'
     session: str | None = None
     header: tuple[str, str] | None = None
 
     def send(self, message: bytes) -> None:
-        """Waits until the answer has begun, which it has at the latest with the first comment of a quiet stream."""
+        """Sends a message and waits for the response head, which arrives at the latest with a keep-alive comment."""
         posting = self.connect()
         headers = dict([self.header] if self.header else [])
         posting.request("POST", self.path, {**BOTH, **headers, "Mcp-Session-Id": self.session}, message)
@@ -165,5 +165,5 @@ WIRES = {"stdio": Stdio, "websocket": OverWebSocket, "sse": OverSse, "http": Ove
 
 
 def pass_time() -> None:
-    """Nobody says anything until a session of `IDLE` has expired."""
+    """Waits until an idle session has expired."""
     time.sleep(LONGER)
