@@ -245,7 +245,7 @@ def test_what_resources_give_is_the_same_behind_middleware(era: str) -> None:
             return b"bytes"
 
         @app.resource("shelf://nothing")
-        def nothing() -> None:
+        def nothing() -> str | None:
             return None
 
         @app.resource("shelf://typed", mime_type="text/html")

@@ -78,11 +78,11 @@ def test_whole_floats_are_integers_and_the_rest_is_refused() -> None:
     plan = tool(f)
     assert call(plan, n=1.0, names=[2.0, 3]) == b"6"
     for raw, message in (
-        (b'{"n":"x"}', "argument 'n': expected int, got str"),
-        (b'{"n":1.5}', "argument 'n': expected int, got float"),
-        (b'{"n":1,"names":["x"]}', r"argument 'names\[0\]': expected int"),
-        (b"{}", "missing required field n"),
-        (b"[]", "expected object, got array"),
+        (b'{"n":"x"}', "argument 'n': expected an integer, got \"x\""),
+        (b'{"n":1.5}', "argument 'n': expected an integer, got 1.5"),
+        (b'{"n":1,"names":["x"]}', r"argument 'names\[0\]': expected an integer, got \"x\""),
+        (b"{}", "missing argument 'n'"),
+        (b"[]", "arguments: expected an object, got \\[\\]"),
         (b'{"n":', "arguments: input data was truncated"),
         (b'{"n":' + b"[" * 100_000, "arguments: |argument "),
     ):
@@ -359,7 +359,6 @@ def said(kind: Any, value: Any) -> Any:
 
 def test_what_resources_return() -> None:
     assert said("resource", "x") == "x"
-    assert said("resource", None) is None
     assert said("resource", b"x") == (1, b"x")
     assert said("resource", Book(1)) == b'{"id":1,"title":"Dune"}'
     assert said("resource", ResourceResult("x", mime_type="a/b")) == (

@@ -150,6 +150,9 @@ class ClientGroup(_Group):
         OSError: On entering: the file can't be read.
     """
 
+    def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], **options: Any) -> None:
+        super().__init__(targets, **options)
+
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
         from .client import Client
 
@@ -259,6 +262,9 @@ class SyncClientGroup(_Group):
     ...     group.call_tool("shelf_count").data, list(group.errors)
     (2, ['gone'])
     """
+
+    def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], **options: Any) -> None:
+        super().__init__(targets, **options)
 
     def _client(self, target: Any, options: Mapping[str, Any]) -> Any:
         from .client import SyncClient

@@ -115,7 +115,7 @@ class _Media(Content):
     _fields = {"data": REQUIRED, "mime_type": REQUIRED, "annotations": None, "meta": {}}
     _readers = {"annotations": Annotations.from_dict, "data": unbase64}
 
-    def __init__(self, data, *, format=None, mime_type=None, annotations=None, meta=None):
+    def _load(self, data, format, mime_type, annotations, meta):
         kind = type(self).__name__
         if mime_type is None and format is not None:
             mime_type = _FORMATS.get(format.lower(), f"{self.type}/{format.lower()}")
@@ -124,6 +124,8 @@ class _Media(Content):
         if hasattr(data, "__fspath__"):
             mime_type = mime_type or _guess(data)
             data = _read(data)
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{kind} takes bytes or a path, not {data!r}")
         data = bytes(data)
         mime_type = mime_type or _sniff(data)
         if mime_type is None:
@@ -153,6 +155,9 @@ class Image(_Media):
 
     type = "image"
 
+    def __init__(self, data, *, format=None, mime_type=None, annotations=None, meta=None):
+        self._load(data, format, mime_type, annotations, meta)
+
 
 class Audio(_Media):
     """Sound: bytes, or the path of a file that is read at once; parameters and errors are those of `Image`.
@@ -162,6 +167,9 @@ class Audio(_Media):
     """
 
     type = "audio"
+
+    def __init__(self, data, *, format=None, mime_type=None, annotations=None, meta=None):
+        self._load(data, format, mime_type, annotations, meta)
 
 
 class EmbeddedResource(Content):

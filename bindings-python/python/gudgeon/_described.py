@@ -21,6 +21,9 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
         said["guarded"] = True
     if kind == "tools":
         said |= {"name": key, "inputSchema": Raw(plan.input_schema)}
+        # A schema that the user wrote says by itself whether it is closed.
+        if options.get("input") is None and options.get("unknown_arguments", "refuse") == "refuse":
+            said["closed"] = True
         if plan.output_schema is not None:
             said["outputSchema"] = Raw(plan.output_schema)
     elif kind == "prompts":

@@ -14,12 +14,11 @@ from ._plan_invoke import Argument, build
 from ._plan_output import output_of
 from ._plan_questions import names_questions
 from ._plan_signature import Parameter, Signature
-from ._schema import Profile, SchemaError, header_of, own_schema, schema_of
+from ._schema import Profile, SchemaError, header_of, own_schema, schema_of, union_members, unwrap
 
 Kind = Literal["tool", "resource", "prompt", "completion", "method", "notification"]
 UNSET: Any = object()
 _REPLIES: dict[str, Callable[[str], Callable[[Any], Any]]] = {
-    "resource": _replies.resource_reply,
     "prompt": _replies.prompt_reply,
     "completion": _replies.completion_reply,
     "method": _replies.method_reply,
@@ -110,6 +109,8 @@ def make_plan(
         answer = output_of(signature, None if output is UNSET else output, output is not UNSET, profile)
         plan.output_schema = None if answer.schema is None else encode(answer.schema)
         reply = _replies.tool_reply(plan.place, has_schema=answer.schema is not None, is_content=answer.is_content)
+    elif kind == "resource":
+        reply = _replies.resource_reply(plan.place, has_null=_has_null(signature))
     else:
         reply = _REPLIES[kind](plan.place)
     arguments = [
@@ -144,6 +145,16 @@ def _name(fn: Any, kind: str, place: str) -> str:
     if name == "<lambda>":
         raise TypeError(f"{place} is a lambda and has no name: pass name=, or use a def")
     return str(name)
+
+
+def _has_null(signature: Signature) -> bool:
+    """Whether a resource may return None. One that returns nothing else is a TypeError."""
+    if signature.returns is None or unwrap(signature.returns) is type(None):
+        raise TypeError(
+            f"{signature.place} returns None, as its annotation says: a resource returns str, bytes, JSON or a "
+            "ResourceResult"
+        )
+    return any(unwrap(member) in (None, type(None)) for member in union_members(signature.returns))
 
 
 def _check_completion(kind: str, filled: list[Parameter], place: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ._failures import InvalidArguments
+from ._invalid import invalid_text, pydantic_text
 from ._json import decoder, encode_exact
 from ._plan_depends import Overrides, Provider, Scope
 from ._plan_signature import Parameter, Signature, context_module
@@ -56,11 +57,11 @@ class Argument:
         try:
             return self.reader(raw)
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            raise InvalidArguments(invalid_text(error, self.wire)) from None
+            raise InvalidArguments(invalid_text(error, raw, self.wire)) from None
         except Exception as error:
             if type(error).__name__ != "ValidationError" or not hasattr(error, "errors"):
                 raise
-            raise InvalidArguments(_pydantic_text(error, self.wire)) from None
+            raise InvalidArguments(pydantic_text(error, raw, self.wire)) from None
 
 
 def _pydantic_reader(parameter: Parameter, lax: bool, as_json: bool) -> Reader:
@@ -72,24 +73,6 @@ def _pydantic_reader(parameter: Parameter, lax: bool, as_json: bool) -> Reader:
     if as_json:
         return lambda raw: adapter.validate_json(msgspec.json.decode(raw, type=str))
     return lambda raw: adapter.validate_python(msgspec.json.decode(raw))
-
-
-def invalid_text(error: Exception, wire: str | None = None) -> str:
-    """msgspec's complaint with the argument's name in front: `argument 'a': expected int, got str`."""
-    said, _, path = str(error).partition(" - at `")
-    path = path.rstrip("`").removeprefix("$").lstrip(".")
-    name = ".".join(part for part in (wire, path) if part) if wire else path
-    said = said.replace("`", "")
-    said = said[:1].lower() + said[1:]
-    return f"argument {name!r}: {said}" if name else f"arguments: {said}"
-
-
-def _pydantic_text(error: Any, wire: str) -> str:
-    lines = []
-    for item in error.errors(include_url=False, include_context=False, include_input=False):
-        name = ".".join(str(part) for part in (wire, *item["loc"]))
-        lines.append(f"argument {name!r}: {item['msg']}")
-    return "; ".join(lines)
 
 
 def build(
@@ -191,7 +174,7 @@ def _second_try(decode: Callable[[Any], Any]) -> Callable[[Any, Exception], Any]
         try:
             return decode(encode_exact(read(raw)))
         except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise InvalidArguments(invalid_text(error)) from None
+            raise InvalidArguments(invalid_text(error, raw)) from None
 
     return again
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from os import PathLike
 from typing import Any
 
 from ._asking import QuestionReply
@@ -80,6 +81,11 @@ def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[A
         text = _text(value)
         if text is not None:
             return text
+        if is_content and isinstance(value, (bytes, bytearray, memoryview, PathLike)):
+            raise TypeError(
+                f"{place} returned {type(value).__name__}, but its return annotation names content: "
+                "write return Image(data, format='png'), or Audio or File"
+            )
         if isinstance(value, (list, tuple)) and (is_content or any(isinstance(item, Content) for item in value)):
             return PARTS, encode([_block(item, place) for item in value], _RESULT)
         return _special(value, place) or json_reply(value)
@@ -99,12 +105,17 @@ def _block(item: Any, place: str) -> Any:
     return text
 
 
-def resource_reply(place: str) -> Callable[[Any], Reply]:
-    """What a resource returned."""
+def resource_reply(place: str, *, has_null: bool = False) -> Callable[[Any], Reply]:
+    """What a resource returned; `has_null`: its return annotation is `… | None`, so that None is JSON's null."""
 
     def reply(value: Any) -> Reply:
         if value is None:
-            return None
+            if has_null:
+                return b"null"
+            raise TypeError(
+                f"{place} returned None: a resource returns str, bytes, JSON or a ResourceResult; "
+                "return '' for an empty one, or raise ResourceNotFound(uri) where there is none"
+            )
         if isinstance(value, (bytes, bytearray, memoryview)):
             return BLOB, bytes(value)
         if isinstance(value, ResourceResult):

@@ -104,9 +104,12 @@ class ResourceResult(Value):
     """What reading a resource gave; a handler may return one.
 
     Args:
-        contents: A str, bytes, JSON, `ResourceContents`, or a list of such parts.
+        contents: A str, bytes, `ResourceContents`, an object or array that JSON can say, or a list of such parts.
         mime_type: Of the parts that have none.
         meta: The result's `_meta`.
+
+    Raises:
+        TypeError: The contents are None or a number.
 
     Spec: Server Features › Resources › Reading resources.
 
@@ -118,6 +121,11 @@ class ResourceResult(Value):
     _readers = {"contents": each(ResourceContents.from_dict)}
 
     def __init__(self, contents, *, mime_type=None, meta=None):
+        if contents is None or isinstance(contents, (int, float)):
+            raise TypeError(
+                f"ResourceResult takes a str, bytes, ResourceContents, an object that JSON can say, or a list of "
+                f"these, not {contents!r}; write ResourceResult({str(contents)!r}) for text"
+            )
         if isinstance(contents, (list, tuple)) and all(isinstance(item, _PARTS) for item in contents):
             parts = tuple(resource_contents(item, mime_type) for item in contents)
         else:

@@ -62,8 +62,12 @@ class Value:
     # Fields whose JSON name ends in `Hint`.
     _hints = frozenset()
 
-    def __init__(self, **values):
+    def __init__(self, *given, **values):
         fields = self._fields
+        if given:
+            first = next(iter(fields), None)
+            shown = f"{type(self).__name__}({'' if first is None else f'{first}=…'})"
+            raise TypeError(f"{type(self).__name__} takes its fields by name, not {given[0]!r}: write {shown}")
         for name in values:
             if name not in fields:
                 raise TypeError(f"{type(self).__name__} has no field {name!r}: it has {', '.join(fields)}")

@@ -69,6 +69,9 @@ class Client(Peer):
 
     _sync = None
 
+    def __init__(self, target, **options):
+        super().__init__(target, **options)
+
     async def __aenter__(self):
         self._blocks.enter()
         try:

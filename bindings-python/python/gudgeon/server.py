@@ -111,7 +111,7 @@ class Server(ComponentHost, Running):
         Args:
             name: Default: the function's name.
             title, description, icons, meta, tags: What clients see; the description is by default the docstring's.
-            annotations: `ToolAnnotations`: hints such as `read_only`.
+            annotations: `ToolAnnotations`, or a mapping of its fields: hints such as `read_only` (or `readOnlyHint`).
             timeout: Seconds a call may run, then it is cancelled and answered with an error. It stands still while the
                 handler waits for its client's answer (`park_ttl` bounds that). Default: no limit.
             concurrency: Calls that run at once; others wait. A handler that waits for its client's answer leaves its
@@ -124,6 +124,8 @@ class Server(ComponentHost, Running):
                 parameters by name.
             output: The type (or None) that makes the output schema. Default: the return annotation.
             expose_errors: As for the server, for this tool.
+            unknown_arguments: "refuse" (default) refuses calls with arguments that the tool does not have, by name;
+                "ignore" drops such arguments. With `input=`, its `additionalProperties` decides instead.
             visible: `(principal) -> bool`: who sees it and may call it; the principal is None where nobody is known. It
                 is asked each time, so that it may look at what is configured as well. Default: everybody.
             enabled: Whether it is shown from the start. Default True.
