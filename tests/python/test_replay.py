@@ -294,8 +294,8 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         ({"park_ttl": 0}, ValueError, "park_ttl= is a number of seconds above 0, not 0"),
         ({"state_ttl": float("inf")}, ValueError, "state_ttl= is a number of seconds above 0, not inf"),
         ({"max_request_state": 0}, ValueError, "max_request_state= is a whole number above 0, not 0"),
-        ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or texts"),
-        ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or texts"),
+        ({"request_state_keys": "secret"}, TypeError, "request_state_keys= takes a list of bytes or strings"),
+        ({"request_state_keys": [7]}, TypeError, "request_state_keys= takes a list of bytes or strings"),
         (
             {"request_state_keys": ["a", b""]},
             ValueError,
