@@ -97,10 +97,10 @@ export declare class NativeServer {
   /** From now on requests with these methods (`*`: all) that no handler answers are given to this one first. */
   setMiddleware(handler: number, methods: Array<string>): void
   /**
-   * From now on this handler tells who sees what: it is given `{"principal", "offers"}` and answers with a list of
-   * booleans, one for each kind and key in `offers`.
+   * From now on this handler tells who sees what: it is given `{"principal", "components"}` and answers with a list of
+   * booleans, one for each kind and key in `components`.
    */
-  setJudge(handler: number): void
+  setVisibilityFilter(handler: number): void
   /** What clients see of one component, enabled or not, as JSON. */
   find(kind: string, key: string): string | null
   /** The same of all, in order, as a JSON array. */

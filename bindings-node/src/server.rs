@@ -127,13 +127,13 @@ impl NativeServer {
         self.served.change(None, set).map_err(misuse)
     }
 
-    /// From now on this handler tells who sees what: it is given `{"principal", "offers"}` and answers with a list of
-    /// booleans, one for each kind and key in `offers`.
+    /// From now on this handler tells who sees what: it is given `{"principal", "components"}` and answers with a list of
+    /// booleans, one for each kind and key in `components`.
     #[napi(catch_unwind)]
-    pub fn set_judge(&self, handler: u32) -> napi::Result<()> {
+    pub fn set_visibility_filter(&self, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
         let set = |components: &mut Components| {
-            components.set_judge(handler);
+            components.set_visibility_filter(handler);
             Ok(true)
         };
         self.served.change(None, set).map_err(misuse)

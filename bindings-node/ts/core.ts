@@ -12,7 +12,7 @@ import type { ResourceResult } from "./results.js";
 import { roundOptions } from "./round-options.js";
 import { checkServerOptions } from "./server-options.js";
 import type { Middleware, ServerMembers, ServerOptions } from "./types.js";
-import { judgePlan, type Visible } from "./visible.js";
+import { visibilityPlan, type Visible } from "./visible.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
 
@@ -48,7 +48,7 @@ export class ServerCore {
   /** Servers mounted here, whose lifespans belong to this one's. */
   readonly mounted: ServerCore[] = [];
   #hosted: Mounted | undefined;
-  #hasJudge = false;
+  #hasVisibilityFilter = false;
   readonly #middleware: { readonly handler: Middleware; readonly on: ReadonlySet<string> | undefined }[] = [];
 
   constructor(
@@ -108,9 +108,9 @@ export class ServerCore {
 
   #register(registration: Registration): void {
     const { place, kind, key, declaration, plan, visible } = registration;
-    if (visible && !this.#hasJudge) {
-      this.native.setJudge(this.plans.push(judgePlan(this, (of, name) => this.#visible(of, name))) - 1);
-      this.#hasJudge = true;
+    if (visible && !this.#hasVisibilityFilter) {
+      this.native.setVisibilityFilter(this.plans.push(visibilityPlan(this, (of, name) => this.#visible(of, name))) - 1);
+      this.#hasVisibilityFilter = true;
     }
     const id = this.plans.length;
     const warnings = checked(place, () => {

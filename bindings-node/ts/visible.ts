@@ -8,11 +8,11 @@ import type { Principal } from "./types.js";
 export type Visible = (principal: Principal | undefined) => boolean;
 
 interface UnresolvedComponents {
-  readonly offers: readonly (readonly [kind: string, key: string])[];
+  readonly components: readonly (readonly [kind: string, key: string])[];
 }
 
 /** Answers the core, which asks who sees what: one boolean for each component, in order. */
-export function judgePlan(owner: ServerCore, find: (kind: string, key: string) => Visible | undefined): Plan {
+export function visibilityPlan(owner: ServerCore, find: (kind: string, key: string) => Visible | undefined): Plan {
   const sees = (kind: string, key: string, { principal }: CallContext): boolean => {
     try {
       const seen: unknown = find(kind === "resource template" ? "resourceTemplate" : kind, key)?.(principal) ?? false;
@@ -27,7 +27,7 @@ export function judgePlan(owner: ServerCore, find: (kind: string, key: string) =
     kind: "prepared",
     owner,
     exposeErrors: [],
-    invoke: (input, ctx) => (input as unknown as UnresolvedComponents).offers.map(([kind, key]) => sees(kind, key, ctx)),
+    invoke: (input, ctx) => (input as unknown as UnresolvedComponents).components.map(([kind, key]) => sees(kind, key, ctx)),
   };
 }
 

@@ -183,11 +183,11 @@ impl NativeServer {
 
     /// From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
     /// core's doubts ask.
-    fn set_judge(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
+    fn set_visibility_filter(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
         let nothing = PyTuple::empty(py).into_any().unbind();
         let handler = self.handler(invoke, false, nothing, None);
         self.change(py, None, false, |components| {
-            components.set_judge(handler);
+            components.set_visibility_filter(handler);
             Ok(true)
         })
     }

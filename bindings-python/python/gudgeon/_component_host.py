@@ -54,9 +54,9 @@ class ComponentHost:
                 handle = native.add_notification(key, *call)
             else:
                 if registration.options.get("visible") is not None:
-                    from ._visible import judge
+                    from ._visible import visibility_filter
 
-                    native.set_judge(judge(self._published))
+                    native.set_visibility_filter(visibility_filter(self._published))
                 said = encode(described(registration, key))
                 handle = native.add(registration.kind, said, *call, registration.options.get("thread"))
         except ValueError as error:

@@ -447,7 +447,7 @@ class Server:
         Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
-    def set_judge(self, /, invoke: Any) -> None:
+    def set_visibility_filter(self, /, invoke: Any) -> None:
         """
         From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
         core's doubts ask.

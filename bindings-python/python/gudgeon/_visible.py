@@ -8,8 +8,8 @@ from typing import Any
 _KINDS = {"tool": "tools", "resource": "resources", "resource template": "templates", "prompt": "prompts"}
 
 
-def judge(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
-    """What the core asks about offers that not everybody sees: one answer for each, in order."""
+def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
+    """What the core asks about components that not everybody sees: one answer for each, in order."""
 
     def invoke(raw: bytes, call: Any) -> bytes:
         from msgspec.json import decode, encode
@@ -18,7 +18,7 @@ def judge(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], by
 
         asked = decode(raw)
         who = None if asked["principal"] is None else Principal.from_dict(asked["principal"])
-        return encode([_sees(who, published.get((_KINDS[kind], key)), kind, key) for kind, key in asked["offers"]])
+        return encode([_sees(who, published.get((_KINDS[kind], key)), kind, key) for kind, key in asked["components"]])
 
     return invoke
 

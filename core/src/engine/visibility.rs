@@ -21,7 +21,7 @@ impl Calls {
         let Some(unresolved) = self.components.unresolved(&call.request) else {
             return self.begin_seeing(now, call, &Visibility::public());
         };
-        let Some(judge) = self.components.judge().cloned() else {
+        let Some(judge) = self.components.visibility_filter().cloned() else {
             return self.begin_seeing(now, call, &Visibility::public());
         };
         self.effects.push_back(Effect::Run(Run {

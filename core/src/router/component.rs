@@ -36,7 +36,7 @@ pub struct ComponentOptions {
     pub tags: Vec<String>,
     /// How long its handler may take, without what it waits for its client.
     pub timeout: Option<Duration>,
-    /// The shell's own: by it the server's judge knows who sees the component. `None`: everybody does.
+    /// The shell's own: by it the server's visibility filter knows who sees the component. `None`: everybody does.
     pub visible: Option<Handler>,
 }
 

@@ -51,7 +51,7 @@ struct Options {
     cache_scope: Option<CacheScope>,
     /// How long the server itself keeps what was read.
     cache_ms: Option<f64>,
-    /// Not everybody sees it: the judge tells who does.
+    /// Not everybody sees it: the visibility filter tells who does.
     #[serde(default)]
     guarded: bool,
 }

@@ -58,7 +58,7 @@ pub struct Components {
     pub prompts: Registry<RegisteredPrompt>,
     /// How schemas of tools are written.
     pub schemas: SchemaProfile,
-    judge: Option<Handler>,
+    visibility_filter: Option<Handler>,
     methods: Arc<HashMap<String, Handler>>,
     /// What the params of methods must look like, where that is known.
     params: Arc<HashMap<String, Arc<Schema>>>,
@@ -155,7 +155,7 @@ impl Components {
             templates: Registry::new("resource template"),
             prompts: Registry::new("prompt"),
             schemas: SchemaProfile::default(),
-            judge: None,
+            visibility_filter: None,
             methods: Arc::default(),
             params: Arc::default(),
             notifications: Arc::default(),

@@ -1,5 +1,5 @@
 //! Who sees what. Predicates belong to the shell, and only handlers of its own may run them: where a request touches components
-//! that are not for everybody, the server's judge is asked first, by kind and key.
+//! that are not for everybody, the server's visibility filter is asked first, by kind and key.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::protocol::{CompletionTarget, Method, Principal, Request};
 #[derive(Clone, Debug, Default)]
 pub struct Visibility(Option<HashSet<(&'static str, String)>>);
 
-/// What the judge is asked about one request: kinds and keys of components.
+/// What the visibility filter is asked about one request: kinds and keys of components.
 #[derive(Clone, Debug)]
 pub struct UnresolvedComponents(Vec<(&'static str, String)>);
 
@@ -22,7 +22,7 @@ impl Visibility {
         Self(None)
     }
 
-    /// Of somebody of whom the judge said nothing: only what is for everybody.
+    /// Of somebody of whom the visibility filter said nothing: only what is for everybody.
     pub fn public() -> Self {
         Self(Some(HashSet::new()))
     }
@@ -34,12 +34,12 @@ impl Visibility {
 }
 
 impl UnresolvedComponents {
-    /// What the judge is given: `{"principal", "offers"}`, of which the second is a list of kinds and keys.
+    /// What the visibility filter is given: `{"principal", "components"}`, of which the second is a list of kinds and keys.
     pub fn question(&self, principal: Option<&Principal>) -> String {
-        json!({ "principal": principal, "offers": self.0 }).to_string()
+        json!({ "principal": principal, "components": self.0 }).to_string()
     }
 
-    /// What somebody sees whom the judge answers so: a list of booleans, in the order of the question. Without an answer
+    /// What somebody sees whom the visibility filter answers so: a list of booleans, in the order of the question. Without an answer
     /// that is one, what was in doubt stays hidden.
     pub fn resolved(self, verdict: Option<Reply>) -> Visibility {
         let verdicts = match verdict {
@@ -55,12 +55,12 @@ impl UnresolvedComponents {
 
 impl Components {
     /// Answers who sees what. It is given [`UnresolvedComponents::question`].
-    pub fn set_judge(&mut self, judge: Handler) {
-        self.judge = Some(judge);
+    pub fn set_visibility_filter(&mut self, visibility_filter: Handler) {
+        self.visibility_filter = Some(visibility_filter);
     }
 
-    pub fn judge(&self) -> Option<&Handler> {
-        self.judge.as_ref()
+    pub fn visibility_filter(&self) -> Option<&Handler> {
+        self.visibility_filter.as_ref()
     }
 
     /// The components that a request touches and that are not for everybody; `None`: there are none.

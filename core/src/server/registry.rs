@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     changes::{Change, Changed, Outer},
     connection::Connection,
-    visible::Judge,
+    visible::VisibilityFilter,
 };
 use crate::{
     error::Error,
@@ -154,7 +154,7 @@ pub(super) fn warn(warnings: &[String]) {
 /// The current tools, resources and prompts, and the connections to notify of changes.
 pub(super) struct Hub {
     state: Mutex<State>,
-    judge: Arc<Judge>,
+    visibility_filter: Arc<VisibilityFilter>,
 }
 
 struct State {
@@ -166,11 +166,11 @@ struct State {
 
 impl Hub {
     pub(super) fn new(mut components: Components) -> Self {
-        let judge = Arc::new(Judge::default());
-        components.set_judge(Arc::clone(&judge) as Handler);
+        let visibility_filter = Arc::new(VisibilityFilter::default());
+        components.set_visibility_filter(Arc::clone(&visibility_filter) as Handler);
         Self {
             state: Mutex::new(State { components, outer: None, connections: Vec::new() }),
-            judge,
+            visibility_filter,
         }
     }
 
@@ -219,7 +219,7 @@ impl Hub {
 
     fn commit(&self, state: &mut State, components: Components, changed: ListKind) {
         state.components = components;
-        self.judge.update(&state.components);
+        self.visibility_filter.update(&state.components);
         let components = Arc::new(state.components.clone());
         for connection in state.connections.iter().filter_map(Weak::upgrade) {
             connection.set_components(Arc::clone(&components), vec![changed]);
@@ -251,7 +251,7 @@ impl Hub {
     pub(super) fn edit<T>(&self, edit: impl FnOnce(&mut Components) -> T) -> T {
         let mut state = self.lock();
         let edited = edit(&mut state.components);
-        self.judge.update(&state.components);
+        self.visibility_filter.update(&state.components);
         edited
     }
 

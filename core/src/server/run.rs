@@ -18,7 +18,7 @@ use super::{
     handler::{BoxFuture, Erased, Outcome},
     middleware,
     session::Sessions,
-    visible::Judge,
+    visible::VisibilityFilter,
     workers::Workers,
 };
 use crate::{
@@ -166,7 +166,7 @@ impl Runner {
         let handler = match handler.downcast::<Erased>() {
             Ok(handler) => handler,
             Err(other) => {
-                let outcome = other.downcast::<Judge>().map(|it| it.answer(&input));
+                let outcome = other.downcast::<VisibilityFilter>().map(|it| it.answer(&input));
                 let outcome = outcome.unwrap_or_else(|_| Err(abandoned()));
                 return self.finish(call, is_notification, outcome);
             }

@@ -22,7 +22,7 @@ type Visible = dyn Fn(Option<&Principal>) -> bool + Send + Sync;
 
 /// The predicates of the current items, by kind and key.
 #[derive(Default)]
-pub(super) struct Judge(Mutex<HashMap<(String, String), Handler>>);
+pub(super) struct VisibilityFilter(Mutex<HashMap<(String, String), Handler>>);
 
 impl Predicate {
     pub(super) fn handle(
@@ -37,7 +37,7 @@ impl Predicate {
     }
 }
 
-impl Judge {
+impl VisibilityFilter {
     /// Replaces the predicates with those of the current items.
     pub(super) fn update(&self, components: &Components) {
         let mut found = HashMap::new();
@@ -59,8 +59,12 @@ impl Judge {
             principal: Option<Principal>,
             components: Vec<(String, String)>,
         }
-        let Question { principal, components: asked } = serde_json::from_str(question)
-            .map_err(|it| Failure::NotSupported(format!("the judge was asked nothing: {it}")))?;
+        let Question { principal, components: asked } =
+            serde_json::from_str(question).map_err(|it| {
+                Failure::NotSupported(format!(
+                    "the question to the visibility filter is not valid: {it}"
+                ))
+            })?;
         let is_seen = |component: &(String, String)| {
             let handler = self.lock().get(component).cloned()?;
             let answer = handler.downcast_ref::<Predicate>()?.ask(principal.as_ref());
@@ -83,8 +87,8 @@ fn guarded<T: Component>(registry: &Registry<T>, found: &mut HashMap<(String, St
     }
 }
 
-impl fmt::Debug for Judge {
+impl fmt::Debug for VisibilityFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Judge").finish_non_exhaustive()
+        f.debug_struct("VisibilityFilter").finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Components that not everybody sees: the shell's judge tells, by who asks, and what is hidden is as if it were not there.
+//! Components that not everybody sees: the shell's visibility filter tells, by who asks, and what is hidden is as if it were not there.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::support::{
     visitor::{Visitor, modern_body},
 };
 
-/// The handler of the judge, to tell its runs from others.
-struct Judge;
+/// The handler of the visibility filter, to tell its runs from others.
+struct VisibilityFilter;
 
 fn handler() -> Handler {
     Arc::new(())
@@ -52,22 +52,22 @@ fn unjudged() -> Components {
 
 fn visitor() -> Visitor {
     let mut components = unjudged();
-    components.set_judge(Arc::new(Judge));
+    components.set_visibility_filter(Arc::new(VisibilityFilter));
     Visitor::new(components, EndpointConfig::default())
 }
 
-/// What the judge is asked by the request that came last.
+/// What the visibility filter is asked by the request that came last.
 fn asked(visitor: &Visitor) -> Value {
     let run = visitor.runs.last().unwrap();
-    assert!(run.handler.downcast_ref::<Judge>().is_some(), "{run:?}");
+    assert!(run.handler.downcast_ref::<VisibilityFilter>().is_some(), "{run:?}");
     serde_json::from_str(&run.input).unwrap()
 }
 
-/// Sends a request, and has the judge say this of everything it is asked about.
+/// Sends a request, and has the visibility filter say this of everything it is asked about.
 fn send(visitor: &mut Visitor, method: &str, params: Value, seen: bool) -> u64 {
     let id = visitor.modern(method, params);
     let verdicts: Vec<bool> =
-        asked(visitor)["offers"].as_array().unwrap().iter().map(|_| seen).collect();
+        asked(visitor)["components"].as_array().unwrap().iter().map(|_| seen).collect();
     visitor.finish(Ok(Reply::Json(json!(verdicts).to_string())));
     id
 }
@@ -105,7 +105,7 @@ fn lists_show_what_is_for_whoever_asks() {
 fn the_judge_hears_who_asks_and_for_what() {
     let mut visitor = visitor();
     visitor.modern("tools/list", json!({}));
-    assert_eq!(asked(&visitor), json!({"principal": null, "offers": [["tool", "drop"]]}));
+    assert_eq!(asked(&visitor), json!({"principal": null, "components": [["tool", "drop"]]}));
     let scopes = ["staff".to_owned()].into();
     visitor.principal = Some(Arc::new(Principal { scopes, ..Principal::new("ada") }));
     visitor.modern("resources/read", json!({"uri": "staff://people/7"}));
@@ -113,7 +113,7 @@ fn the_judge_hears_who_asks_and_for_what() {
         asked(&visitor),
         json!({
             "principal": {"subject": "ada", "scopes": ["staff"], "claims": {}},
-            "offers": [["resource template", "staff://people/{id}"]],
+            "components": [["resource template", "staff://people/{id}"]],
         })
     );
 }
@@ -165,7 +165,7 @@ fn what_some_see_is_kept_for_them_alone() {
 fn who_asks_for_what_everybody_sees_waits_for_no_judge() {
     let mut visitor = visitor();
     visitor.modern("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
-    assert!(visitor.runs[0].handler.downcast_ref::<Judge>().is_none());
+    assert!(visitor.runs[0].handler.downcast_ref::<VisibilityFilter>().is_none());
     let mut plain = Visitor::new(fixture::components(), EndpointConfig::default());
     let id = plain.modern("tools/list", json!({}));
     assert_eq!(plain.reply(id).json()["result"]["cacheScope"], "public");
@@ -235,7 +235,7 @@ fn who_leaves_while_the_judge_thinks_is_forgotten() {
 #[test]
 fn pages_hold_what_is_seen() {
     let mut components = unjudged();
-    components.set_judge(Arc::new(Judge));
+    components.set_visibility_filter(Arc::new(VisibilityFilter));
     Arc::make_mut(&mut components.server).page_size = 1;
     let mut visitor = Visitor::new(components, EndpointConfig::default());
     let mut params = json!({});
