@@ -115,13 +115,8 @@ export declare class NativeServer {
   resolveResource(uri: string): string | null
   /** Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take. */
   serveStdio(wake: () => void): NativeShell
-  /**
-   * Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives.
-   *
-   * For a test: 32 bytes that seal states where the server has no keys, and whether handlers are run from their top
-   * when answers come.
-   */
-  serveMemory(wake: () => void, stateKey?: Uint8Array, replays?: boolean): NativeShell
+  /** Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it. */
+  serveMemory(wake: () => void, test?: NativeTestMode): NativeShell
   /** An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take. */
   serveMounted(options: string, wake: () => void): NativeMounted
   /** An endpoint that listens at a URL of its own, once it is started. */
@@ -196,4 +191,16 @@ export interface NativePart {
   body?: Buffer
   /** Whether more of this answer follows. */
   more: boolean
+}
+
+/** The settings of a connection that a test makes. */
+export interface NativeTestMode {
+  /** Seals request states where the server has no keys of its own; 32 bytes. */
+  stateKey: Uint8Array
+  /** Discards a waiting handler at every question, so that it is replayed. */
+  replays: boolean
+  /** The principal of every call, as JSON. */
+  principal?: string
+  /** The HTTP headers of every call: names and values in turn. */
+  headers: Array<string>
 }

@@ -21,6 +21,7 @@ mod server;
 mod shared;
 mod shell;
 mod stream;
+mod test_mode;
 
 /// What thousands of connections held is given back, and used again, when they are gone: glibc keeps and splinters it.
 #[global_allocator]

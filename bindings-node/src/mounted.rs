@@ -83,10 +83,7 @@ impl NativeMounted {
         let mut head = head(&method, &target, &headers);
         head.headers.insert(REQUEST, integer(number).into());
         if let Some(principal) = principal {
-            let principal: Principal = serde_json::from_str(&principal).map_err(|it| {
-                misuse(Error::misuse(format!("the principal can't be meant: {it}")))
-            })?;
-            head.extensions.insert(Arc::new(principal));
+            head.extensions.insert(Arc::new(principal_from(&principal)?));
         }
         let body = Bytes::copy_from_slice(&body);
         let (exchange, work) = self.server.request(head, body, Box::new(outbox));
@@ -251,6 +248,12 @@ impl fmt::Debug for Mounted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mounted").field("server", &self.server).finish_non_exhaustive()
     }
+}
+
+/// Reads a principal from JSON.
+pub(crate) fn principal_from(json: &str) -> napi::Result<Principal> {
+    let invalid = |it| misuse(Error::misuse(format!("the principal is invalid: {it}")));
+    serde_json::from_str(json).map_err(invalid)
 }
 
 fn piece(request: f64, part: Part) -> NativePart {

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gudgeon::{
     driver::{Backend, Work},
-    engine::TestMode,
     error::Error,
     protocol::json,
     router::{
@@ -12,7 +11,6 @@ use gudgeon::{
     },
     transport::stdio,
 };
-use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 
 use crate::{
@@ -25,6 +23,7 @@ use crate::{
     shared::Wake,
     shell::NativeShell,
     stream,
+    test_mode::NativeTestMode,
 };
 
 /// A process has one standard input.
@@ -206,27 +205,15 @@ impl NativeServer {
         stream::open(&self.served, input, output, self.max_message, wake)
     }
 
-    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives.
-    ///
-    /// For a test: 32 bytes that seal states where the server has no keys, and whether handlers are run from their top
-    /// when answers come.
-    #[napi(
-        catch_unwind,
-        ts_args_type = "wake: () => void, stateKey?: Uint8Array, replays?: boolean"
-    )]
+    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it.
+    #[napi(catch_unwind, ts_args_type = "wake: () => void, test?: NativeTestMode")]
     pub fn serve_memory(
         &self,
         wake: Wake,
-        state_key: Option<Uint8Array>,
-        replays: Option<bool>,
+        test: Option<NativeTestMode>,
     ) -> napi::Result<NativeShell> {
-        let test_mode = state_key.map(|key| {
-            let key = <[u8; 32]>::try_from(&*key)
-                .map_err(|_| misuse(Error::misuse("a state key of a test has 32 bytes")))?;
-            let replays = replays.unwrap_or(false);
-            Ok::<_, napi::Error>(TestMode { replays, state_key: Some(key) })
-        });
-        stream::open_memory(&self.served, self.max_message, wake, test_mode.transpose()?)
+        let test = test.map(NativeTestMode::parts).transpose()?;
+        stream::open_memory(&self.served, self.max_message, wake, test)
     }
 
     /// An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take.

@@ -16,6 +16,7 @@ use std::{
 use gudgeon::{
     driver::{Backend, StreamServer, Work},
     engine::TestMode,
+    session::server::HttpFacts,
 };
 
 use crate::{
@@ -52,13 +53,13 @@ pub(crate) fn open_memory(
     served: &ServedComponents,
     max_message: usize,
     wake: Wake,
-    test_mode: Option<TestMode>,
+    test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<NativeShell> {
     let failed = |it| io("no socket pair could be made", it);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let input = File::from(OwnedFd::from(ours.try_clone().map_err(failed)?));
     let output = File::from(OwnedFd::from(ours));
-    let served = attach(served, (input, output), max_message, wake, test_mode)?;
+    let served = attach(served, (input, output), max_message, wake, test)?;
     Ok(NativeShell::new(served, Some(theirs)))
 }
 
@@ -120,13 +121,13 @@ fn attach(
     (input, output): (File, File),
     max_message: usize,
     wake: Wake,
-    test_mode: Option<TestMode>,
+    test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<Arc<Shared>> {
     let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;
     let (shared, stream) = served.open(|components| {
-        let server = match test_mode {
+        let server = match test {
             None => StreamServer::new(components, output),
-            Some(test_mode) => StreamServer::for_test(components, output, test_mode, None),
+            Some((mode, facts)) => StreamServer::for_test(components, output, mode, Some(facts)),
         };
         let (paused, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let stream = Arc::new(Stream { server, kick, paused, stopped });

@@ -1,11 +1,11 @@
 import { isObject } from "./content.js";
-import { NotSupported } from "./errors.js";
+import { type Advice, unknownName } from "./unknown.js";
 
-/** What is wrong with a value that an option can't have. */
+/** Returns what is wrong with an option's value; undefined where it is allowed. */
 export type Check = (value: unknown) => string | undefined;
 export type Checks = Readonly<Record<string, Check>>;
 
-/** Checks those that are given; `place` begins every error. */
+/** Throws a TypeError for the first value that its check refuses; `place` begins the text. */
 export function checkOptions(place: string, checks: Checks, given: Readonly<Record<string, unknown>>): void {
   for (const [name, check] of Object.entries(checks)) {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
@@ -14,38 +14,40 @@ export function checkOptions(place: string, checks: Checks, given: Readonly<Reco
   }
 }
 
-/** Refuses what none of these options is called. */
-export function refuseUnknown(place: string, known: readonly string[], given: unknown): void {
-  if (!isObject(given)) throw new TypeError(`${place}: the options must be an object`);
-  const other = Object.keys(given).find((name) => !known.includes(name));
-  if (other !== undefined) throw new TypeError(`${place}: there is no option ${other}; there are ${known.join(", ")}`);
+/**
+ * Refuses what is no object, and members that are not known. A member that is undefined counts as absent.
+ *
+ * @param kind - The sort of member. Default: "option".
+ */
+export function refuseUnknown(place: string, known: readonly string[], given: unknown, advice?: Advice, kind = "option"): void {
+  if (!isObject(given)) throw new TypeError(`${place}: the ${kind}s must be an object, not ${shown(given)}`);
+  const other = Object.keys(given).find((name) => !known.includes(name) && given[name] !== undefined);
+  if (other !== undefined) throw new TypeError(`${place}: ${unknownName(kind, other, known, advice)}`);
 }
 
-/** What nothing here heeds, and what does its work: an option that would be left out without a word is refused. */
-export function refuseAbsent(place: string, mends: Readonly<Record<string, string>>, given: object): void {
-  for (const [name, hint] of Object.entries(mends)) {
-    const value = (given as Readonly<Record<string, unknown>>)[name];
-    const isGiven = Array.isArray(value) || typeof value === "string" ? value.length > 0 : value !== undefined;
-    if (isGiven) throw new NotSupported(`${place}: this version of gudgeon has no ${name}`, { hint });
-  }
-}
-
-/** For options that whoever uses them looks at. */
+/** The check of an option that is checked where it is used. */
 export function checkedElsewhere(): undefined {}
 
-/** Empty ones as well. */
+/** A string, empty ones included. */
 export function text(value: unknown): string | undefined {
-  return typeof value === "string" ? undefined : "must be a text";
+  return typeof value === "string" ? undefined : "must be a string";
 }
 
 export function icons(value: unknown): string | undefined {
-  return Array.isArray(value) ? undefined : "must be a list of icons, each with its src";
+  const fits = Array.isArray(value) && value.every((one) => isObject(one) && typeof one["src"] === "string");
+  return fits ? undefined : 'must be a list of icons such as [{ src: "https://example.org/icon.png" }]';
 }
 
-/** Classes whose errors a client may read. */
+/** A list of error classes. */
 export function classes(value: unknown): string | undefined {
   const fits = Array.isArray(value) && value.every((one) => typeof one === "function");
   return fits ? undefined : "must be a list of classes such as RangeError";
+}
+
+/** An object of strings. */
+export function stringsByName(value: unknown): string | undefined {
+  const fits = isObject(value) && Object.values(value).every((one) => typeof one === "string");
+  return fits ? undefined : "must be an object of strings";
 }
 
 export function yesOrNo(value: unknown): string | undefined {
@@ -68,7 +70,6 @@ export function milliseconds(value: unknown): string | undefined {
   return typeof value === "number" && value >= 0 && Number.isFinite(value) ? undefined : "must be a number of milliseconds";
 }
 
-/** No time at all would be no use. */
 export function someMilliseconds(value: unknown): string | undefined {
   return milliseconds(value) === undefined && value !== 0 ? undefined : "must be a number of milliseconds above 0";
 }
@@ -81,7 +82,7 @@ export function list(example: string, isRight: (one: string) => boolean): Check 
   return (value) =>
     Array.isArray(value) && value.every((one) => typeof one === "string" && isRight(one))
       ? undefined
-      : `must be a list of texts such as ${example}`;
+      : `must be a list of strings such as ${example}`;
 }
 
 export function isUrl(value: unknown): boolean {
@@ -92,10 +93,15 @@ function isInteger(value: unknown, least: number): boolean {
   return Number.isSafeInteger(value) && Number(value) >= least;
 }
 
-function shown(value: unknown): string {
+/** Returns a value as error texts show it. */
+export function shown(value: unknown): string {
   try {
-    return JSON.stringify(value) ?? String(value);
+    return shortened(JSON.stringify(value) ?? String(value));
   } catch {
-    return String(value);
+    return shortened(String(value));
   }
+}
+
+function shortened(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -3,6 +3,7 @@ import { Client } from "./client.js";
 import { isObject } from "./content.js";
 import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./errors.js";
 import type { PromptResult, ResourceResult, ToolResult } from "./results.js";
+import { toolCall, type ToolCall, type ToolCallArguments } from "./tool-call.js";
 import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Target, Tool } from "./types.js";
 
 type Targets = Readonly<Record<string, Target>>;
@@ -92,7 +93,10 @@ export class ClientGroup implements AsyncDisposable {
    * @throws NotSupported when no server's name fits; McpError when two tools have the name; the error of a server that
    *   was not reached.
    */
-  async callTool(name: string, args?: object, options?: CallOptions): Promise<ToolResult> {
+  callTool(name: string, args?: object, options?: CallOptions): Promise<ToolResult>;
+  callTool(call: ToolCall, options?: CallOptions): Promise<ToolResult>;
+  async callTool(...given: ToolCallArguments<CallOptions>): Promise<ToolResult> {
+    const [name, args, options] = toolCall(given);
     const [client, own] = await this.#find(name, "tool", () => this.#lists("tools", listTools));
     return client.callTool(own, args, options);
   }

@@ -1,15 +1,16 @@
-import { type Check, type Checks, checkedElsewhere, checkOptions, oneOf, refuseAbsent, refuseUnknown, yesOrNo } from "./checks.js";
+import { type Check, type Checks, checkedElsewhere, checkOptions, oneOf, refuseUnknown, yesOrNo } from "./checks.js";
 import { isObject } from "./content.js";
+import { FOREIGN_OPTIONS } from "./foreign-options.js";
 import type { CallOptions, ClientOptions } from "./types.js";
 
 const callback: Check = (value) => (typeof value === "function" ? undefined : "must be a function");
 const retry: Check = (value) =>
   isObject(value) || oneOf("safe", "never")(value) === undefined ? undefined : 'must be "safe" or "never", or an object { attempts, deadlineMs }';
-// One of another realm is none of this one's class.
+// A signal of another realm is no instance of this one's class.
 const signal: Check = (value) =>
   isObject(value) && typeof value["addEventListener"] === "function" ? undefined : "must be an AbortSignal, such as controller.signal";
 
-/** Each option and what is wrong with a value that it can't have. */
+/** The check of each option. */
 const CLIENT: { readonly [K in keyof Required<ClientOptions>]: Check } = {
   revision: checkedElsewhere,
   validate: yesOrNo,
@@ -17,7 +18,6 @@ const CLIENT: { readonly [K in keyof Required<ClientOptions>]: Check } = {
   timeoutMs: checkedElsewhere,
   maxTimeoutMs: checkedElsewhere,
   headers: checkedElsewhere,
-  auth: checkedElsewhere,
   clientInfo: (value) => (isObject(value) ? undefined : 'must be an object such as { name: "host", version: "1.0" }'),
   roots: checkedElsewhere,
   onElicit: callback,
@@ -40,7 +40,7 @@ const CALL: { readonly [K in keyof Required<CallOptions>]: Check } = {
   meta: (value) => (isObject(value) ? undefined : "must be an object"),
 };
 
-/** What other calls take beside that. */
+/** The options of each call. */
 const MORE = {
   callTool: CALL,
   callToolRound: { ...CALL, answers: checkedElsewhere, state: checkedElsewhere },
@@ -49,18 +49,15 @@ const MORE = {
   request: CALL,
 } satisfies Record<string, Checks>;
 
-const ABSENT = { auth: 'send a token by headers: { authorization: "Bearer …" }' };
-
-/** Refuses what no client has, and values that can't be meant. */
+/** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkClientOptions(place: string, options: ClientOptions): void {
-  refuseUnknown(place, Object.keys(CLIENT), options);
-  refuseAbsent(place, ABSENT, options);
+  refuseUnknown(place, Object.keys(CLIENT), options, FOREIGN_OPTIONS.client);
   checkOptions(place, CLIENT, { ...options });
 }
 
-/** The same of one call's. */
+/** Checks the options of one call. */
 export function checkCallOptions(call: keyof typeof MORE, name: string, options: object): void {
   const place = `${call}(${JSON.stringify(name)})`;
-  refuseUnknown(place, Object.keys(MORE[call]), options);
+  refuseUnknown(place, Object.keys(MORE[call]), options, FOREIGN_OPTIONS.call);
   checkOptions(place, MORE[call], { ...options });
 }

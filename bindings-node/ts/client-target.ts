@@ -22,7 +22,7 @@ export interface Reached {
   readonly served?: Promise<void>;
 }
 
-/** A server of this process, served for a test. */
+/** A server in this process, with the settings of a test's connection. */
 export class TestTarget {
   constructor(
     readonly server: object,

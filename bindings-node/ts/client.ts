@@ -9,6 +9,7 @@ import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.
 import { isObject } from "./content.js";
 import { tellForeign } from "./foreign.js";
 import { toJson } from "./json.js";
+import { toolCall, type ToolCall, type ToolCallArguments } from "./tool-call.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
 import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
 import type {
@@ -137,8 +138,8 @@ export class Client implements AsyncDisposable {
   /**
    * Calls a tool. Questions of the server's go to the callbacks.
    *
-   * @param name - The tool's name.
-   * @param args - An object; default: none.
+   * @param name - The tool's name; or the name and the arguments in one object, as other SDKs take them.
+   * @param args - The arguments; default: none.
    * @param options - `output`: the schema that `data` is read by; `timeoutMs`; `onProgress`; `signal`; `throwOnError`
    *   (default: true).
    * @throws ToolError when the tool fails, unless `throwOnError` is false.
@@ -147,11 +148,19 @@ export class Client implements AsyncDisposable {
    *
    * Spec: Server Features › Tools.
    */
-  async callTool<const O extends Schema | undefined = undefined>(
+  callTool<const O extends Schema | undefined = undefined>(
     name: string,
     args?: object,
-    options: CallOptions<O> = NONE,
+    options?: CallOptions<O>,
+  ): Promise<ToolResult<[O] extends [undefined] ? unknown : Output<O>>>;
+  callTool<const O extends Schema | undefined = undefined>(
+    call: ToolCall,
+    options?: CallOptions<O>,
+  ): Promise<ToolResult<[O] extends [undefined] ? unknown : Output<O>>>;
+  async callTool<const O extends Schema | undefined = undefined>(
+    ...given: ToolCallArguments<CallOptions<O>>
   ): Promise<ToolResult<[O] extends [undefined] ? unknown : Output<O>>> {
+    const [name, args, options = NONE as CallOptions<O>] = toolCall(given);
     if (options !== NONE) checkCallOptions("callTool", name, options);
     const reply = await this.#wire.request("callTool", { name, arguments: object(args, argumentsOf(name)) }, options);
     return (await toolResult(name, reply, options.output)) as ToolResult<[O] extends [undefined] ? unknown : Output<O>>;

@@ -1,8 +1,8 @@
 import {
-  type Check, checkedElsewhere, checkOptions, classes, count, icons, list, milliseconds, oneOf, refuseAbsent, refuseUnknown,
-  text, yesOrNo,
+  type Check, type Checks, checkedElsewhere, checkOptions, classes, count, icons, list, milliseconds, oneOf, refuseUnknown, text, yesOrNo,
 } from "./checks.js";
 import { isObject } from "./content.js";
+import { FOREIGN_OPTIONS } from "./foreign-options.js";
 import type { PromptOptions, ResourceOptions, ToolOptions } from "./types.js";
 
 const texts = list('["work"]', () => true);
@@ -15,12 +15,11 @@ const COMMON = {
   meta: object,
   tags: texts,
   timeoutMs: milliseconds,
-  scopes: checkedElsewhere,
-  visible: (value) => (typeof value === "function" ? undefined : "must be a function of the principal, or of undefined where nobody is known"),
+  visible: (value) => (typeof value === "function" ? undefined : "must be a function of the principal (undefined without one)"),
   enabled: yesOrNo,
 } satisfies Record<string, Check>;
 
-/** Each option and what is wrong with a value that it can't have. */
+/** The check of each option. */
 const CHECKS: {
   readonly tool: { readonly [K in keyof Required<ToolOptions<unknown, unknown>>]: Check };
   readonly resource: { readonly [K in keyof Required<ResourceOptions>]: Check };
@@ -29,8 +28,10 @@ const CHECKS: {
   tool: {
     ...COMMON,
     input: checkedElsewhere,
+    inputSchema: checkedElsewhere,
     output: checkedElsewhere,
-    annotations: object,
+    unknownArguments: oneOf("refuse", "ignore"),
+    annotations: checkedElsewhere,
     concurrency: count,
     replay: oneOf("allow", "forbid"),
     exposeErrors: classes,
@@ -39,7 +40,7 @@ const CHECKS: {
     ...COMMON,
     name: text,
     mimeType: text,
-    annotations: object,
+    annotations: checkedElsewhere,
     size: (value) => (Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : "must be a number of bytes"),
     ttlMs: milliseconds,
     cacheScope: oneOf("public", "private"),
@@ -48,11 +49,30 @@ const CHECKS: {
   prompt: { ...COMMON, args: checkedElsewhere },
 };
 
-const ABSENT = { scopes: 'visible is asked who may see and call it: visible: (who) => who?.scopes.has("admin") === true' };
-
-/** Refuses what no such component has, and values that can't be meant. `place` says whose they are. */
+/** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkComponentOptions(kind: keyof typeof CHECKS, place: string, options: object): void {
-  refuseUnknown(place, Object.keys(CHECKS[kind]), options);
-  refuseAbsent(place, ABSENT, options);
+  refuseUnknown(place, Object.keys(CHECKS[kind]), options, FOREIGN_OPTIONS[kind]);
   checkOptions(place, CHECKS[kind], { ...options });
 }
+
+/** Each kind's members that `update` can change, with their checks. */
+const CHANGES = {
+  tool: { title: text, description: text, icons, meta: object, annotations: checkedElsewhere },
+  resource: { name: text, title: text, description: text, icons, meta: object, annotations: checkedElsewhere, mimeType: text, size: CHECKS.resource.size },
+  resourceTemplate: { name: text, title: text, description: text, icons, meta: object, annotations: checkedElsewhere, mimeType: text },
+  prompt: { title: text, description: text, icons, meta: object },
+} satisfies Record<string, Checks>;
+
+/** Refuses changes of members that do not exist or can't change; null and undefined take a member away. */
+export function checkChanges(kind: keyof typeof CHANGES, place: string, changes: object): void {
+  const checks: Checks = CHANGES[kind];
+  const component = kind === "resourceTemplate" ? "resource" : kind;
+  const fixed = Object.keys(changes).find((name) => !Object.hasOwn(checks, name) && (FIXED.has(name) || Object.hasOwn(CHECKS[component], name)));
+  if (fixed === "enabled") throw new TypeError(`${place}: enabled can't be changed here; call enable(name) or disable(name)`);
+  if (fixed !== undefined) throw new TypeError(`${place}: ${fixed} can't be changed; remove this ${component} and register it again`);
+  refuseUnknown(place, Object.keys(checks), changes, { _meta: "meta" }, "member");
+  const given = Object.entries(changes).filter(([, value]) => value !== null);
+  checkOptions(place, checks, Object.fromEntries(given));
+}
+
+const FIXED: ReadonlySet<string> = new Set(["name", "uri", "uriTemplate", "outputSchema", "arguments"]);

@@ -1,32 +1,8 @@
+import { annotationsFromWire, annotationsToWire } from "./annotations.js";
 import { isObject } from "./content.js";
-import type { JsonSchema, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations } from "./types.js";
+import type { JsonSchema, Prompt, Resource, ResourceTemplate, Tool } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
-
-/** Ours and the wire's names of what a tool says about itself. */
-const HINTS = [
-  ["readOnly", "readOnlyHint"],
-  ["destructive", "destructiveHint"],
-  ["idempotent", "idempotentHint"],
-  ["openWorld", "openWorldHint"],
-] as const;
-
-export function annotationsToWire(annotations: ToolAnnotations): Wire {
-  const wire: Record<string, unknown> = {};
-  if (annotations.title !== undefined) wire["title"] = annotations.title;
-  for (const [ours, theirs] of HINTS) if (annotations[ours] !== undefined) wire[theirs] = annotations[ours];
-  return wire;
-}
-
-export function annotationsFromWire(raw: Wire): ToolAnnotations {
-  const annotations: ToolAnnotations = {};
-  if (typeof raw["title"] === "string") annotations.title = raw["title"];
-  for (const [ours, theirs] of HINTS) {
-    const hint = raw[theirs];
-    if (typeof hint === "boolean") annotations[ours] = hint;
-  }
-  return annotations;
-}
 
 export function toolToWire({ annotations, meta, ...tool }: Tool): Wire {
   return { ...tool, ...(annotations && { annotations: annotationsToWire(annotations) }), ...(meta && { _meta: meta }) };

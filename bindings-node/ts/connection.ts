@@ -37,12 +37,12 @@ type Answer = readonly [slot: number, number: number, result: Readonly<Record<st
 type Resume = readonly [slot: number, revision: Revision, id: string | number | null];
 type Entry = Run | Answer | Resume | readonly [cancelled: number] | readonly [report: string] | readonly [detail: string, _: 0] | readonly [];
 
-/** A host whose requests are served. */
+/** The program around a connection that knows who calls: the host of a mounted server, or a test. */
 export interface Host {
-  /** There may be more to take than batches. */
-  collect(): void;
-  /** Who it says has made the request of this number. */
-  principalOf(request: number): Principal | undefined;
+  /** Takes what has come beside batches. */
+  collect?(): void;
+  /** Returns the principal of a call; `request` is the number of the host's HTTP request, where there is one. */
+  principalOf(request: number | undefined): Principal | undefined;
 }
 
 /** What is served, seen by handlers: takes batches, runs them in place, and hands all replies of a turn back at once. */
@@ -128,15 +128,15 @@ export class Connection {
     return session;
   }
 
-  /** Who a host's request is from. */
+  /** Returns the principal of a call that came with this request of the host. */
   principalOf(request: string | undefined): Principal | undefined {
-    return request === undefined ? undefined : this.#host?.principalOf(Number(request));
+    return this.#host?.principalOf(request === undefined ? undefined : Number(request));
   }
 
   /** Does what there is to do. */
   drain(): void {
     if (this.#isStarted) this.#runBatch();
-    this.#host?.collect();
+    this.#host?.collect?.();
   }
 
   #runBatch(): void {
@@ -249,7 +249,7 @@ export class Connection {
   readonly #flushScheduled = (): void => {
     this.#isScheduled = false;
     this.#flush();
-    this.#host?.collect();
+    this.#host?.collect?.();
   };
 
   #flush(): void {

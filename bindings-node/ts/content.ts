@@ -273,10 +273,11 @@ export function contentsToWire({ uri, mimeType, text, blob, meta }: ResourceCont
 }
 
 export function contentsFromWire(raw: Wire): ResourceContents {
-  const { blob, _meta: meta, ...fields } = raw;
+  const { uri, text, blob, _meta: meta, ...fields } = raw;
   return {
-    ...(fields as { uri: string }),
-    ...(typeof blob === "string" && { blob: fromBase64(blob) }),
+    ...fields,
+    uri: typeof uri === "string" ? uri : "",
+    ...(typeof blob === "string" ? { blob: fromBase64(blob) } : { text: typeof text === "string" ? text : "" }),
     ...(isObject(meta) && { meta }),
   };
 }

@@ -1,8 +1,9 @@
 import { bytes, type Check, checkOptions, count, isUrl, list, milliseconds, refuseUnknown, yesOrNo } from "./checks.js";
 import { isObject } from "./content.js";
+import { FOREIGN_OPTIONS } from "./foreign-options.js";
 import type { HttpOptions } from "./types.js";
 
-/** Each option and what is wrong with a value that it can't have. */
+/** The check of each option. */
 const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {
   publicUrl: (value) => (isUrl(value) ? undefined : 'must be a URL such as "https://example.org/mcp"'),
   allowedOrigins: list('"https://example.org"', (one) => one === "null" || isUrl(one)),
@@ -26,9 +27,9 @@ const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {
   shutdownGraceMs: milliseconds,
 };
 
-/** Options as the native half reads them. `place` says whose they are. */
+/** Returns checked options as the native half reads them; `place` begins the text of errors. */
 export function httpOptions(place: string, given: HttpOptions, more: Readonly<Record<string, unknown>> = {}): string {
-  refuseUnknown(place, Object.keys(CHECKS), given);
+  refuseUnknown(place, Object.keys(CHECKS), given, FOREIGN_OPTIONS.http);
   checkOptions(place, CHECKS, { ...given });
   return JSON.stringify({ ...given, ...more });
 }

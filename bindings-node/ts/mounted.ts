@@ -67,7 +67,7 @@ export class Mounted {
         mounted = checked("new Server({ http })", () => core.native.serveMounted(options, wake));
         return mounted.shell();
       },
-      { collect: () => this.#collect(), principalOf: (request) => this.#waiting.get(request)?.principal },
+      { collect: () => this.#collect(), principalOf: (request) => (request === undefined ? undefined : this.#waiting.get(request)?.principal) },
     );
     this.#native = mounted as unknown as NativeMounted;
     this.maxBody = this.#native.maxBody();

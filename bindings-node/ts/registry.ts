@@ -1,6 +1,7 @@
+import { checkedAnnotations, checkedToolAnnotations } from "./annotations.js";
 import type { Kind, ServerCore } from "./core.js";
-import { annotationsToWire } from "./components.js";
-import type { Registry, ToolAnnotations } from "./types.js";
+import { checkChanges } from "./component-options.js";
+import type { Registry } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
@@ -30,7 +31,7 @@ export class RegistryView<T> implements Registry<T> {
   }
 
   update(name: string, changes: Readonly<Record<string, unknown>>): void {
-    this.core.change(this.kind, [name], { how: "update", changes: changesToWire(this.kind, changes) });
+    this.core.change(this.kind, [name], { how: "update", changes: changesToWire(this.kind, `${LISTS[this.kind]}.update(${JSON.stringify(name)})`, changes) });
   }
 
   enable(...names: (string | { tags: readonly string[] })[]): void {
@@ -58,11 +59,17 @@ function tagsIn(names: readonly (string | { tags: readonly string[] })[]): strin
   return names.flatMap((name) => (typeof name === "string" ? [] : name.tags));
 }
 
-/** Our names as the wire's; undefined takes a member away. */
-function changesToWire(kind: Kind, changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
+const LISTS = { tool: "tools", resource: "resources", resourceTemplate: "resourceTemplates", prompt: "prompts" } as const;
+
+/** Checks changes and returns them with the wire's names; undefined takes a member away. */
+function changesToWire(kind: Kind, place: string, changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  checkChanges(kind, place, changes);
   const wire = Object.entries(changes).map(([name, value]) => {
     if (name === "meta") return ["_meta", value ?? null];
-    if (name === "annotations" && kind === "tool" && value) return [name, annotationsToWire(value as ToolAnnotations)];
+    if (name === "annotations" && value) {
+      const annotations = value as Readonly<Record<string, unknown>>;
+      return [name, kind === "tool" ? checkedToolAnnotations(place, annotations) : checkedAnnotations(place, annotations)];
+    }
     return [name, value ?? null];
   });
   return Object.fromEntries(wire) as Record<string, unknown>;

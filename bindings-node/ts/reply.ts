@@ -62,12 +62,20 @@ function toolReply(value: unknown, hasContentKey: boolean): Reply {
   refuseResultOf("tool", value);
   const official = hasContentKey ? undefined : officialToolResult(value);
   if (official) return [ReplyKind.result, toJson(toolResultToWire(official))];
-  return [ReplyKind.json, toJson(value)];
+  return dataReply(value);
+}
+
+/** The reply for data. A value that JSON writes as a string (a Date, a URL) is plain text, and a BigInt its digits. */
+function dataReply(value: unknown): Reply {
+  if (typeof value === "bigint") return [ReplyKind.json, String(value)];
+  const json = toJson(value);
+  if (json.startsWith('"')) return [ReplyKind.text, JSON.parse(json) as string];
+  return [ReplyKind.json, json];
 }
 
 function resourceReply(value: unknown): Reply {
   if (typeof value === "string") return [ReplyKind.text, value];
-  if (value === undefined) return NOTHING;
+  if (value === undefined) throw new TypeError("the result is undefined: a resource returns a string, bytes, JSON or new ResourceResult(…)");
   if (value instanceof Uint8Array) return [ReplyKind.blob, toBase64(value)];
   if (value instanceof ArrayBuffer) return [ReplyKind.blob, toBase64(new Uint8Array(value))];
   if (value instanceof ResourceResult) return [ReplyKind.result, toJson(resourceResultToWire(value))];
@@ -79,7 +87,7 @@ function resourceReply(value: unknown): Reply {
   refuseResultOf("resource", value);
   const official = officialResourceResult(value);
   if (official) return [ReplyKind.result, toJson(resourceResultToWire(official))];
-  return [ReplyKind.json, toJson(value)];
+  return dataReply(value);
 }
 
 function promptReply(value: unknown): Reply {

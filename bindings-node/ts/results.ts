@@ -1,4 +1,5 @@
 import { brandClass } from "./brand.js";
+import { refuseUnknown, shown } from "./checks.js";
 import {
   asContent,
   contentListFromWire,
@@ -42,6 +43,7 @@ export class ToolResult<D = unknown> {
     content: string | Content | readonly (string | Content)[],
     rest: { structuredContent?: unknown; isError?: boolean | undefined; meta?: Meta | undefined } = {},
   ) {
+    refuseUnknown("ToolResult", ["structuredContent", "isError", "meta"], rest);
     this.content = listOf(content).map(asContent);
     this.structuredContent = rest.structuredContent;
     this.isError = rest.isError ?? false;
@@ -65,8 +67,9 @@ export class ResourceResult {
     contents: string | Uint8Array | ResourceContents | readonly ResourceContents[],
     rest: { mimeType?: string | undefined; meta?: Meta | undefined } = {},
   ) {
+    refuseUnknown("ResourceResult", ["mimeType", "meta"], rest);
     this.contents = listOf(contents).map((one) => {
-      const whole = typeof one === "string" ? { uri: "", text: one } : one instanceof Uint8Array ? { uri: "", blob: one } : one;
+      const whole = typeof one === "string" ? { uri: "", text: one } : one instanceof Uint8Array ? { uri: "", blob: one } : checkedContents(one);
       return rest.mimeType !== undefined && whole.mimeType === undefined ? { ...whole, mimeType: rest.mimeType } : whole;
     });
     this.text = this.contents.flatMap((one) => (one.text === undefined ? [] : [one.text])).join("\n");
@@ -82,13 +85,24 @@ export class PromptResult {
 
   /** A string is a message of the user's. */
   constructor(messages: readonly (string | Message)[], rest: { description?: string | undefined } = {}) {
-    this.messages = messages.map((one, index) => {
+    refuseUnknown("PromptResult", ["description"], rest);
+    if (!Array.isArray(messages)) throw new TypeError(`PromptResult: messages must be a list of strings, user(…) and assistant(…), not ${shown(messages)}`);
+    this.messages = messages.map((one: unknown, index) => {
       if (typeof one === "string") return user(one);
       if (isMessage(one)) return one;
-      throw new TypeError(`PromptResult: message ${index} must be a string or made by user() or assistant()`);
+      throw new TypeError(`PromptResult: messages[${index}] must be a string, user(…) or assistant(…), not ${shown(one)}`);
     });
     this.description = rest.description;
   }
+}
+
+/** Refuses what is no resource's contents. */
+function checkedContents(one: unknown): ResourceContents {
+  if (isObject(one) && typeof one["uri"] === "string") {
+    const { text, blob } = one;
+    if (text === undefined ? blob instanceof Uint8Array : typeof text === "string") return one as unknown as ResourceContents;
+  }
+  throw new TypeError(`ResourceResult: contents must be a string, a Uint8Array, { uri, text }, { uri, blob } or a list of these, not ${shown(one)}`);
 }
 
 brandClass("ToolResult", ToolResult);

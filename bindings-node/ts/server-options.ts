@@ -1,18 +1,19 @@
 import {
-  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseAbsent, refuseUnknown, text,
+  bytes, type Check, checkedElsewhere, checkOptions, classes, count, icons, isUrl, milliseconds, oneOf, refuseUnknown, text,
   yesOrNo,
 } from "./checks.js";
 import { isObject } from "./content.js";
+import { FOREIGN_OPTIONS } from "./foreign-options.js";
 import type { ServerOptions } from "./types.js";
 
-/** Each option and what is wrong with a value that it can't have. */
+/** The check of each option. */
 const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
   version: text,
   title: text,
   instructions: text,
   websiteUrl: (value) => (isUrl(value) ? undefined : 'must be a URL such as "https://example.org"'),
   icons,
-  lifespan: (value) => (typeof value === "function" ? undefined : "must be a function that gives { value, close }"),
+  lifespan: (value) => (typeof value === "function" ? undefined : "must be a function that returns { value, close }"),
   pageSize: count,
   exposeErrors: classes,
   debug: yesOrNo,
@@ -28,18 +29,10 @@ const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
   stateTtlMs: checkedElsewhere,
   parkLimit: checkedElsewhere,
   parkTtlMs: checkedElsewhere,
-  store: checkedElsewhere,
-  auth: checkedElsewhere,
 };
 
-const ABSENT = {
-  auth: "mount the server in an app that checks who calls, and tell it by app.fetch(request, { principal }) or request.principal",
-  store: "what a server keeps, it keeps in its own process",
-};
-
-/** Refuses what no server has, and values that can't be meant. `place` says whose they are. */
+/** Refuses unknown options and values that are not allowed; `place` begins the text. */
 export function checkServerOptions(place: string, options: ServerOptions<unknown>): void {
-  refuseUnknown(place, Object.keys(CHECKS), options);
-  refuseAbsent(place, ABSENT, options);
+  refuseUnknown(place, Object.keys(CHECKS), options, FOREIGN_OPTIONS.server);
   checkOptions(place, CHECKS, { ...options });
 }

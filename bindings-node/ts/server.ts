@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { checkedAnnotations, checkedToolAnnotations } from "./annotations.js";
 import { brandClass } from "./brand.js";
+import { refuseUnknown, shown } from "./checks.js";
 import { isObject } from "./content.js";
 import type { CallContext } from "./context.js";
 import { coreOf, isTemplate, referenceTo, ServerCore, setCore, type Kind } from "./core.js";
@@ -13,11 +15,11 @@ import { then } from "./maybe.js";
 import { checked, native } from "./native.js";
 import { answerNode, failNode } from "./node-http.js";
 import { checkComponentOptions } from "./component-options.js";
-import { annotationsToWire, promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
+import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
 import { makePlan, promptCall, toolCall, type Steps } from "./plan.js";
 import { promptArguments } from "./prompt-arguments.js";
 import { RegistryView } from "./registry.js";
-import { compileInput, compileSchema, type CompiledSchema } from "./schema.js";
+import { compileInput, compileSchema, type CompiledSchema, isClosed } from "./schema.js";
 import { runStdio, serveTransport } from "./serving.js";
 import type {
   AnyServer, Completion, Context, FetchHandler, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
@@ -92,8 +94,9 @@ export class Server<L = unknown> implements ServerMembers<L> {
     handler: (args: Given<I>, ctx: Context<L>) => Maybe<Reply<O>>,
   ): this {
     const place = placeOf("tool", name, options, handler);
-    const { input, output, annotations, concurrency, replay, exposeErrors } = options;
     checkComponentOptions("tool", place, options);
+    const { input = options.inputSchema, output, annotations, concurrency, replay, exposeErrors, unknownArguments } = options;
+    if (options.input && options.inputSchema) throw new TypeError(`${place}: input and inputSchema are one option; give one of them`);
     const profile = this.#core.options.schemaProfile;
     const given: CompiledSchema = input ? compileInput(input, `${place}, input`, profile) : { json: NO_ARGUMENTS, validate: undefined, fill: undefined };
     const taken = output ? compileSchema(output, `${place}, output`, profile, "output") : undefined;
@@ -106,7 +109,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
         name,
         inputSchema: given.json,
         outputSchema: taken?.json,
-        annotations: annotations && annotationsToWire(annotations),
+        annotations: annotations && checkedToolAnnotations(place, annotations as Wire),
+        closed: unknownArguments !== "ignore" && (input === undefined || isClosed(given)),
         concurrency,
         replay,
       },
@@ -152,7 +156,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
     const place = placeOf("resource", uri, options, handler);
     checkComponentOptions("resource", place, options);
     const hasVariables = isTemplate(uri);
-    const { name = uri, mimeType, annotations, size, ttlMs, cacheScope, cacheMs } = options;
+    const annotations = options.annotations && checkedAnnotations(place, options.annotations);
+    const { name = uri, mimeType, size, ttlMs, cacheScope, cacheMs } = options;
     const call = handler as Handle;
     return this.#register(hasVariables ? "resourceTemplate" : "resource", place, uri, {
       visible: options.visible,
@@ -267,7 +272,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     handler: (params: Output<P>, ctx: Context<L>) => unknown,
   ): this {
     const place = placeOf("method", name, options, handler);
-    const { json, validate, fill } = this.#paramsOf(place, options.params);
+    const { json, validate, fill } = this.#paramsOf(place, options);
     const read = validate ?? fill;
     const call: Steps["call"] = (params, ctx) => then(read ? read(params) : params, (given) => (handler as Handle)(given, ctx));
     return this.#register("method", place, name, {
@@ -283,7 +288,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     handler: (params: Output<P>, ctx: Context<L>) => Maybe<void>,
   ): this {
     const place = placeOf("notification", name, options, handler);
-    const call = this.#checkedCall(place, options.params, handler as Handle);
+    const call = this.#checkedCall(place, options, handler as Handle);
     return this.#register("notification", place, name, {
       declaration: {},
       steps: { kind: "notification", method: name, params: (params) => params, call },
@@ -313,6 +318,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
    * @throws TypeError when it would never run, because clients send no request of such a name.
    */
   middleware(handler: Middleware<L>, options: { on?: string | readonly string[] | undefined } = {}): this {
+    refuseUnknown("middleware()", ["on"], options);
     this.#core.use(handler as Middleware, options.on);
     return this;
   }
@@ -320,14 +326,17 @@ export class Server<L = unknown> implements ServerMembers<L> {
   /**
    * Offers all of another server's here: `add` becomes `prefix_add`, URIs stay.
    *
-   * @param prefix - What its names begin with here: letters, digits, `_`, `-` and `.`.
+   * @param prefix - The beginning of its names here: letters, digits, `_`, `-` and `.`. It may also be the second argument.
    * @throws TypeError when the prefix has other characters, a name is taken, the server would contain itself, or the other
    *   has a lifespan and this one is being served.
    */
-  mount(prefix: string, other: AnyServer): this {
-    const place = `mount(${JSON.stringify(prefix)})`;
+  mount(prefix: string, other: AnyServer): this;
+  mount(other: AnyServer, prefix: string): this;
+  mount(...given: [string, AnyServer] | [AnyServer, string]): this {
+    const [prefix, other] = (typeof given[1] === "string" ? [given[1], given[0]] : given) as [string, AnyServer];
+    const place = `mount(${shown(prefix)})`;
     if (typeof prefix !== "string" || !/^[A-Za-z0-9_.-]+$/.test(prefix)) {
-      throw new TypeError(`${place}: a prefix is one or more letters, digits, '_', '-' or '.'`);
+      throw new TypeError(`${place}: a prefix is one or more letters, digits, '_', '-' or '.', as in mount("shelf", other)`);
     }
     const core = coreOf(other, place);
     core.mountInto(this.#core, prefix);
@@ -474,14 +483,16 @@ export class Server<L = unknown> implements ServerMembers<L> {
     return this;
   }
 
-  #paramsOf(place: string, schema: Schema): CompiledSchema {
+  #paramsOf(place: string, options: { params: Schema }): CompiledSchema {
+    refuseUnknown(place, ["params"], options, { input: "params", schema: "params" });
+    const { params: schema } = options;
     if (schema === undefined) throw new TypeError(`${place}: params must be a schema, as in { params: z.object({ … }) }`);
     return compileInput(schema, `${place}, params`, this.#core.options.schemaProfile);
   }
 
   /** The core checks arguments of tools and params of methods; those of notifications are checked here. */
-  #checkedCall(place: string, schema: Schema, handler: Handle): Steps["call"] {
-    const { json, validate, fill } = this.#paramsOf(place, schema);
+  #checkedCall(place: string, options: { params: Schema }, handler: Handle): Steps["call"] {
+    const { json, validate, fill } = this.#paramsOf(place, options);
     const read = validate ?? fill;
     const compiled = checked(`${place}, params`, () => new (native().NativeSchema)(JSON.stringify(json)));
     return (params: Wire, ctx: CallContext) => {

@@ -2,16 +2,22 @@ import type { Socket } from "node:net";
 
 import { Connection } from "./connection.js";
 import type { ServerCore } from "./core.js";
-import type { NativeShell } from "./native.js";
+import { checked, type NativeShell } from "./native.js";
 import { endProcess, Signals } from "./signals.js";
-import type { Transport } from "./types.js";
+import { tellTerminal } from "./terminal.js";
+import type { Principal, Transport } from "./types.js";
+import { principalToJson } from "./visible.js";
 
-/** How a server is served in a test. */
+/** The settings of a connection that a test makes. */
 export interface TestMode {
-  /** Of 32 bytes: states are sealed with it where the server has no keys. */
+  /** Seals request states where the server has no keys of its own; 32 bytes. */
   readonly stateKey: Uint8Array;
-  /** Handlers that wait are thrown away at every question. */
+  /** Discards a waiting handler at every question, so that it is replayed. */
   readonly replays: boolean;
+  /** The principal of every call. */
+  readonly principal: Principal | undefined;
+  /** The HTTP headers of every call: names and values in turn. */
+  readonly headers: readonly string[];
 }
 
 /** How long calls in flight have to finish when the server stops. */
@@ -19,6 +25,7 @@ const GRACE_MS = 3_000;
 
 /** Serves standard input and output until the client is gone or a signal comes; then the process ends. */
 export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<void> {
+  tellTerminal(core.server.name);
   const signals = new Signals();
   try {
     await serve(core, new Connection(core, (wake) => core.native.serveStdio(wake)), signals.came, graceMs);
@@ -30,7 +37,7 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
 
 /** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
 export function serveMemory(core: ServerCore, testMode?: TestMode): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
-  const connection = new Connection(core, inMemory(core, testMode));
+  const connection = inMemory(core, testMode);
   let enter!: () => void;
   const entered = new Promise<void>((resolve) => (enter = resolve));
   const closed = serve(core, connection, undefined, 0, enter);
@@ -39,7 +46,7 @@ export function serveMemory(core: ServerCore, testMode?: TestMode): { shell: Nat
 
 /** Serves one peer over a wire of the user's own. */
 export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, testMode?: TestMode): Promise<void> {
-  const connection = new Connection(core, inMemory(core, testMode));
+  const connection = inMemory(core, testMode);
   const served = serve(core, connection, undefined, graceMs);
   // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
   served.catch(() => {});
@@ -79,8 +86,12 @@ async function serve(core: ServerCore, connection: Connection, stop: Promise<voi
   }
 }
 
-function inMemory(core: ServerCore, testMode?: TestMode): (wake: () => void) => NativeShell {
-  return (wake) => core.native.serveMemory(wake, testMode?.stateKey, testMode?.replays);
+function inMemory(core: ServerCore, testMode?: TestMode): Connection {
+  if (!testMode) return new Connection(core, (wake) => core.native.serveMemory(wake));
+  const { stateKey, replays, principal, headers } = testMode;
+  const settings = { stateKey, replays, headers: [...headers], ...(principal && { principal: principalToJson(principal) }) };
+  const open = (wake: () => void): NativeShell => checked("connect()", () => core.native.serveMemory(wake, settings));
+  return new Connection(core, open, { principalOf: () => principal });
 }
 
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {

@@ -13,7 +13,7 @@ const GRACE_MS = 3_000;
 export function tapped(core: ServerCore, testMode: TestMode, faults: Faults = {}, recorder?: Recorder): Transport {
   for (const name of ["drop", "duplicate"] as const) {
     const share = faults[name] ?? 0;
-    if (!(share >= 0 && share <= 1)) throw new TypeError(`connect(), faults.${name}: a share from 0 to 1, not ${String(share)}`);
+    if (!(share >= 0 && share <= 1)) throw new TypeError(`connect(): faults.${name} must be a share from 0 to 1, not ${String(share)}`);
   }
   return new Tap(core, testMode, faults, recorder);
 }

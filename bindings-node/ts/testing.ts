@@ -3,35 +3,68 @@
 import { keyedCallback } from "./client-questions.js";
 import { TestTarget } from "./client-target.js";
 import { Client } from "./client.js";
+import { type Check, checkOptions, oneOf, refuseUnknown, stringsByName, yesOrNo } from "./checks.js";
 import { isObject } from "./content.js";
 import { coreOf } from "./core.js";
 import { ProtocolError } from "./errors.js";
 import { type Faults, Recorder } from "./testing-options.js";
 import { tapped } from "./testing-wire.js";
-import type { AnyServer, ClientOptions, ElicitRequest, Revision, SampleRequest } from "./types.js";
+import type { AnyServer, ClientOptions, ElicitRequest, LogLevel, Principal, Revision, SampleRequest } from "./types.js";
 
 export { type Faults, Recorder };
 
 /** Every revision, oldest first. */
 export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
+/** Options of `connect`. */
+export interface ConnectOptions {
+  /** The revision to speak. Default: the newest that the server speaks. */
+  revision?: Revision | undefined;
+  /** The principal of every call, as `ctx.principal` gives it. Default: none. */
+  principal?: Principal | undefined;
+  /** The HTTP headers of every call, as `ctx.headers` gives them. Default: none. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Receives the server's log messages. */
+  onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown }) => void) | undefined;
+  /**
+   * The answers to the server's questions, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and
+   * order) or by its message (of a sampling request: the text of any of its messages; of a request for roots: `roots`).
+   * An answer is a value that `onElicit` may return, a string or `SampleResult`, a list of roots, or a function of the
+   * request. With this option, even with an empty object, the client declares all three capabilities. An answer that
+   * the handler's schema refuses is asked for three times; then the call fails. Default: the client declares none.
+   */
+  answers?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Discards a waiting handler at every question, so that it runs again from its top with the answers so far. Only
+   * 2026-07-28 replays handlers; a tool with `replay: "forbid"` then can't ask. Default: false.
+   */
+  replay?: boolean | undefined;
+  /** Messages that get lost or arrive twice. Default: none. */
+  faults?: Faults | undefined;
+  /** Writes a transcript. */
+  recorder?: Recorder | undefined;
+}
+
+/** Each option, and what is wrong with a value that it can't have. */
+const CHECKS: { readonly [K in keyof Required<ConnectOptions>]: Check } = {
+  revision: oneOf(...eras),
+  principal: (value) =>
+    isObject(value) && typeof value["subject"] === "string"
+      ? undefined
+      : 'must be a principal such as { subject: "ada", scopes: new Set(["read"]), claims: {} }',
+  headers: stringsByName,
+  onLog: (value) => (typeof value === "function" ? undefined : "must be a function"),
+  answers: (value) => (isObject(value) ? undefined : "must be an object of answers by key or message"),
+  replay: yesOrNo,
+  faults: (value) => (isObject(value) ? undefined : "must be an object such as { drop: 0.1 }"),
+  recorder: (value) => (value instanceof Recorder ? undefined : "must be a Recorder, as in new Recorder(path)"),
+};
+
 /**
  * An in-memory client for tests, pinned to one revision.
  *
- * @param options - `era`: the revision. Default: the newest that the server speaks.
- *
- *   `answers`: what is answered, by a question's key (its own, or `elicit-1`, `sample-1`, `roots-1` by kind and order) or
- *   its message (a model's: any message's text; for roots: `roots`): what `onElicit` may give, a text or SampleResult, a
- *   list of roots, or a function of the request. With it, even an empty one, the client declares that it answers
- *   everything. What the handler's schema refuses is asked for three times, and then an error that says why. Default: it
- *   answers nothing.
- *
- *   `replay`: whether handlers that wait are thrown away at every question, so that each runs again from its top with the
- *   answers so far. Only 2026-07-28 has rounds to replay between; a tool with `replay: "forbid"` can't ask then.
- *   Default: false.
- *
- *   `faults`: how bad the wire is. Default: perfect. `recorder`: writes a transcript.
- * @throws TypeError where this is no `Server`, there is no such era, or an option is of another type.
+ * @param options - Each is described where it is declared.
+ * @throws TypeError when `server` is not a `Server`, or an option is unknown or has a value that it can't have.
  *
  * Spec: Base Protocol › Patterns › Multi round-trip requests.
  *
@@ -43,8 +76,8 @@ export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-1
  *
  * const app = new Server("shelf");
  * app.tool("count", {}, () => 2);
- * for (const era of eras) {
- *   const client = await connect(app, { era });
+ * for (const revision of eras) {
+ *   const client = await connect(app, { revision });
  *   console.assert((await client.callTool("count")).text === "2");
  *   await client.close();
  * }
@@ -58,26 +91,16 @@ export const eras: readonly Revision[] = ["2024-11-05", "2025-03-26", "2025-06-1
  * await client.close();
  * ```
  */
-export async function connect(
-  server: AnyServer,
-  options: {
-    era?: Revision | undefined;
-    answers?: Readonly<Record<string, unknown>> | undefined;
-    replay?: boolean | undefined;
-    faults?: Faults | undefined;
-    recorder?: Recorder | undefined;
-  } = {},
-): Promise<Client> {
-  const { era, answers, replay = false, faults, recorder } = options;
-  const core = coreOf(server, "connect()");
-  if (era !== undefined && !eras.includes(era)) {
-    throw new TypeError(`connect(), era: one of ${eras.join(", ")}, not ${JSON.stringify(era)}`);
-  }
-  if (answers !== undefined && !isObject(answers)) throw new TypeError("connect(), answers: an object of answers by key or message");
-  if (recorder !== undefined && !(recorder instanceof Recorder)) throw new TypeError("connect(), recorder: a Recorder, as in new Recorder(path)");
-  const testMode = { replays: Boolean(replay), stateKey: crypto.getRandomValues(new Uint8Array(32)) };
+export async function connect(server: AnyServer, options: ConnectOptions = {}): Promise<Client> {
+  const place = "connect()";
+  const core = coreOf(server, place);
+  refuseUnknown(place, Object.keys(CHECKS), options, { era: "revision" });
+  checkOptions(place, CHECKS, { ...options });
+  const { revision = "auto", principal, headers = {}, onLog, answers, replay = false, faults, recorder } = options;
+  const stateKey = crypto.getRandomValues(new Uint8Array(32));
+  const testMode = { replays: replay, stateKey, principal, headers: Object.entries(headers).flat() };
   const target = faults || recorder ? tapped(core, testMode, faults, recorder) : new TestTarget(server, testMode);
-  return Client.connect(target as unknown as AnyServer, { revision: era ?? "auto", ...(answers && answering(answers)) });
+  return Client.connect(target as unknown as AnyServer, { revision, onLog, ...(answers && answering(answers)) });
 }
 
 function answering(answers: Readonly<Record<string, unknown>>): ClientOptions {

@@ -26,11 +26,11 @@ const schemas = {
 const isAsync = (kind) => kind.includes("async");
 
 const ERAS = [
-  { era: "2025-06-18" },
-  { era: "2025-11-25" },
-  { era: "2026-07-28" },
-  { era: "2026-07-28", replay: true },
-  { era: "2026-07-28", faults: { restartBetweenRounds: true } },
+  { revision: "2025-06-18" },
+  { revision: "2025-11-25" },
+  { revision: "2026-07-28" },
+  { revision: "2026-07-28", replay: true },
+  { revision: "2026-07-28", faults: { restartBetweenRounds: true } },
 ];
 
 function shop(schema) {
@@ -68,7 +68,7 @@ async function call(name, schema, options) {
 }
 
 for (const options of ERAS) {
-  describe(`${options.era} ${Object.keys(options)[1] ?? ""}`, () => {
+  describe(`${options.revision} ${Object.keys(options)[1] ?? ""}`, () => {
     for (const [kind, schema] of Object.entries(schemas)) {
       test(`${kind}: what it refuses is asked again`, async () => {
         for (const name of ["buy", "tries"]) {

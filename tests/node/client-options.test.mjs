@@ -16,8 +16,9 @@ app.resource("t://a/{b}", {}, ({ b }) => b);
 
 test("options that a client has not, or that can't be meant, are refused before anything is started", async () => {
   const cases = [
-    [{ timeout: 5 }, /^TypeError: Client\.connect\(\): there is no option timeout; there are revision, .*timeoutMs/],
-    [{ onElicitation: () => true }, /there is no option onElicitation; .*onElicit,/],
+    [{ timeout: 5 }, /^TypeError: Client\.connect\(\): unknown option 'timeout'; did you mean 'timeoutMs'\?$/],
+    [{ onElicitation: () => true }, /unknown option 'onElicitation'; did you mean 'onElicit'\?$/],
+    [{ colour: 1 }, /unknown option 'colour'; it takes revision, .*timeoutMs/],
     [{ onElicit: true }, /Client\.connect\(\): onElicit must be a function, not true/],
     [{ onProgress: {} }, /onProgress must be a function, not {}/],
     [{ validate: "yes" }, /validate must be true or false, not "yes"/],
@@ -36,19 +37,19 @@ test("options that a call has not, or that can't be meant, are refused before it
   closing(Client.connect(app), async (client) => {
     const stop = new AbortController();
     const cases = [
-      [{ timeout: 5 }, /^TypeError: callTool\("steps"\): there is no option timeout; there are output, signal, timeoutMs, /],
-      [{ onprogress: () => {} }, /there is no option onprogress/],
-      [{ variables: {} }, /there is no option variables/],
+      [{ timeout: 5 }, /^TypeError: callTool\("steps"\): unknown option 'timeout'; did you mean 'timeoutMs'\?$/],
+      [{ onprogress: () => {} }, /unknown option 'onprogress'; did you mean 'onProgress'\?$/],
+      [{ variables: {} }, /unknown option 'variables'; it takes output, signal, /],
       [{ signal: stop }, /callTool\("steps"\): signal must be an AbortSignal, such as controller\.signal, not {}/],
       [{ onProgress: 1 }, /onProgress must be a function, not 1/],
       [{ throwOnError: 0 }, /throwOnError must be true or false, not 0/],
       [{ meta: "m" }, /meta must be an object, not "m"/],
     ];
     for (const [options, wrong] of cases) await assert.rejects(client.callTool("steps", {}, options), wrong);
-    await assert.rejects(client.callToolRound("steps", {}, { answer: {} }), /callToolRound\("steps"\): there is no option answer; .*answers, state/);
-    await assert.rejects(client.readResource("t://a/b", { variable: {} }), /readResource\("t:\/\/a\/b"\): there is no option variable; .*variables/);
-    await assert.rejects(client.getPrompt("p", {}, { timeout: 1 }), /getPrompt\("p"\): there is no option timeout/);
-    await assert.rejects(client.request("a/b", {}, { timeout: 1 }), /request\("a\/b"\): there is no option timeout/);
+    await assert.rejects(client.callToolRound("steps", {}, { answer: {} }), /callToolRound\("steps"\): unknown option 'answer'; did you mean 'answers'\?$/);
+    await assert.rejects(client.readResource("t://a/b", { variable: {} }), /readResource\("t:\/\/a\/b"\): unknown option 'variable'; did you mean 'variables'\?$/);
+    await assert.rejects(client.getPrompt("p", {}, { timeout: 1 }), /getPrompt\("p"\): unknown option 'timeout'; did you mean 'timeoutMs'\?$/);
+    await assert.rejects(client.request("a/b", {}, { timeout: 1 }), /request\("a\/b"\): unknown option 'timeout'; did you mean 'timeoutMs'\?$/);
     assert.equal((await client.callTool("steps", {}, { signal: stop.signal, meta: undefined })).text, "done");
     assert.equal((await client.readResource("t://a/{b}", { variables: { b: "c" } })).text, "c");
   }));

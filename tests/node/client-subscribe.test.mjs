@@ -130,7 +130,7 @@ test("a list that changes while the event loop is busy has changed once", async 
 
 for (const era of ["2025-11-25", "2026-07-28"]) {
   test(`a client that is closed ends its iterations, in ${era}`, async () => {
-    const client = await connect(shelf(), { era });
+    const client = await connect(shelf(), { revision: era });
     const changes = client.subscribe({ uris: [ABOUT] });
     const waiting = changes.next();
     await client.ping();

@@ -204,7 +204,7 @@ test("a changed list is told, and what is called after it is known anew", async 
 
 test("a subscription hears of changed lists until it is left or the client is closed", async () => {
   const app = shelf();
-  const client = await connect(app, { era: "2025-11-25" });
+  const client = await connect(app, { revision: "2025-11-25" });
   const changes = client.subscribe({ tools: true });
   const first = changes.next();
   await client.ping();
@@ -223,7 +223,7 @@ test("a subscription hears of changed lists until it is left or the client is cl
 });
 
 test("a subscription that the server can't keep says so", async () => {
-  const legacy = await connect(new Server("bare"), { era: "2025-11-25" });
+  const legacy = await connect(new Server("bare"), { revision: "2025-11-25" });
   await assert.rejects(legacy.subscribe({ tools: true }).next(), /did not declare tools\.listChanged/);
   await assert.rejects(legacy.subscribe({ uris: ["a://b"] }).next(), NotSupported);
   await legacy.close();

@@ -222,7 +222,7 @@ test("addresses and options that can't be meant are refused with the mend", asyn
   const app = new Server("t");
   const refused = (at, options, message) => assert.rejects(app.listen(at, options), message);
   await refused("127.0.0.1:8000", {}, { name: "TypeError", message: /listen\("127\.0\.0\.1:8000"\).*http:\/\/127\.0\.0\.1:8000\/mcp/ });
-  await refused(LOCAL, { maxBdy: 1 }, { name: "TypeError", message: /no option maxBdy; there are .*maxBody/ });
+  await refused(LOCAL, { maxBdy: 1 }, { name: "TypeError", message: /unknown option 'maxBdy'; did you mean 'maxBody'\?$/ });
   await refused(LOCAL, { maxBody: "4 MiB" }, { name: "TypeError", message: /maxBody must be a number of bytes.*"4 MiB"/ });
   await refused(LOCAL, { idleTimeoutMs: -1 }, { name: "TypeError", message: /idleTimeoutMs must be a number of milliseconds/ });
   await refused(LOCAL, { allowedHosts: ["https://a.b"] }, { name: "TypeError", message: /allowedHosts must be a list.*"example\.org"/ });

@@ -34,7 +34,7 @@ for (const era of eras) {
     app.complete("review", "title", () => ["Dune"]);
     app.resource("shelf://about", {}, () => "about");
     const seen = noting(app);
-    await using(app, { era }, async (client) => {
+    await using(app, { revision: era }, async (client) => {
       await client.listTools();
       await client.callTool("open", { title: "Dune" });
       await client.getPrompt("review", { title: "Dune" });
@@ -64,7 +64,7 @@ test("lists are changed and told in the client's revision", async () => {
     return { ...page, items: [shut, ...page.items] };
   }, { on: "tools/list" });
   for (const [era, title] of [["2024-11-05", undefined], ["2026-07-28", "Shut"]]) {
-    const tools = await using(app, { era }, (client) => client.listTools());
+    const tools = await using(app, { revision: era }, (client) => client.listTools());
     assert.deepEqual(tools.map(({ name }) => name), ["shut", "open"]);
     assert.equal(tools[0].title, title);
     if (title) assert.deepEqual(tools[0].annotations, { readOnly: true });
@@ -78,7 +78,7 @@ test("results that are changed in place are sent changed", async () => {
     if (method === "initialize" || method === "server/discover") result.instructions = "Changed.";
     return result;
   });
-  for (const era of eras) assert.equal(await using(app, { era }, (client) => client.instructions), "Changed.");
+  for (const era of eras) assert.equal(await using(app, { revision: era }, (client) => client.instructions), "Changed.");
 });
 
 test("what the core refuses passes as its error", async () => {
@@ -94,7 +94,7 @@ test("what the core refuses passes as its error", async () => {
       throw error;
     }
   });
-  await using(app, { era: "2025-11-25" }, async (client) => {
+  await using(app, { revision: "2025-11-25" }, async (client) => {
     assert.equal((await client.callTool("lost")).text, "found");
     await assert.rejects(client.callTool("none"), /Unknown tool: none/);
     await assert.rejects(client.readResource("shelf://none"), (error) => error instanceof ResourceNotFound && error.code === -32002);
@@ -111,7 +111,7 @@ test("a result that is not returned is the middleware's fault, and params of wha
     return next();
   }, { on: "tools/list" });
   app.prompt("review", {}, () => "Review.");
-  await using(app, { era: "2025-11-25" }, async (client) => {
+  await using(app, { revision: "2025-11-25" }, async (client) => {
     assert.match((await client.callTool("open", { title: "dune" }, { throwOnError: false })).text, /failed: TypeError/);
     await assert.rejects(client.listPrompts(), /prompts\/list failed: TypeError/);
     await assert.rejects(client.listTools(), /tools\/list failed: TypeError/);
@@ -129,7 +129,7 @@ for (const era of ["2025-06-18", "2025-11-25", "2026-07-28"]) {
     });
     app.method("tools/list", { params: { type: "object" } }, () => ({ tools: [{ name: "any", inputSchema: { type: "object" } }] }));
     for (const replay of [false, true]) {
-      await using(app, { era, replay, answers: { "any?": true, "Really?": false } }, async (client) => {
+      await using(app, { revision: era, replay, answers: { "any?": true, "Really?": false } }, async (client) => {
         assert.equal((await client.callTool("any")).text, "any true false");
       });
     }
@@ -146,7 +146,7 @@ test("questions pass as handlers return them", async () => {
   const noted = noting(app, "tools/call");
   app.middleware(middleware.responseLimit(200));
   for (const era of ["2025-06-18", "2026-07-28"]) {
-    await using(app, { era, answers: { "Sure?": true } }, async (client) => {
+    await using(app, { revision: era, answers: { "Sure?": true } }, async (client) => {
       assert.equal((await client.callTool("remove")).text, "true");
     });
   }
@@ -161,7 +161,7 @@ test("a method of the specification's is replaced", async () => {
   }));
   app.method("tools/call", { params: { type: "object" } }, ({ name, arguments: args }) => new ToolResult(`${name} ${JSON.stringify(args)}`));
   for (const era of eras) {
-    await using(app, { era }, async (client) => {
+    await using(app, { revision: era }, async (client) => {
       assert.ok("tools" in client.capabilities);
       assert.deepEqual((await client.listTools()).map(({ name }) => name), ["first"]);
       assert.equal((await client.listToolsPage("second")).items[0].name, "second");
@@ -222,7 +222,7 @@ test("rates are limited and the handshake is not counted", async () => {
   for (const era of eras) {
     const app = shelf();
     app.middleware(middleware.rateLimit(0.01, { burst: 3 }));
-    await using(app, { era }, async (client) => {
+    await using(app, { revision: era }, async (client) => {
       for (let n = 0; n < 3; n++) await client.ping();
       await client.listTools();
       assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
@@ -267,7 +267,7 @@ test("responses are limited", async () => {
   const app = shelf();
   app.resource("shelf://{id}", {}, ({ id }) => id.repeat(100));
   app.middleware(middleware.responseLimit(150));
-  await using(app, { era: "2025-11-25" }, async (client) => {
+  await using(app, { revision: "2025-11-25" }, async (client) => {
     assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
     const refused = await client.callTool("open", { title: "x".repeat(200) }, { throwOnError: false });
     assert.match(refused.text, /^the result of tools\/call open has \d+ bytes, more than 150: ask for less$/);

@@ -42,7 +42,7 @@ test("what a mounted server tells reaches the clients of those around it", async
   room.mount("shelf", shelf);
   house.mount("room", room);
   for (const era of ["2025-06-18", "2026-07-28"]) {
-    await using(house, { era }, async (client) => {
+    await using(house, { revision: era }, async (client) => {
       const changes = client.subscribe({ uris: ["shelf://about"] });
       const first = changes.next();
       for (let n = 0; n < 50; n++) {

@@ -185,7 +185,7 @@ test("a question has a text, a key that is one, and options that there are", () 
   for (const url of ["example.org/in", "/in", "https://", 5, undefined]) {
     assert.throws(() => ask.elicitUrl("Sign in", url), /^TypeError: elicitUrl takes an absolute URL such as "https:\/\/example\.org\/in", not /);
   }
-  assert.throws(() => ask.sample("Hi", { maxTokenz: 5 }), /^TypeError: sample\(\): there is no option maxTokenz; there are maxTokens, system, .*, toolChoice, key$/);
+  assert.throws(() => ask.sample("Hi", { maxTokenz: 5 }), /^TypeError: sample\(\): unknown option 'maxTokenz'; did you mean 'maxTokens'\?$/);
   assert.throws(() => ask.elicit("", z.boolean()), /^TypeError: a question begins with its text, not ""/);
   assert.throws(() => ask.elicitUrl(undefined, "https://a.example"), /^TypeError: a question begins with its text, not undefined/);
   for (const key of ["", 5]) assert.throws(() => ask.roots({ key }), /^TypeError: key must be a text that names the question, not /);

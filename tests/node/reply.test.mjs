@@ -50,7 +50,6 @@ test("what JSON can't say is an error that names its place and the mend", () => 
   cyclic.a[0].up = cyclic;
   const cases = [
     [{ a: { "b c": [1, 2n] } }, 'the result.a["b c"][1] is a BigInt, which JSON can\'t say: write Number(…) or String(…)'],
-    [5n, /^the result is a BigInt/],
     [{ f: () => 1 }, "the result.f is a function, which JSON can't say"],
     [() => 1, "the result is a function, which JSON can't say"],
     [cyclic, "the result.a[0].up is a part of itself (a cycle), which JSON can't say"],
@@ -78,6 +77,20 @@ test("what JSON can't say is an error that names its place and the mend", () => 
   for (const [value, message] of cases) assert.throws(() => toReply("tool", value), { name: "TypeError", message });
 });
 
+test("what JSON writes as a string is plain text, and a BigInt its digits", () => {
+  class Price {
+    toJSON() {
+      return "1.50 EUR";
+    }
+  }
+  for (const kind of ["tool", "resource"]) {
+    assert.deepEqual(reads(kind, new Date(0)), [TEXT, "1970-01-01T00:00:00.000Z"]);
+    assert.deepEqual(reads(kind, new URL("http://a/b?c")), [TEXT, "http://a/b?c"]);
+    assert.deepEqual(reads(kind, new Price()), [TEXT, "1.50 EUR"]);
+    assert.deepEqual(toReply(kind, 12345678901234567890n), [JSON_, "12345678901234567890"]);
+  }
+});
+
 test("what only looks as if JSON lost it is said", () => {
   const said = [[1, , undefined], { at: new Date(0), gone: undefined }, new (class Empty {})(), Object.create(null), new URL("http://a/")];
   assert.deepEqual(reads("tool", said), [JSON_, [[1, null, null], { at: "1970-01-01T00:00:00.000Z" }, {}, {}, "http://a/"]]);
@@ -101,7 +114,7 @@ test("the same object twice is no cycle", () => {
 
 test("resource: text, bytes, JSON, ResourceResult", () => {
   assert.deepEqual(reads("resource", "t"), [TEXT, "t"]);
-  assert.deepEqual(reads("resource", undefined), [NOTHING, ""]);
+  assert.throws(() => reads("resource", undefined), { name: "TypeError", message: /^the result is undefined: a resource returns a string, bytes, JSON/ });
   assert.deepEqual(reads("resource", new Uint8Array([1, 2])), [BLOB, "AQI="]);
   assert.deepEqual(reads("resource", Buffer.from("hi")), [BLOB, "aGk="]);
   assert.deepEqual(reads("resource", { id: 1 }), [JSON_, { id: 1 }]);
@@ -123,7 +136,7 @@ test("prompt: string, message, list, PromptResult, and nothing else", () => {
   for (const value of [undefined, 1, { role: "user" }, [text("a")], [1]]) {
     assert.throws(() => toReply("prompt", value), /a prompt gives a string, user\(…\), assistant\(…\)/);
   }
-  assert.throws(() => new PromptResult([{ role: "user" }]), /message 0 must be a string or made by user\(\)/);
+  assert.throws(() => new PromptResult([{ role: "user" }]), /messages\[0\] must be a string, user\(…\) or assistant\(…\), not {"role":"user"}/);
 });
 
 test("completion and vendors' methods", () => {

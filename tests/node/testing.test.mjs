@@ -42,19 +42,20 @@ const using = (app, options, use) => closing(connect(app, options), use);
 
 test("connect() speaks the era that is asked for, otherwise the newest that the server speaks", async () => {
   assert.equal(eras.length, 5);
-  for (const era of eras) await using(echo(), { era }, (client) => assert.equal(client.revision, era));
+  for (const era of eras) await using(echo(), { revision: era }, (client) => assert.equal(client.revision, era));
   await using(echo(), {}, (client) => assert.equal(client.revision, eras.at(-1)));
   await using(new Server("old", { revisions: ["2025-03-26", "2025-06-18"] }), {}, (client) => assert.equal(client.revision, "2025-06-18"));
   await assert.rejects(connect({}), /no Server of gudgeon's/);
-  await assert.rejects(connect(echo(), { era: "2020-01-01" }), { name: "TypeError", message: /connect\(\), era: one of 2024-11-05/ });
-  await assert.rejects(connect(echo(), { faults: { drop: 2 } }), /faults\.drop: a share from 0 to 1/);
+  await assert.rejects(connect(echo(), { revision: "2020-01-01" }), { name: "TypeError", message: /connect\(\): revision must be "2024-11-05" or .*, not "2020-01-01"/ });
+  await assert.rejects(connect(echo(), { era: "2025-11-25" }), { name: "TypeError", message: "connect(): unknown option 'era'; did you mean 'revision'?" });
+  await assert.rejects(connect(echo(), { faults: { drop: 2 } }), /connect\(\): faults\.drop must be a share from 0 to 1, not 2/);
 });
 
 test("answers= declares what can be asked", async () => {
   const app = new Server("t");
   app.tool("can", {}, (_, ctx) => Object.keys(ctx.client.capabilities).sort());
   for (const [answers, expected] of [[{}, ["elicitation", "roots", "sampling"]], [undefined, []]]) {
-    await using(app, { answers, era: "2025-11-25" }, async (client) => assert.deepEqual(JSON.parse((await client.callTool("can")).text), expected));
+    await using(app, { answers, revision: "2025-11-25" }, async (client) => assert.deepEqual(JSON.parse((await client.callTool("can")).text), expected));
   }
 });
 
@@ -62,21 +63,21 @@ for (const era of asking) {
   test(`questions are answered by key or message, in ${era}`, async () => {
     for (const answers of [byKey, byMessage, { ...byKey, "Name?": "Adam" }]) {
       const runs = [];
-      await using(curious(runs), { era, answers }, async (client) => assert.equal((await client.callTool("everything")).text, all));
+      await using(curious(runs), { revision: era, answers }, async (client) => assert.equal((await client.callTool("everything")).text, all));
       assert.equal(runs.length, 1);
     }
   });
 
   test(`a question without an answer says which, and declining is one, in ${era}`, async () => {
-    await using(curious(), { era, answers: { "Sure?": true } }, (client) =>
+    await using(curious(), { revision: era, answers: { "Sure?": true } }, (client) =>
       assert.rejects(client.callTool("everything"), /nothing for "Name\?" \(key "userName"\): it answers "Sure\?"/));
-    await using(curious(), { era, answers: { ...byKey, "elicit-1": declined } }, (client) =>
+    await using(curious(), { revision: era, answers: { ...byKey, "elicit-1": declined } }, (client) =>
       assert.rejects(client.callTool("everything"), (error) => error instanceof ToolError && /declined: Sure\?/.test(error.message)));
   });
 
   test(`replay runs the handler anew for every round, in ${era}`, async () => {
     const runs = [];
-    await using(curious(runs), { era, answers: byKey, replay: true }, async (client) => assert.equal((await client.callTool("everything")).text, all));
+    await using(curious(runs), { revision: era, answers: byKey, replay: true }, async (client) => assert.equal((await client.callTool("everything")).text, all));
     // Two questions are one round.
     assert.equal(runs.length, era === modern ? 5 : 1);
   });
@@ -129,7 +130,7 @@ test("calls under way survive a restart, and where there are no rounds nothing r
   app.tool("slow", {}, () => going.then(() => "done"));
   const answers = { ...byKey, userName: () => (go(), "Eve") };
   for (const era of asking) {
-    await using(app, { era, answers, faults: { restartBetweenRounds: true } }, async (client) => {
+    await using(app, { revision: era, answers, faults: { restartBetweenRounds: true } }, async (client) => {
       const slow = client.callTool("slow");
       assert.equal((await client.callTool("everything")).text, all);
       assert.equal((await slow).text, "done");
@@ -140,7 +141,7 @@ test("calls under way survive a restart, and where there are no rounds nothing r
 test("a recorder writes down what was said", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gudgeon-"));
   const path = join(folder, "said.txt");
-  await using(echo(), { recorder: new Recorder(path), era: "2025-06-18" }, async (client) => {
+  await using(echo(), { recorder: new Recorder(path), revision: "2025-06-18" }, async (client) => {
     assert.equal((await client.callTool("echo", { text: "hi" })).text, "t: hi");
   });
   const lines = readFileSync(path, "utf8").trimEnd().split("\n").map((line) => [line[0], JSON.parse(line.slice(2))]);
@@ -153,7 +154,7 @@ test("a recorder writes down what was said", async () => {
 
 test("faults are the same for the same seed", async () => {
   const lost = async (seed) => {
-    const client = await connect(echo(), { faults: { seed, drop: 0.3 }, era: "2025-11-25" });
+    const client = await connect(echo(), { faults: { seed, drop: 0.3 }, revision: "2025-11-25" });
     const calls = Array.from({ length: 20 }, () => client.callTool("echo", { text: "" }, { timeoutMs: 2_000 }));
     const outcomes = await Promise.allSettled(calls);
     await client.close();
@@ -172,7 +173,7 @@ test("messages come twice in both directions, and do the client no harm", async 
       runs.push(n);
       return String(n);
     });
-    await using(app, { era, faults: { duplicate: 1 } }, async (client) => {
+    await using(app, { revision: era, faults: { duplicate: 1 } }, async (client) => {
       for (let n = 0; n < 10; n++) assert.equal((await client.callTool("count", { n })).text, String(n));
       await client.ping();
     });
@@ -187,7 +188,7 @@ for (const era of ["2025-06-18", "2025-11-25", "2026-07-28"]) {
       const name = await ctx.elicit("Name?", { type: "string" }, { key: "name" });
       return `${name} ${await ctx.elicit("Sure?", { type: "boolean" })}`;
     });
-    const client = await connect(app, { era, answers: { name: "Ada", "Sure?": true }, faults: { duplicate: 1 } });
+    const client = await connect(app, { revision: era, answers: { name: "Ada", "Sure?": true }, faults: { duplicate: 1 } });
     for (let times = 0; times < 3; times += 1) assert.equal((await client.callTool("order")).text, "Ada true");
     await client.close();
   });
@@ -200,7 +201,47 @@ test("errors name the server behind the wire", async () => {
 });
 
 test("what can't be meant is refused", async () => {
-  for (const options of [{ answers: "yes" }, { recorder: "said.txt" }]) {
-    await assert.rejects(connect(new Server("shelf"), options), new RegExp(`connect\\(\\), ${Object.keys(options)[0]}:`));
+  const principal = { scopes: new Set() };
+  for (const options of [{ answers: "yes" }, { recorder: "said.txt" }, { principal }, { headers: { a: 1 } }, { onLog: true }, { replay: 1 }]) {
+    await assert.rejects(connect(new Server("shelf"), options), { name: "TypeError", message: new RegExp(`^connect\\(\\): ${Object.keys(options)[0]} must be`) });
+  }
+  await assert.rejects(connect(new Server("shelf"), { headers: { "a b": "1" } }), { name: "TypeError", message: /^connect\(\): headers: "a b" has no valid HTTP header name/ });
+});
+
+for (const revision of eras) {
+  test(`calls carry the principal and the headers, and log messages arrive, in ${revision}`, async () => {
+    const app = new Server("shelf");
+    app.tool("who", {}, async (_, ctx) => {
+      await ctx.warning("looked");
+      return [ctx.principal?.subject ?? null, ctx.headers.get("X-Trace")];
+    });
+    app.tool("staff", { visible: (who) => who?.scopes.has("staff") === true }, () => "here");
+    const ada = { subject: "ada", scopes: new Set(["staff"]), claims: {} };
+    const logged = [];
+    const onLog = ({ level, data }) => logged.push([level, data]);
+    for (const faults of [undefined, {}]) {
+      await using(app, { revision, principal: ada, headers: { "x-trace": "7" }, onLog, faults }, async (client) => {
+        assert.deepEqual(JSON.parse((await client.callTool("who")).text), ["ada", "7"]);
+        assert.equal((await client.callTool("staff")).text, "here");
+      });
+    }
+    assert.deepEqual(logged, Array(2).fill(["warning", "looked"]));
+    await using(app, { revision }, async (client) => {
+      assert.deepEqual(JSON.parse((await client.callTool("who")).text), [null, null]);
+      assert.deepEqual((await client.listTools()).map(({ name }) => name), ["who"]);
+    });
+  });
+}
+
+test("ctx.principal is the one that the test gave, and a question keeps it", async () => {
+  const app = new Server("shelf");
+  const ada = { subject: "ada", scopes: new Set(), claims: { team: 3 } };
+  app.tool("who", {}, async (_, ctx) => {
+    const before = ctx.principal;
+    await ctx.elicit("Sure?", z.boolean());
+    return before === ada && ctx.principal === ada ? "ada" : "another";
+  });
+  for (const replay of [false, true]) {
+    await using(app, { principal: ada, answers: { "Sure?": true }, replay }, async (client) => assert.equal((await client.callTool("who")).text, "ada"));
   }
 });

@@ -32,7 +32,7 @@ function traced() {
 
 async function spansOf(app, era, use) {
   exporter.reset();
-  const client = await connect(app, { era });
+  const client = await connect(app, { revision: era });
   const baggage = propagation.createBaggage({ user: { value: "ada" } });
   const span = tracer.startSpan("outer");
   try {
@@ -93,7 +93,7 @@ test("a program without OpenTelemetry never loads it", () => {
     import { connect } from "gudgeon/testing";
     const app = new Server("t");
     app.tool("meta", {}, (_, ctx) => String("traceparent" in ctx.meta));
-    const client = await connect(app, { era: "2025-11-25" });
+    const client = await connect(app, { revision: "2025-11-25" });
     const said = (await client.callTool("meta")).text;
     await client.close();
     const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => path.includes("opentelemetry"));

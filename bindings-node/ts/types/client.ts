@@ -51,8 +51,6 @@ export interface ClientOptions {
   maxTimeoutMs?: number | undefined;
   /** Sent with every HTTP request and with a WebSocket's first, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** Refused by this version, which has none: send a token by `headers`. */
-  auth?: unknown;
   clientInfo?: Implementation | undefined;
   /** `file:` URIs or paths. Before 2026-07-28 a client that gives none here has none for good. */
   roots?: readonly (string | Root)[] | (() => Maybe<readonly (string | Root)[]>) | undefined;

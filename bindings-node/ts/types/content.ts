@@ -32,6 +32,15 @@ export interface ToolAnnotations {
   openWorld?: boolean | undefined;
 }
 
+/** The annotations of a tool with the specification's names. */
+export interface SpecToolAnnotations {
+  title?: string | undefined;
+  readOnlyHint?: boolean | undefined;
+  destructiveHint?: boolean | undefined;
+  idempotentHint?: boolean | undefined;
+  openWorldHint?: boolean | undefined;
+}
+
 declare const content: unique symbol;
 /** Marks content; nothing at run time carries it by this name. */
 export type ContentMark = typeof content;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { PromptResult, ToolResult } from "../results.js";
-import type { Annotations, Icon, Message, Meta, ToolAnnotations } from "./content.js";
+import type { Annotations, Icon, Message, Meta, SpecToolAnnotations, ToolAnnotations } from "./content.js";
 import type { Context, Question } from "./context.js";
 import type { Completion, Maybe, Prompt, Resource, ResourceTemplate, Revision, Tool } from "./components.js";
 import type { Input, Output, Schema, Variables } from "./schema.js";
@@ -36,8 +36,6 @@ export interface ServerOptions<L = unknown> {
   dialects?: readonly ("0.7" | "bare")[] | undefined;
   /** Default: all. */
   revisions?: readonly Revision[] | undefined;
-  /** Refused by this version, which has none. */
-  store?: string | undefined;
   /** `"portable"` writes schemas without `$ref`, which many hosts misread; `"full"` leaves them as they are. Default: `"portable"`. */
   schemaProfile?: "portable" | "full" | undefined;
   /** Milliseconds that a client may keep a list (2026-07-28). Default: it asks again. */
@@ -62,8 +60,6 @@ export interface ServerOptions<L = unknown> {
   ioThreads?: number | undefined;
   /** What `fetch` and `node` go by, and the defaults of `run` and `listen`. */
   http?: HttpOptions | undefined;
-  /** Refused by this version, which has none: a host that checks who calls tells it by `principal`. */
-  auth?: unknown;
 }
 
 /**
@@ -118,8 +114,6 @@ interface Options {
    * waits for its client's answer (`parkTtlMs` bounds that). Default: no limit.
    */
   timeoutMs?: number | undefined;
-  /** Refused by this version, which has none: `visible` is asked with the principal's. */
-  scopes?: readonly string[] | undefined;
   /**
    * Who sees it and may call it, asked each time, so that it may look at what is configured as well; the principal is
    * whom the host let in (`app.fetch(request, { principal })`, `request.principal` of `app.node`), never whoever a
@@ -134,8 +128,15 @@ interface Options {
 export interface ToolOptions<I, O> extends Options {
   /** Must describe an object. Default: no arguments. */
   input?: I;
+  /** Another name of `input`. */
+  inputSchema?: I;
   output?: O;
-  annotations?: ToolAnnotations | undefined;
+  /**
+   * Whether a call with an argument that the input schema does not name is refused. It applies to schemas of zod and other
+   * libraries that leave this open; a plain JSON Schema says so by `additionalProperties`. Default: `"refuse"`.
+   */
+  unknownArguments?: "refuse" | "ignore" | undefined;
+  annotations?: ToolAnnotations | SpecToolAnnotations | undefined;
   /**
    * At most so many calls at once; others wait. A handler that waits for its client's answer leaves its place to another,
    * and stands in line for one again before it goes on. Default: no limit.
@@ -236,6 +237,7 @@ export interface ServerMembers<L> extends AnyServer {
   /** Ready-made ones: `middleware.timing()`, `.logging()`, `.rateLimit()`, `.responseLimit()`. */
   middleware(handler: Middleware<L>, options?: { on?: string | readonly string[] | undefined }): this;
   mount(prefix: string, other: AnyServer): this;
+  mount(other: AnyServer, prefix: string): this;
   /** Hears a vendor's own notification. */
   notification<const P extends Schema>(
     name: string,
@@ -274,6 +276,13 @@ export interface Registry<T> extends Iterable<T> {
   has(name: string): boolean;
   get(name: string): T | undefined;
   remove(name: string): void;
+  /**
+   * Changes what clients see of a component.
+   *
+   * @param changes - New values: `title`, `description`, `icons`, `meta`, `annotations`; of resources `name`, `mimeType` and
+   *   `size` as well. Undefined takes a member away.
+   * @throws TypeError when nothing has this name, or a member is unknown, can't change, or has a wrong value.
+   */
   update(name: string, changes: Readonly<Record<string, unknown>>): void;
   enable(...names: (string | { tags: readonly string[] })[]): void;
   disable(...names: (string | { tags: readonly string[] })[]): void;

@@ -49,7 +49,16 @@ new ClientGroup();
 
 const group = await ClientGroup.connect({ mcpServers: { a: { command: "a" } } });
 same<ReturnType<typeof group.errors.get>, McpError | undefined>(true);
-const tester = await connect(new Server("a"), { era: "2025-11-25", answers: { "Sure?": true }, recorder: new Recorder("a.txt") });
+const tester = await connect(new Server("a"), { revision: "2025-11-25", answers: { "Sure?": true }, recorder: new Recorder("a.txt") });
 same<typeof tester, Client>(true);
 const explain = (error: unknown): number | undefined => (error instanceof ConnectionLost ? error.exitStatus : undefined);
 void explain;
+
+const output = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
+const counted = await tester.callTool({ name: "count", arguments: {} }, { output });
+same<typeof counted.data.n, number>(true);
+await connect(new Server("a"), { principal: { subject: "ada", scopes: new Set(), claims: {} }, headers: { a: "b" }, onLog: ({ data }) => void data });
+// @ts-expect-error: its name is revision
+await connect(new Server("a"), { era: "2025-11-25" });
+// @ts-expect-error: no such option
+await Client.connect("http://localhost", { auth: "oauth" });

@@ -62,3 +62,18 @@ same<unknown extends SecondParameter<typeof lasting.fetch> ? true : false, true>
 const route: (request: Request & { nextUrl: URL }, context: { params: Promise<Record<string, never>> }) => Response | Promise<Response> =
   lasting.fetch;
 void route;
+
+// Names of other SDKs.
+new Server("a").tool("b", { inputSchema: { type: "object", properties: { a: { type: "number" } }, required: ["a"] }, annotations: { readOnlyHint: true } }, ({ a }) => {
+  same<typeof a, number>(true);
+  return a;
+});
+new Server("a").tool("b", { unknownArguments: "ignore", annotations: { readOnly: true } }, () => 1).mount(lasting, "c").mount("d", lasting);
+// @ts-expect-error: no such value
+new Server("a").tool("b", { unknownArguments: "drop" }, () => 1);
+// @ts-expect-error: no such option
+new Server("a", { auth: {} });
+// @ts-expect-error: no such option
+new Server("a", { store: "redis://localhost" });
+// @ts-expect-error: no such option
+new Server("a").tool("b", { scopes: ["admin"] }, () => 1);
