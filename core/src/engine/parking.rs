@@ -132,7 +132,7 @@ impl Parking {
     pub(crate) fn suits(&self, round: RoundId, job: &Job) -> bool {
         match self.rounds.get(&round).map(|it| &it.place) {
             Some(Place::Waiting { parked, .. }) => {
-                parked.running.result_builder.is_handlers() == job.result_builder.is_handlers()
+                parked.running.result_builder.runs_handler() == job.result_builder.runs_handler()
             }
             _ => true,
         }

@@ -11,13 +11,13 @@ use crate::{
     protocol::{CompletionTarget, Raw, Response},
 };
 
-/// At most so many values are sent (Completion, "Completion Results").
+/// The maximum number of completion values in a result (Completion, "Completion Results").
 const MAX_VALUES: usize = 100;
 
-/// What completes the arguments of one component, by their names.
+/// The completion handlers of one component, by argument name.
 pub(super) type Completions = BTreeMap<Box<str>, Handler>;
 
-/// Whose argument a registration means: a prompt's by its name, a template's by its URI.
+/// The target of a completion: a prompt by its name, or a template by its URI.
 pub(super) fn add(
     components: &mut Components,
     target: &str,
@@ -43,13 +43,14 @@ pub(super) fn add(
     )))
 }
 
-/// Whether anything is completed.
+/// Returns `true` if no completion is registered.
 pub(super) fn any(components: &Components) -> bool {
     components.prompts.all().any(|(it, _)| !it.completions.is_empty())
         || components.templates.all().any(|(it, _)| !it.completions.is_empty())
 }
 
-/// Who completes an argument of something that somebody sees. `Err`: there is no such thing.
+/// Finds the completion handler of an argument. Returns `Err(())` if the target does not exist or the caller may not
+/// see it.
 pub(super) fn find<'a>(
     components: &'a Components,
     target: &CompletionTarget,
@@ -58,17 +59,19 @@ pub(super) fn find<'a>(
 ) -> Result<Option<&'a Handler>, ()> {
     match target {
         CompletionTarget::Prompt(name) => {
-            let prompt = components.prompts.seen(name, visibility).ok_or(())?;
+            let prompt = components.prompts.get_visible(name, visibility).ok_or(())?;
             Ok(prompt.completions.get(argument))
         }
-        CompletionTarget::Resource(uri) => match components.templates.seen(uri, visibility) {
-            Some(template) => Ok(template.completions.get(argument)),
-            None => components.resources.seen(uri, visibility).map(|_| None).ok_or(()),
-        },
+        CompletionTarget::Resource(uri) => {
+            match components.templates.get_visible(uri, visibility) {
+                Some(template) => Ok(template.completions.get(argument)),
+                None => components.resources.get_visible(uri, visibility).map(|_| None).ok_or(()),
+            }
+        }
     }
 }
 
-/// A list of texts, or the whole result.
+/// Reads a list of strings, or a whole completion result.
 pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
     #[derive(serde::Deserialize)]
     struct Whole {

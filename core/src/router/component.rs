@@ -1,4 +1,4 @@
-//! What a tool, a resource, a template and a prompt have in common.
+//! The interface shared by registered tools, resources, templates and prompts.
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
@@ -10,40 +10,40 @@ use crate::{
     protocol::{Raw, json},
 };
 
-/// Something a server offers under a name.
+/// A tool, resource, template or prompt registered with a server.
 pub trait Component: Clone {
-    /// What clients see in a list.
+    /// The entry that clients see in a list.
     type Listed: Debug;
 
-    /// What tells it from its siblings: a tool's name, a resource's URI.
+    /// The key, unique in its registry: a tool's name, a resource's URI.
     fn key(&self) -> &str;
     fn listed(&self) -> &Arc<Self::Listed>;
     fn options(&self) -> &ComponentOptions;
-    /// What clients see beside it.
+    /// The `_meta` of the listed entry.
     fn meta(&self) -> Option<&Raw>;
-    /// What known hosts will not take of it.
+    /// Returns warnings about properties that known hosts reject.
     fn lint(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Changes what clients see; fails on a member that can't change.
+    /// Changes the listed entry. Errors if a member can't be changed.
     fn update(&mut self, changes: &Changes) -> Result<(), Error>;
 }
 
-/// What is ours of a component, and nothing that clients see.
+/// The options of a component that are not part of the protocol; clients never see them.
 #[derive(Clone, Debug, Default)]
 pub struct ComponentOptions {
-    /// By which it is shown and hidden together with others.
+    /// Tags by which components are enabled and disabled together.
     pub tags: Vec<String>,
-    /// How long its handler may take, without what it waits for its client.
+    /// The maximum run time of the handler; time spent waiting for the client does not count.
     pub timeout: Option<Duration>,
-    /// The shell's own: by it the server's visibility filter knows who sees the component. `None`: everybody does.
+    /// An opaque handle by which the shell's visibility filter decides who sees the component. `None`: everyone does.
     pub visible: Option<Handler>,
 }
 
-/// New values by the name that each has in the newest revision's JSON.
+/// New values of members, by their names in the JSON of the newest revision.
 pub type Changes = serde_json::Map<String, Value>;
 
-/// What clients see of a component, with some members changed.
+/// Returns a copy of a listed entry with some members changed.
 pub(super) fn updated<T>(listed: &T, changes: &Changes, fixed: &[&str]) -> Result<T, Error>
 where
     T: serde::Serialize + serde::de::DeserializeOwned,

@@ -1,4 +1,4 @@
-//! Blocks of content that handlers say, as JSON: which of them tools and prompts have.
+//! Checks of content blocks that handlers return as JSON.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 
 use super::handler::{Failure, bad_result};
 
-/// Calls of tools and what they gave are told to models alone (Sampling, "Message Content Constraints"). Kinds that nobody
-/// knows are the user's own affair.
+/// Blocks of tool calls and tool results are allowed in sampling messages only (Sampling, "Message Content
+/// Constraints"). Unknown block types are passed through unchecked.
 pub(super) fn check(block: &str) -> Result<(), Failure> {
     #[derive(Deserialize)]
     struct Kind<'a> {
         #[serde(borrow)]
         r#type: Option<Cow<'a, str>>,
     }
-    // Most blocks are told apart without being read.
+    // Most blocks are accepted or rejected by their type alone, without parsing.
     if !block.contains("tool_") {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Servers and components as bindings declare them: JSON in the newest vocabulary, with options of ours beside it.
+//! Servers and components as the bindings declare them: JSON of the newest revision, plus options of this library.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use crate::{
     protocol::{CacheScope, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
 };
 
-/// More than this is as good as for ever, and nothing that is counted on from now runs over with it.
+/// The upper bound for durations, so that adding one to the current time never overflows.
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Times are milliseconds.
+/// Durations are in milliseconds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Server {
@@ -35,7 +35,7 @@ struct Server {
     park_ttl_ms: Option<f64>,
 }
 
-/// Times are milliseconds.
+/// Durations are in milliseconds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Options {
@@ -45,19 +45,19 @@ struct Options {
     enabled: bool,
     timeout_ms: Option<f64>,
     concurrency: Option<usize>,
-    /// "forbid", or anything else.
+    /// `"forbid"`; other values have no effect.
     replay: Option<String>,
     ttl_ms: Option<f64>,
     cache_scope: Option<CacheScope>,
-    /// How long the server itself keeps what was read.
+    /// The time that the server caches a read result for, in milliseconds.
     cache_ms: Option<f64>,
-    /// Not everybody sees it: the visibility filter tells who does.
+    /// `true` if a visibility filter decides who sees the component.
     #[serde(default)]
     guarded: bool,
 }
 
 impl ServerFacts {
-    /// What a declaration says; keys that seal states have a place of their own.
+    /// Reads a server declaration. Keys that seal request states are passed separately.
     pub fn declared(declaration: &[u8]) -> Result<Self, Error> {
         let usual = Self::new(parse::<Implementation>("server", declaration)?);
         let server: Server = parse("server", declaration)?;
@@ -71,7 +71,7 @@ impl ServerFacts {
             ..usual
         };
         if let Some(dates) = &server.revisions {
-            facts.speak(Revision::named(dates)?)?;
+            facts.set_revisions(Revision::named(dates)?)?;
         }
         Ok(facts)
     }
@@ -91,7 +91,7 @@ impl Server {
 }
 
 impl Components {
-    /// Registers what is declared. Gives back what known hosts will not take of it.
+    /// Registers the declared component. Returns warnings about properties that known hosts reject.
     pub fn declare(
         &mut self,
         list: List,

@@ -1,4 +1,4 @@
-//! From a request to its answer, or to the handler that makes it: one line a method.
+//! Maps a request to its answer or to the handler that computes it: one line per method.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,24 +20,24 @@ use crate::{
     wire,
 };
 
-/// What is to be done about a request.
+/// The next step for a request.
 #[derive(Debug)]
 pub enum Dispatch {
     Answer(Result<Response, Fault>),
-    /// The client listens from now on, to what is honoured of its filter.
+    /// Opens a subscription with the accepted part of the requested filter.
     Listen(SubscriptionFilter),
     Run(Job),
 }
 
-/// A handler to be run.
+/// A handler run.
 #[derive(Debug)]
 pub struct Job {
     pub handler: Handler,
-    /// What it is given: a JSON object.
+    /// The handler's input: a JSON object.
     pub input: String,
     pub result_builder: ResultBuilder,
     pub timeout: Option<Duration>,
-    /// Middleware is to be run around the handler.
+    /// The middleware frame that wraps the handler.
     pub middleware_frame: Option<Box<MiddlewareFrame>>,
 }
 
@@ -51,54 +51,54 @@ impl Job {
     }
 }
 
-/// Whom an answer is for.
+/// The context that a request is dispatched in.
 #[derive(Clone, Copy)]
 pub struct RequestScope<'a> {
-    /// Which offers there are for it.
+    /// The components that the caller may see.
     pub visibility: &'a Visibility,
     pub principal: Option<&'a Principal>,
-    /// The HTTP request's.
+    /// The headers of the HTTP request.
     pub headers: Option<&'a HeaderMap>,
-    /// Whether these must agree with the arguments.
+    /// `true` if headers that repeat arguments must match them.
     pub checks_headers: bool,
     pub cursors: &'a dyn Cursors,
-    /// The request's params, for a handler that answers in the router's place.
+    /// The params as received, for a handler that replaces the router's own answer.
     pub raw_params: Option<&'a Raw>,
 }
 
 impl RequestScope<'_> {
-    /// Whether a handler can know who asks: what it reads may then be nobody else's. Caches for all treat HTTP's own
-    /// credentials alike (RFC 9111, section 3.5).
-    fn is_somebodys(self) -> bool {
+    /// Returns `true` if the handler can identify the caller, so that a result may be specific to that user. Shared
+    /// caches do not separate users by HTTP credentials (RFC 9111, section 3.5).
+    fn is_user_specific(self) -> bool {
         self.principal.is_some() || self.headers.is_some_and(|it| it.contains_key(AUTHORIZATION))
     }
 
-    /// What clients are told of how long, and by whom, a result may be kept.
+    /// Returns the cache hint of a result: how long and by whom it may be cached.
     fn hint(self, read: ReadHint, component: &impl Component) -> CacheHint {
         let said = read.scope.map(|it| it == CacheScope::Private);
-        // What not everybody sees must not come to everybody out of a cache on the way.
-        let private =
-            component.options().visible.is_some() || said.unwrap_or_else(|| self.is_somebodys());
+        // A component with restricted visibility must never be served to others from a shared cache.
+        let private = component.options().visible.is_some()
+            || said.unwrap_or_else(|| self.is_user_specific());
         CacheHint { ttl_ms: read.ttl_ms, private }
     }
 }
 
-/// Makes cursors of places in lists: nobody else can, and one of another list is none.
+/// Seals and opens list cursors. A cursor is opaque to clients and valid for one list only.
 pub trait Cursors {
-    /// For the page that begins after this entry.
+    /// Returns the cursor of the page that begins after entry `after`.
     fn seal(&self, list: &str, after: u64) -> String;
-    /// `None`: it was not made here.
+    /// Returns `None` if the cursor was not made by this server for this list.
     fn open(&self, list: &str, cursor: &str) -> Option<u64>;
 }
 
-/// Answers a request, or finds who does.
+/// Answers a request, or returns the handler run that answers it.
 pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
     let wanting = components.middleware.as_ref().filter(|it| it.wants(&request.method()));
     let Some(middleware) = wanting else { return answer(components, request, scope) };
     let seen = request.clone();
     let resolution = match answer(components, request, scope) {
         Dispatch::Run(mut job) => {
-            // Middleware must see every read, so none is answered from what was kept.
+            // Middleware must see every read, so its results are never served from the read cache.
             if let ResultBuilder::Resource(reading) = &mut job.result_builder {
                 reading.keep = None;
             }
@@ -112,7 +112,7 @@ pub fn dispatch(components: &Components, request: Request, scope: RequestScope<'
         Dispatch::Listen(filter) => Resolution::Listen(filter),
     };
     let description = Arc::new(components.describe());
-    Dispatch::Run(middleware.prepared(&seen, description, resolution, scope.is_somebodys()))
+    Dispatch::Run(middleware.prepared(&seen, description, resolution, scope.is_user_specific()))
 }
 
 fn answer(components: &Components, request: Request, scope: RequestScope<'_>) -> Dispatch {
@@ -161,7 +161,7 @@ fn answer(components: &Components, request: Request, scope: RequestScope<'_>) ->
             false => Err(resource::not_found(&uri, None)),
         },
         Request::Listen { notifications } => {
-            return Dispatch::Listen(components.honoured(notifications, visibility));
+            return Dispatch::Listen(components.supported_filter(notifications, visibility));
         }
         Request::Other { method, params } => return run(other(components, &method, params)),
     };
@@ -172,7 +172,8 @@ fn run(job: Result<Job, Fault>) -> Dispatch {
     job.map_or_else(|fault| Dispatch::Answer(Err(fault)), Dispatch::Run)
 }
 
-/// A server without tools has no `tools/list` either: it did not declare the capability. Resources and templates are one.
+/// Errors with method-not-found if the list is empty of registrations, because the capability was not declared.
+/// Resources and templates count as one capability.
 fn list<T: Component>(
     components: &Components,
     registry: &Registry<T>,
@@ -204,7 +205,7 @@ fn list<T: Component>(
     Ok(Listing { items, spellings, next_cursor, cache, meta: None })
 }
 
-/// Everything of one list, for whoever does not turn pages.
+/// Returns one whole list, for dialects without pagination.
 fn whole(components: &Components, list: Method, visibility: &Visibility) -> Response {
     match list {
         Method::ListTools => Response::Tools(Listing::whole(listed(&components.tools, visibility))),
@@ -233,7 +234,7 @@ fn call_tool(
 ) -> Result<Job, Fault> {
     let component = components
         .tools
-        .seen(name, scope.visibility)
+        .get_visible(name, scope.visibility)
         .ok_or_else(|| Fault::new(FaultKind::UnknownTool, format!("Unknown tool: {name}")))?;
     let given = arguments.map_or("{}", |it| it.get());
     if let Some(headers) = scope.headers.filter(|_| scope.checks_headers) {
@@ -252,7 +253,7 @@ fn call_tool(
         .within(component.options.timeout))
 }
 
-/// What reads this URI, for a handler of the server's own.
+/// Returns the handler run that reads `uri`, for handlers that read the server's own resources.
 pub fn find_resource(
     components: &Components,
     uri: String,
@@ -269,7 +270,7 @@ pub fn find_resource(
     read_resource(components, uri, scope)
 }
 
-/// Of who reads no lists.
+/// A cursor codec for requests that list nothing.
 struct NoPages;
 
 impl Cursors for NoPages {
@@ -288,7 +289,7 @@ fn read_resource(
     scope: RequestScope<'_>,
 ) -> Result<Job, Fault> {
     let visibility = scope.visibility;
-    if let Some(component) = components.resources.seen(&uri, visibility) {
+    if let Some(component) = components.resources.get_visible(&uri, visibility) {
         let mime_type = component.resource.mime_type.clone();
         let cache = scope.hint(component.cache, &**component);
         let reading = Reading { uri, mime_type, cache, keep: component.keep };
@@ -317,7 +318,7 @@ fn get_prompt(
 ) -> Result<Job, Fault> {
     let component = components
         .prompts
-        .seen(name, visibility)
+        .get_visible(name, visibility)
         .ok_or_else(|| Fault::invalid_params(format!("Unknown prompt: {name}")))?;
     component.check(&arguments)?;
     let (input, result_builder) =
@@ -326,14 +327,14 @@ fn get_prompt(
         .within(component.options.timeout))
 }
 
-/// A target that exists and has no completion for the argument has nothing to suggest.
+/// Returns an empty completion if the target exists and the argument has no completion handler.
 fn complete(
     components: &Components,
     request: CompleteRequest,
     visibility: &Visibility,
 ) -> Dispatch {
     let found = completion::find(components, &request.target, &request.argument, visibility);
-    // Nothing that it would complete was declared (Completion, "Error Handling").
+    // Without any completion handler the capability was not declared (Completion, "Error Handling").
     if !matches!(found, Ok(Some(_))) && !completion::any(components) {
         return Dispatch::Answer(Err(Fault::unknown_method(Method::Complete.as_str())));
     }
@@ -358,7 +359,7 @@ fn complete(
     }
 }
 
-/// A vendor's method.
+/// Runs the handler of a vendor method.
 fn other(components: &Components, method: &MethodName, params: Raw) -> Result<Job, Fault> {
     let found =
         components.method(method.as_str()).ok_or_else(|| Fault::unknown_method(method.as_str()))?;
@@ -367,7 +368,7 @@ fn other(components: &Components, method: &MethodName, params: Raw) -> Result<Jo
     Ok(Job::new(Arc::clone(found), String::from(Box::<str>::from(params)), result_builder))
 }
 
-/// A method of the specification that a handler answers in the router's place.
+/// Runs a handler that replaces the router's answer to a standard method.
 fn replaced(
     components: &Components,
     request: &Request,
@@ -382,7 +383,7 @@ fn replaced(
         return Some(Err(fault));
     }
     let description = Arc::new(components.describe());
-    let prepared = Prepared::replaced(name, &params, description, scope.is_somebodys());
+    let prepared = Prepared::replaced(name, &params, description, scope.is_user_specific());
     Some(Ok(Job::new(Arc::clone(handler), params, ResultBuilder::Prepared(Arc::new(prepared)))))
 }
 

@@ -1,4 +1,4 @@
-//! How handlers fail, as bindings describe it in JSON.
+//! Decoding of handler failures, which bindings describe as JSON.
 
 use serde::Deserialize;
 use serde_json::{Number, value::RawValue};
@@ -6,7 +6,7 @@ use serde_json::{Number, value::RawValue};
 use super::Failure;
 use crate::protocol::{Raw, code};
 
-/// What was raised or thrown.
+/// An error raised or thrown by a handler.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Described<'a> {
@@ -26,8 +26,8 @@ struct Described<'a> {
 }
 
 impl Failure {
-    /// Reads `{"kind", …}`, where the kind is the name of one of these that a handler can fail of; any other is an
-    /// exception. Never fails itself: what can't be read is described as that.
+    /// Reads `{"kind", …}`. An unknown kind is read as an exception. Never fails: unreadable JSON is reported as an
+    /// exception that describes the problem.
     pub fn described(json: &[u8]) -> Self {
         let it: Described<'_> = match serde_json::from_slice(json) {
             Ok(it) => it,
@@ -61,7 +61,7 @@ impl Failure {
     }
 }
 
-/// A code that is no integer is nobody's code.
+/// Reads an error code; a non-integer code is `None`.
 #[allow(clippy::cast_possible_truncation, reason = "see above")]
 fn integer(given: Option<&Number>) -> i64 {
     let read = |it: &Number| it.as_i64().or_else(|| it.as_f64().map(|it| it as i64));

@@ -1,4 +1,4 @@
-//! The seam to handlers: what they are given, what they answer, how they fail, and what that makes of the request.
+//! The interface to handlers: input, reply, failure, and the conversion of both into a response or fault.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -13,36 +13,36 @@ use crate::{
     },
 };
 
-/// What a shell registered, given back to it when it is to run. The router never looks inside.
+/// An opaque handle that a shell registers and receives back when the handler is to run. The router never inspects it.
 pub type Handler = Arc<dyn Any + Send + Sync>;
 
-/// What a handler answered, before anybody knows what that means for its method.
+/// The reply of a handler, before it is interpreted for a method.
 #[derive(Debug)]
 pub enum Reply {
     Nothing,
     Text(String),
-    /// Any value, as JSON.
+    /// Any JSON value.
     Json(String),
-    /// Bytes, in base64.
+    /// Binary data, base64-encoded.
     Blob(String),
-    /// A JSON array of content blocks, messages or resource contents; strings among them stand for texts.
+    /// A JSON array of content blocks, messages or resource contents; plain strings in it are text.
     Parts(String),
-    /// The whole result of the method, in the newest vocabulary.
+    /// The complete result of the method, as JSON of the newest revision.
     Result(String),
-    /// It wants to know more of its client first: a JSON array of `{"key", "method", "params"}`. Whoever runs the call
-    /// asks them, and then the handler again.
+    /// Questions to the client: a JSON array of `{"key", "method", "params"}`. The engine asks them and runs the
+    /// handler again.
     Questions(String),
 }
 
-/// How a handler failed.
+/// The failure of a handler.
 #[derive(Debug)]
 pub enum Failure {
-    /// It says so itself; the model reads it. `meta` becomes the result's `_meta`.
+    /// A failure raised for the model to read. `meta` becomes the `_meta` of the result.
     Tool {
         message: String,
         meta: Option<Raw>,
     },
-    /// It chose a JSON-RPC error.
+    /// A JSON-RPC error raised by the handler.
     Protocol {
         code: i64,
         message: String,
@@ -52,25 +52,25 @@ pub enum Failure {
         uri: String,
         message: Option<String>,
     },
-    /// Its arguments passed the schema and were refused by the type behind it.
+    /// Arguments that satisfied the schema and were rejected by the handler's own types.
     Invalid(String),
-    /// An exception whose text callers may see.
+    /// An exception whose message callers may see.
     Exposed(String),
     Declined(String),
-    /// It asked its client something that this did not declare it can answer; `data` holds what is missing.
+    /// A question that needs a capability the client did not declare; `data` names the missing capability.
     MissingCapability {
         message: String,
         data: Option<Raw>,
     },
-    /// It wanted what this call, this connection or this revision can't do.
+    /// An operation that this call, connection or revision does not support.
     NotSupported(String),
-    /// It was cancelled by its own side.
+    /// The handler was cancelled on the server side.
     Cancelled,
-    /// It ran longer than it may: seconds.
+    /// The handler exceeded its timeout, in seconds.
     TimedOut(f64),
-    /// Its client did not answer it for so long: seconds.
+    /// The client did not answer the handler's question within the timeout, in seconds.
     Unanswered(f64),
-    /// Anything else: callers see the type and a reference, the log sees all.
+    /// Any other failure: callers see its type and a reference id, the log shows the details.
     Exception {
         kind: String,
         message: String,
@@ -78,31 +78,31 @@ pub enum Failure {
     },
 }
 
-/// What becomes of a handler's reply.
+/// Builds the result of a request from the handler's reply.
 #[derive(Clone, Debug)]
 pub enum ResultBuilder {
     Tool(Arc<super::RegisteredTool>),
-    /// Boxed, because what waits for a handler is moved often, and most of it is tools.
+    /// Boxed to keep the enum small: values are moved often, and most are tools.
     Resource(Box<Reading>),
     Prompt(Arc<super::RegisteredPrompt>),
     Completion,
-    /// A vendor's.
+    /// A vendor method.
     Method(Box<MethodName>),
-    /// Middleware has its word, or a handler answers in the router's place.
+    /// Middleware, or a handler that replaces the router's answer.
     Prepared(Arc<Prepared>),
 }
 
-/// What is known of a resource while it is read.
+/// The properties of a resource that is being read.
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub uri: String,
     pub mime_type: Option<String>,
     pub cache: CacheHint,
-    /// How long the server itself keeps it.
+    /// The time that the server caches the result for.
     pub keep: Option<Duration>,
 }
 
-/// Something for the log only, under a reference that the caller was given.
+/// A log entry, stored under the reference id that the caller received.
 #[derive(Debug)]
 pub struct Report {
     pub place: String,
@@ -110,7 +110,7 @@ pub struct Report {
 }
 
 impl From<Fault> for Failure {
-    /// Why a question got no answer, for the handler that asked it.
+    /// Converts the fault of an unanswered question into the failure of the handler that asked it.
     fn from(Fault { kind, message, data }: Fault) -> Self {
         match kind {
             FaultKind::MissingCapability => Self::MissingCapability { message, data },
@@ -125,7 +125,7 @@ impl From<Fault> for Failure {
 }
 
 impl ResultBuilder {
-    /// Whether its handler may answer with [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
+    /// Returns `true` if the handler may return [`Reply::Questions`] (Multi Round-Trip Requests, "Supported Requests").
     pub fn may_ask(&self) -> bool {
         match self {
             Self::Tool(_) | Self::Resource(_) | Self::Prompt(_) => true,
@@ -134,20 +134,20 @@ impl ResultBuilder {
         }
     }
 
-    /// Whether a handler answers, which may be waiting for the client; or middleware only, what the core says.
-    pub fn is_handlers(&self) -> bool {
+    /// Returns `true` if a handler computes the answer, and `false` if only middleware runs around the core's answer.
+    pub fn runs_handler(&self) -> bool {
         match self {
-            Self::Prepared(prepared) => prepared.is_handlers(),
+            Self::Prepared(prepared) => prepared.runs_handler(),
             _ => true,
         }
     }
 
-    /// Whether a run must not be repeated from its top when its client answers.
+    /// Returns `true` if the handler must not be run again from its start after the client answers.
     pub fn forbids_replay(&self) -> bool {
         matches!(self, Self::Tool(component) if component.forbids_replay)
     }
 
-    /// The response that this reply makes, or what the handler did wrong. Questions are no response: they are asked first.
+    /// Converts a reply into a response. Errors if the reply does not suit the method, or is [`Reply::Questions`].
     pub fn response(&self, reply: Reply) -> Result<Response, Failure> {
         match self {
             Self::Tool(component) => tool::outcome(Some(component), reply).map(Response::Tool),
@@ -161,7 +161,7 @@ impl ResultBuilder {
         }
     }
 
-    /// What comes of the request with this reply.
+    /// Converts a reply into the resolution of the request.
     pub fn resolve(&self, reply: Reply) -> Result<Resolution, Failure> {
         match self {
             Self::Prepared(prepared) => prepared.resolve(reply),
@@ -169,7 +169,7 @@ impl ResultBuilder {
         }
     }
 
-    /// The fault that a failure makes. `reference` names it in the log.
+    /// Converts a failure into a fault and an optional log entry. `reference` is the id shared by both.
     pub fn fault(&self, failure: Failure, debug: bool, reference: &str) -> (Fault, Option<Report>) {
         let fault = match failure {
             Failure::Tool { message, meta } => {
@@ -242,7 +242,7 @@ impl ResultBuilder {
         Report { text: format!("{place} {problem}"), place }
     }
 
-    /// Whose answer it is, for a log.
+    /// Returns the handler's name for log messages, such as `tool "add"`.
     pub fn place(&self) -> String {
         match self {
             Self::Tool(component) => format!("tool {:?}", component.tool.name),
@@ -256,7 +256,7 @@ impl ResultBuilder {
 }
 
 impl Failure {
-    /// An error that sends to pages must name them; one that does not is the handler's mistake.
+    /// Checks that an error -32042 lists its pages; otherwise it becomes an exception of the handler.
     #[must_use]
     pub fn checked(self) -> Self {
         match &self {
@@ -273,7 +273,7 @@ impl Failure {
     }
 }
 
-/// 2025-11-25, Elicitation, "URL Elicitation Required Error".
+/// Returns `true` if the data lists valid pages (2025-11-25, Elicitation, "URL Elicitation Required Error").
 fn names_pages(data: Option<&Raw>) -> bool {
     let said = data.and_then(|it| serde_json::from_str(it.get()).ok());
     said.is_some_and(|UrlElicitationRequiredData { elicitations }| {
@@ -285,7 +285,7 @@ fn names_pages(data: Option<&Raw>) -> bool {
     })
 }
 
-/// A result's `_meta`, where it has one.
+/// Returns the `_meta` of a result; errors if it is not an object.
 pub(super) fn own_meta(meta: Option<&RawValue>) -> Result<Option<Raw>, Failure> {
     match meta.map(|it| (it, it.get().as_bytes().first())) {
         None | Some((_, Some(b'n'))) => Ok(None),
@@ -294,7 +294,7 @@ pub(super) fn own_meta(meta: Option<&RawValue>) -> Result<Option<Raw>, Failure> 
     }
 }
 
-/// A result that its method can't carry.
+/// Returns the failure of a handler whose result its method can't carry.
 pub(super) fn bad_result(message: impl Into<String>) -> Failure {
     Failure::Exception {
         kind: "invalid result".into(),
@@ -303,7 +303,7 @@ pub(super) fn bad_result(message: impl Into<String>) -> Failure {
     }
 }
 
-/// Questions where there is nobody to ask them.
-pub(super) fn nobody_to_ask() -> Failure {
+/// Returns the failure for questions in a place where the client can't be asked.
+pub(super) fn cannot_ask() -> Failure {
     bad_result("questions can't be asked here")
 }

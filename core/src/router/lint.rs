@@ -1,16 +1,16 @@
-//! What of a tool known hosts or the models behind them refuse, though the protocol allows it. Each text names the tool,
-//! the place and the mend.
+//! Warnings about tools that the protocol allows and known hosts or their models reject. Each message names the tool,
+//! the place and the fix.
 
 use serde_json::{Map, Value};
 
 use super::names::is_letter;
 use crate::protocol::Tool;
 
-/// The longest name that every host hands to its model.
+/// The longest tool name that every known host accepts.
 const MAX_NAME: usize = 64;
-/// Keywords that hosts refuse around all arguments.
+/// Keywords that hosts reject at the top level of an input schema.
 const CHOICES: [&str; 5] = ["anyOf", "oneOf", "allOf", "not", "enum"];
-/// Keywords that hold schemas by name, in a list, and one.
+/// Keywords whose values are a map of schemas, a list of schemas, and a single schema.
 const NAMING: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 const LISTING: [&str; 4] = ["anyOf", "oneOf", "allOf", "prefixItems"];
@@ -26,7 +26,7 @@ const HOLDING: [&str; 9] = [
     "unevaluatedProperties",
 ];
 
-/// One text a problem, however often it occurs.
+/// Returns one message per problem, even if it occurs several times.
 pub(super) fn tool(tool: &Tool) -> Vec<String> {
     let mut found = Found { tool: &tool.name, texts: Vec::new(), kinds: Vec::new() };
     if tool.name.contains('.') {
@@ -35,7 +35,7 @@ pub(super) fn tool(tool: &Tool) -> Vec<String> {
     if tool.name.len() > MAX_NAME {
         found.add("length", &format!("its name is longer than the {MAX_NAME} characters that hosts hand to models: shorten it"));
     }
-    // What can't be read was refused before.
+    // An unreadable schema was rejected at registration.
     if let Ok(Value::Object(schema)) = serde_json::from_str(tool.input_schema.get()) {
         found.around(&schema);
         found.inside(&schema, "");
@@ -57,7 +57,7 @@ impl Found<'_> {
         }
     }
 
-    /// The schema of all arguments together.
+    /// Checks the top level of the input schema.
     fn around(&mut self, schema: &Map<String, Value>) {
         if schema.contains_key("$schema") {
             self.add("dialect", "its input schema has \"$schema\", which hosts refuse: leave it out, 2020-12 is meant anyway");
@@ -74,7 +74,7 @@ impl Found<'_> {
         }
     }
 
-    /// `at` is where the schema stands among the arguments.
+    /// Checks one nested schema; `at` is its path among the arguments.
     fn inside(&mut self, schema: &Map<String, Value>, at: &str) {
         let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
         if schema.contains_key("$ref") || schema.contains_key("$dynamicRef") {

@@ -1,25 +1,25 @@
-//! The four lists of what a server offers, for whoever changes one without caring what is in it.
+//! The four lists of a server, for code that changes a list regardless of the type of its entries.
 
 use serde::Serialize;
 
 use super::{Changes, Component, Components, Registry};
 use crate::{error::Error, protocol::json, session::server::ListKind};
 
-/// Which list an entry is in.
+/// The list that an entry belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum List {
-    /// By name.
+    /// Keyed by name.
     Tools,
-    /// By URI.
+    /// Keyed by URI.
     Resources,
-    /// By URI template.
+    /// Keyed by URI template.
     Templates,
-    /// By name.
+    /// Keyed by name.
     Prompts,
 }
 
 impl List {
-    /// What clients are told has changed: templates are in the list of resources.
+    /// Returns the kind named in the `list_changed` notification; templates are part of the resource list.
     pub fn kind(self) -> ListKind {
         match self {
             Self::Tools => ListKind::Tools,
@@ -28,7 +28,7 @@ impl List {
         }
     }
 
-    /// What an entry is called in a server that offers it under a prefix: URIs stay as they are.
+    /// Returns the key of an entry after mounting with a prefix; URIs do not change.
     pub fn mounted_key(self, prefix: &str, key: &str) -> String {
         match self {
             Self::Tools | Self::Prompts => format!("{prefix}_{key}"),
@@ -37,19 +37,19 @@ impl List {
     }
 }
 
-/// A registry, whatever it holds. What is said of entries is said of those that are not enabled, too.
+/// A registry with its entry type erased. All methods include disabled entries.
 pub trait AnyRegistry {
     fn has(&self, key: &str) -> bool;
-    /// In order.
+    /// The keys of all entries, in order.
     fn keys(&self) -> Vec<String>;
-    /// The keys of what carries one of these tags.
+    /// The keys of entries with at least one of these tags.
     fn tagged(&self, tags: &[String]) -> Vec<String>;
-    /// What clients see of one, as JSON.
+    /// The listed entry of a key, as JSON.
     fn listed(&self, key: &str) -> Option<String>;
     fn remove(&mut self, key: &str) -> Result<(), Error>;
-    /// Changes what clients see of one.
+    /// Changes the listed entry of a key.
     fn update(&mut self, key: &str, changes: &Changes) -> Result<(), Error>;
-    /// Shows or hides the named ones and all that carry one of the tags; whether that changed anything.
+    /// Enables or disables the named entries and those with one of the tags. Returns `true` if anything changed.
     fn set_enabled(
         &mut self,
         keys: &[String],

@@ -1,11 +1,11 @@
-//! Keys of `_meta` that the specification has no room for (Overview, "_meta"). They are said all the same: whoever reads
-//! them may know them, and only whoever runs the server can mend them.
+//! Detection of `_meta` keys that the specification reserves (Overview, "_meta"). Such keys are sent anyway, since the
+//! receiver may know them; the server's operator is warned.
 
 use serde_json::value::RawValue;
 
 use crate::protocol::{Members, meta};
 
-/// Keys that say something of requests and notifications, or that the server itself gives.
+/// Keys that describe requests and notifications, or that the server sets itself.
 const OWN: [&str; 7] = [
     meta::PROTOCOL_VERSION,
     meta::CLIENT_INFO,
@@ -15,12 +15,12 @@ const OWN: [&str; 7] = [
     meta::SUBSCRIPTION_ID,
     meta::PROGRESS_TOKEN,
 ];
-/// Whose keys the protocol's own extensions have, which handlers may speak.
+/// The prefixes of the protocol's extensions, which handlers may use.
 const EXTENSIONS: &str = "io.modelcontextprotocol";
-/// So many keys are looked at; who has more has read the first problem.
+/// The maximum number of keys that are checked.
 const MAX_KEYS: usize = 64;
 
-/// One text a key: what is wrong, and what would mend it.
+/// Returns one message per reserved key: the problem and the fix.
 pub fn problems(meta: &RawValue) -> Vec<String> {
     let Ok(members) = serde_json::from_str::<Members<&RawValue>>(meta.get()) else {
         return Vec::new();
@@ -49,7 +49,7 @@ fn problem(key: &str) -> Option<&'static str> {
     )
 }
 
-/// Labels with dots between them.
+/// Returns `true` for labels separated by dots.
 fn is_prefix(prefix: &str) -> bool {
     prefix.split('.').all(|label| {
         label.starts_with(|it: char| it.is_ascii_alphabetic())

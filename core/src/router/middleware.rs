@@ -1,5 +1,5 @@
-//! Middleware of a shell's: which requests pass it, with what the router has prepared for them, and what becomes of its
-//! word. Params and results are in the newest vocabulary throughout.
+//! Middleware of a shell: the requests that pass it, the prepared answer it receives, and the interpretation of its
+//! reply. Params and results use the vocabulary of the newest revision.
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
@@ -20,59 +20,59 @@ use crate::{
     wire::{self, Lowered, Wire},
 };
 
-/// How a result of a type of its own is mended.
+/// The fix named in the error about a result type of the handler's own.
 const NO_TYPE: &str = ", which no client knows: leave it out, or rename that member";
-/// Where it may be questions: they can be asked only where the core knows of them, which tells answers from each other, and
-/// seals the state.
+/// The fix named where the result looks like a question: the core must ask questions itself, because it matches answers
+/// and seals the state.
 const ASK: &str = ": ask with ctx.elicit and its kin, or return questions (ask.elicit)";
 
-/// What a shell runs around requests.
+/// Middleware that a shell runs around requests.
 #[derive(Clone, Debug)]
 pub struct Middleware {
-    /// Is given `{"method", "params", "result"}`, or `"error"` in place of the result, and answers with the result, or
-    /// with [`Reply::Nothing`] to leave everything as it is.
+    /// The handler, called with `{"method", "params", "result"}`, or `"error"` in place of the result. It returns the
+    /// result, or [`Reply::Nothing`] to leave it unchanged.
     pub handler: Handler,
-    /// Whether registered handlers are run with a [`MiddlewareFrame`]; otherwise their shell wraps them itself.
+    /// `true` if registered handlers run with a [`MiddlewareFrame`]; `false` if their shell wraps them itself.
     pub wraps_handlers: bool,
-    /// `None`: all.
+    /// The methods that pass this middleware; `None`: all.
     methods: Option<HashSet<Box<str>>>,
 }
 
-/// What the router has for a request, until middleware has seen it; or what a handler answers in the router's place.
+/// The router's answer before middleware sees it, or the context of a handler that replaces that answer.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     method: MethodName,
-    /// Of a resource.
+    /// The URI of the resource, for reads.
     uri: String,
-    /// What the server says of itself.
+    /// The server's own description.
     description: Arc<ServerDescription>,
-    /// `None`: only the handler has an answer.
+    /// The router's answer; `None` if only the handler has one.
     answer: Option<Resolution>,
-    /// It is known who asks, or there is a way to know it.
-    is_somebodys: bool,
+    /// `true` if the caller is identified, or can be.
+    is_user_specific: bool,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub enum Resolution {
     Answer(Result<Response, Fault>),
-    /// The client listens from now on.
+    /// Opens a subscription with this filter.
     Listen(SubscriptionFilter),
 }
 
-/// A registered handler behind middleware: the request, and how its replies are read.
+/// A registered handler that runs inside middleware: the request, and the interpretation of its replies.
 #[derive(Clone, Debug)]
 pub struct MiddlewareFrame {
-    /// That of the middleware.
+    /// The handler of the middleware.
     pub handler: Handler,
     pub method: MethodName,
-    /// A JSON object.
+    /// The params of the request: a JSON object.
     pub params: String,
     result_builder: ResultBuilder,
 }
 
 impl Middleware {
-    /// `methods` are names such as `tools/list`, or `*` for all.
+    /// `methods` are method names such as `tools/list`, or `*` for all.
     pub fn new<N: Into<Box<str>>>(
         handler: Handler,
         methods: impl IntoIterator<Item = N>,
@@ -87,13 +87,13 @@ impl Middleware {
         self.methods.as_ref().is_none_or(|it| it.contains(method.as_str()))
     }
 
-    /// What was concluded, for middleware to see first.
+    /// Returns the middleware run that receives the router's answer.
     pub(super) fn prepared(
         &self,
         request: &Request,
         description: Arc<ServerDescription>,
         answer: Resolution,
-        is_somebodys: bool,
+        is_user_specific: bool,
     ) -> Job {
         let mut input = ObjectWriter::with_capacity(256);
         let method = request.method();
@@ -116,7 +116,7 @@ impl Middleware {
             }
         }
         let (uri, answer) = (uri(request), Some(answer));
-        let prepared = Prepared { method, uri, description, answer, is_somebodys };
+        let prepared = Prepared { method, uri, description, answer, is_user_specific };
         Job::new(
             Arc::clone(&self.handler),
             input.finish(),
@@ -126,12 +126,12 @@ impl Middleware {
 }
 
 impl Prepared {
-    /// A handler answers in the router's place.
+    /// Prepares the run of a handler that replaces the router's answer.
     pub(super) fn replaced(
         method: MethodName,
         params: &str,
         description: Arc<ServerDescription>,
-        is_somebodys: bool,
+        is_user_specific: bool,
     ) -> Self {
         #[derive(serde::Deserialize)]
         struct Named {
@@ -139,18 +139,18 @@ impl Prepared {
             uri: String,
         }
         let uri = serde_json::from_str::<Named>(params).map_or_else(|_| String::new(), |it| it.uri);
-        Self { method, uri, description, answer: None, is_somebodys }
+        Self { method, uri, description, answer: None, is_user_specific }
     }
 
     pub(super) fn method(&self) -> &str {
         self.method.as_str()
     }
 
-    pub(super) fn is_handlers(&self) -> bool {
+    pub(super) fn runs_handler(&self) -> bool {
         self.answer.is_none()
     }
 
-    /// Whether the method's results may be questions.
+    /// Returns `true` if results of the method may be questions.
     pub(super) fn may_ask(&self) -> bool {
         let MethodName::Standard(method) = self.method else { return false };
         matches!(method, Method::CallTool | Method::ReadResource | Method::GetPrompt)
@@ -164,7 +164,7 @@ impl Prepared {
                 let filter = result.remove("notifications").unwrap_or_default();
                 member(&filter, "notifications").map(Resolution::Listen)
             }
-            // A handler in the router's place gives the whole result.
+            // A handler that replaces the router's answer returns the complete result.
             (None, Reply::Json(result)) => {
                 self.response(Reply::Result(result)).map(|it| Resolution::Answer(Ok(it)))
             }
@@ -172,11 +172,11 @@ impl Prepared {
         }
     }
 
-    /// A whole result, read so that every revision can be told it.
+    /// Parses a complete result, so that it can be converted to every revision.
     pub(super) fn response(&self, reply: Reply) -> Result<Response, Failure> {
         let MethodName::Standard(method) = self.method else { return plain(reply) };
         if let (true, Reply::Result(result)) = (self.may_ask(), &reply) {
-            untyped(result, ASK)?;
+            without_result_type(result, ASK)?;
         }
         match method {
             Method::CallTool => return tool::outcome(None, reply).map(Response::Tool),
@@ -191,7 +191,7 @@ impl Prepared {
         let result = match reply {
             Reply::Nothing => return Ok(Response::Empty),
             Reply::Json(result) | Reply::Result(result) => result,
-            _ => return Err(no_object(method.as_str())),
+            _ => return Err(not_an_object(method.as_str())),
         };
         if let Some(Resolution::Answer(Ok(Response::AllResources { .. }))) = &self.answer {
             let resources = self.listing(&result, "resources")?.items.iter().cloned().collect();
@@ -257,13 +257,14 @@ impl Prepared {
         })
     }
 
-    /// What middleware changed may be for whom it changed it, whatever was said of it before; a handler speaks for itself.
+    /// Returns the cache hint. A result changed by middleware may be specific to the caller, whatever its original
+    /// scope was; a replacing handler states the scope itself.
     fn hint(&self, result: &Map<String, Value>) -> CacheHint {
         let said = result.get("cacheScope").and_then(Value::as_str);
         let private = match said {
             Some("private") => true,
             Some(_) if self.answer.is_none() => false,
-            _ => self.is_somebodys,
+            _ => self.is_user_specific,
         };
         CacheHint { ttl_ms: result.get("ttlMs").and_then(Value::as_u64).unwrap_or(0), private }
     }
@@ -305,7 +306,7 @@ impl MiddlewareFrame {
         }
     }
 
-    /// Whether the params say what it is called, which each server says in its own way.
+    /// Returns `true` if the params contain the component's name, which differs between mounted servers.
     pub fn is_named(&self) -> bool {
         matches!(
             self.result_builder,
@@ -313,12 +314,12 @@ impl MiddlewareFrame {
         )
     }
 
-    /// What the handler replied, as the whole result.
+    /// Converts the handler's reply into the complete result, as JSON.
     pub fn result(&self, reply: Reply) -> Result<String, Failure> {
         self.result_builder.response(reply).map(|it| wire::plain_result(&it))
     }
 
-    /// What the handler is to be given for other params; `None` where they don't reach it.
+    /// Returns the handler's input for changed params; `None` if the change does not affect it.
     pub fn input(&self, params: &str) -> Result<Option<String>, Failure> {
         let mut params = object(params)?;
         Ok(match &self.result_builder {
@@ -327,10 +328,10 @@ impl MiddlewareFrame {
                 Some(arguments.to_string())
             }
             ResultBuilder::Method(_) => Some(Value::Object(params).to_string()),
-            ResultBuilder::Prepared(it) if it.is_handlers() => {
+            ResultBuilder::Prepared(it) if it.runs_handler() => {
                 Some(Value::Object(params).to_string())
             }
-            // Another URI would be another resource.
+            // With another URI it would be another resource.
             ResultBuilder::Resource(reading) if params.get("uri") == Some(&json!(reading.uri)) => {
                 params.remove("variables").map(|it| it.to_string())
             }
@@ -345,7 +346,7 @@ impl MiddlewareFrame {
     }
 }
 
-/// The params of a request, as the newest revision spells them.
+/// Returns the params of a request in the vocabulary of the newest revision.
 pub(super) fn params(request: &Request) -> String {
     let mut out = ObjectWriter::with_capacity(64);
     match request {
@@ -415,20 +416,20 @@ fn uri(request: &Request) -> String {
     }
 }
 
-/// The result of a method of which nothing is known.
+/// Returns the result of a method without a known schema.
 pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
     match reply {
         Reply::Nothing => Ok(Response::Empty),
         Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
-            Ok(Response::Raw(untold(&untyped(&value, NO_TYPE)?)?))
+            Ok(Response::Raw(without_empty_meta(&without_result_type(&value, NO_TYPE)?)?))
         }
         _ => Err(bad_result("a method answers with an object, or nothing")),
     }
 }
 
-/// Without the type, which is said where a revision has results of several types (Overview, "Result Responses"). What is
-/// not complete is refused with this mend.
-fn untyped<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, Failure> {
+/// Removes `resultType`, which is added for revisions that have several result types (Overview, "Result Responses").
+/// Errors with this fix if the type is not `complete`.
+fn without_result_type<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, Failure> {
     let (others, kind) = text::apart(result, "resultType")
         .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
     match kind {
@@ -439,8 +440,8 @@ fn untyped<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, Failure> {
     }
 }
 
-/// Without a `_meta` that says nothing.
-fn untold(result: &str) -> Result<Raw, Failure> {
+/// Removes an empty `_meta`.
+fn without_empty_meta(result: &str) -> Result<Raw, Failure> {
     let (others, meta) = text::apart(result, "_meta")
         .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
     let whole = own_meta(meta.as_deref())?.map_or(others, |_| result.into());
@@ -452,11 +453,11 @@ fn object(result: &str) -> Result<Map<String, Value>, Failure> {
 }
 
 fn member<T: DeserializeOwned>(value: &Value, name: &str) -> Result<T, Failure> {
-    // Raw JSON inside can be read from text only.
+    // `RawValue` members can only be deserialized from text.
     serde_json::from_str(&value.to_string())
         .map_err(|it| bad_result(format!("{name:?} of the result can't be meant: {it}")))
 }
 
-fn no_object(method: &str) -> Failure {
+fn not_an_object(method: &str) -> Failure {
     bad_result(format!("{method} answers with an object"))
 }

@@ -1,4 +1,4 @@
-//! What a server offers, and how a request finds its handler. Knows no frames, no revisions, no IO.
+//! The components of a server and the dispatch of requests to handlers. Knows no frames, no revisions, no IO.
 
 mod completion;
 mod content;
@@ -45,10 +45,10 @@ use crate::{
     schema::{Schema, SchemaProfile},
 };
 
-/// Entries on one page of a list, unless the user says otherwise.
+/// The default number of entries on one page of a list.
 const PAGE_SIZE: usize = 100;
 
-/// Everything a server offers at one moment. Cheap to clone; a change makes the next one.
+/// An immutable snapshot of everything a server provides. Cheap to clone; a change creates the next snapshot.
 #[derive(Clone, Debug)]
 pub struct Components {
     pub server: Arc<ServerFacts>,
@@ -56,55 +56,55 @@ pub struct Components {
     pub resources: Registry<RegisteredResource>,
     pub templates: Registry<RegisteredTemplate>,
     pub prompts: Registry<RegisteredPrompt>,
-    /// How schemas of tools are written.
+    /// The style in which tool schemas are published.
     pub schemas: SchemaProfile,
     visibility_filter: Option<Handler>,
     methods: Arc<HashMap<String, Handler>>,
-    /// What the params of methods must look like, where that is known.
+    /// The schemas of params, for vendor methods that declared one.
     params: Arc<HashMap<String, Arc<Schema>>>,
     notifications: Arc<HashMap<String, Handler>>,
     middleware: Option<Arc<Middleware>>,
 }
 
-/// What a server says of itself, and how it behaves.
+/// The server's description of itself, and its settings.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
     pub info: Implementation,
     pub instructions: Option<String>,
-    /// Newest first.
+    /// The supported revisions, newest first.
     pub revisions: Vec<Revision>,
-    /// Spoken to whoever speaks them first.
+    /// The supported dialects.
     pub dialects: Vec<Dialect>,
-    /// Entries on one page of a list.
+    /// The number of entries on one page of a list.
     pub page_size: usize,
-    /// How long a client may keep lists.
+    /// The time that clients may cache lists for.
     pub list_ttl: Duration,
-    /// Whether callers see the traceback of an exception.
+    /// `true` if error results include the traceback of an exception.
     pub debug: bool,
-    /// What clients carry between the rounds of a call is sealed with the first, and opened with any. None: a key of
-    /// this process's own.
+    /// Keys that seal the state carried by clients between the rounds of a call: the first key seals, all keys open.
+    /// Empty: a random key per process.
     pub request_state_keys: Vec<Vec<u8>>,
     pub rounds: RoundLimits,
 }
 
-/// What questions that travel in results may cost (Multi Round-Trip Requests).
+/// Limits for questions that travel in results (Multi Round-Trip Requests).
 #[derive(Clone, Copy, Debug)]
 pub struct RoundLimits {
-    /// Bytes of a sealed state.
+    /// The maximum size of a sealed state, in bytes.
     pub max_state: usize,
-    /// How long a client may take for its answers.
+    /// The time limit for the client's answers.
     pub state_ttl: Duration,
-    /// Handlers that wait for answers.
+    /// The maximum number of suspended handlers.
     pub park_limit: usize,
-    /// Those among them that hold a thread.
+    /// The maximum number of suspended handlers that block a thread.
     pub park_threads: usize,
-    /// How long a handler waits; after that it is run again from its top when the answers come, or, where they would come
-    /// as answers to requests, its call fails.
+    /// The maximum time that a suspended handler waits. Afterwards it is run again from its start when the answers
+    /// arrive, or, if the answers come as responses to requests, its call fails.
     pub park_ttl: Duration,
 }
 
 impl ServerFacts {
-    /// What it is unless its user says otherwise: every revision is spoken.
+    /// Creates the default settings: all revisions, no dialects.
     pub fn new(info: Implementation) -> Self {
         Self {
             info,
@@ -119,8 +119,11 @@ impl ServerFacts {
         }
     }
 
-    /// Which revisions are spoken, in any order.
-    pub fn speak(&mut self, revisions: impl IntoIterator<Item = Revision>) -> Result<(), Error> {
+    /// Sets the supported revisions, in any order. Errors if there are none.
+    pub fn set_revisions(
+        &mut self,
+        revisions: impl IntoIterator<Item = Revision>,
+    ) -> Result<(), Error> {
         let mut revisions: Vec<_> = revisions.into_iter().collect();
         if revisions.is_empty() {
             return Err(Error::misuse(
@@ -163,9 +166,9 @@ impl Components {
         }
     }
 
-    /// Completes one argument of a prompt, or one variable of a resource template.
+    /// Registers the completion of one prompt argument or template variable.
     ///
-    /// Fails where the target or the argument is not offered, or is completed already.
+    /// Errors if the target or argument does not exist or already has a completion.
     pub fn add_completion(
         &mut self,
         target: &str,
@@ -175,8 +178,9 @@ impl Components {
         completion::add(self, target, argument, handler)
     }
 
-    /// Serves a request of a vendor's own, or one of the specification's in the router's place: the handler is then
-    /// given its params as they came, and answers with the whole result in the newest vocabulary.
+    /// Registers the handler of a vendor method, or a handler that replaces the router's answer to a standard method.
+    /// The handler receives the params as sent and returns the complete result in the vocabulary of the newest
+    /// revision.
     pub fn add_method(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
         names::check_method(name)?;
         match Arc::make_mut(&mut self.methods).insert(name.to_owned(), handler) {
@@ -185,7 +189,7 @@ impl Components {
         }
     }
 
-    /// From now on params of this method that do not fit the schema are refused, before its handler runs.
+    /// Validates the params of this method against a schema before its handler runs.
     pub fn check_params(&mut self, method: &str, schema: &str) -> Result<(), Error> {
         let schema = Schema::compile(schema).map_err(|it| {
             Error::misuse(format!("the params' schema of method {method:?} can't be used: {it}"))
@@ -194,8 +198,8 @@ impl Components {
         Ok(())
     }
 
-    /// Fails where middleware for one of these would never run: it is no `*`, no request that clients send, and neither
-    /// registered nor named as vendors name their methods.
+    /// Errors if middleware for one of these methods would never run: a name that is neither `*`, a client request, a
+    /// registered method nor a valid vendor method.
     pub fn check_middleware<N: AsRef<str>>(&self, methods: &[N]) -> Result<(), Error> {
         if methods.is_empty() {
             return Err(Error::misuse(
@@ -208,7 +212,7 @@ impl Components {
         unknown.try_for_each(names::check_middleware)
     }
 
-    /// Listens to a notification: a vendor's own, or `notifications/roots/list_changed`.
+    /// Registers the handler of a notification: a vendor's, or `notifications/roots/list_changed`.
     pub fn add_notification(&mut self, name: &str, handler: Handler) -> Result<(), Error> {
         names::check_notification(name)?;
         match Arc::make_mut(&mut self.notifications).insert(name.to_owned(), handler) {
@@ -219,12 +223,12 @@ impl Components {
         }
     }
 
-    /// Who listens to this notification.
+    /// Returns the handler of a notification.
     pub fn listener(&self, name: &str) -> Option<&Handler> {
         self.notifications.get(name)
     }
 
-    /// What is run around who listens to this notification.
+    /// Returns the middleware frame for the handler of a notification.
     pub fn middleware_frame_of(
         &self,
         notification: &MethodName,
@@ -235,17 +239,18 @@ impl Components {
         is_run.then(|| Box::new(MiddlewareFrame::of_notification(middleware, notification, params)))
     }
 
-    /// From now on the requests that it wants pass this middleware; `None`: none does.
+    /// Sets or removes the middleware.
     pub fn set_middleware(&mut self, middleware: Option<Middleware>) {
         self.middleware = middleware.map(Arc::new);
     }
 
-    /// The specification's methods that handlers answer in the router's place.
+    /// Returns the standard methods that registered handlers replace.
     pub fn replaced(&self) -> Vec<Method> {
         self.methods.keys().filter_map(|it| Method::parse(it)).collect()
     }
 
-    /// What sessions may answer without the router, unless a handler or middleware has a word in it.
+    /// Returns the methods that sessions must pass on to the router, because a handler or middleware replaces or
+    /// observes them.
     pub fn routed(&self) -> Vec<Method> {
         let middleware = self.middleware.as_ref();
         [Method::Ping, Method::SetLevel]
@@ -256,7 +261,7 @@ impl Components {
             .collect()
     }
 
-    /// Whether handlers answer one of these in the router's place.
+    /// Returns `true` if a handler replaces at least one of these methods.
     fn replaces(&self, methods: &[Method]) -> bool {
         methods.iter().any(|it| self.methods.contains_key(it.as_str()))
     }
@@ -265,19 +270,19 @@ impl Components {
         self.methods.get(name)
     }
 
-    /// Whether somebody can read this URI.
+    /// Returns `true` if the caller can read this URI.
     fn has_resource(&self, uri: &str, visibility: &Visibility) -> bool {
-        self.resources.seen(uri, visibility).is_some()
+        self.resources.get_visible(uri, visibility).is_some()
             || self.templates.visible(visibility).any(|it| it.uri.match_uri(uri).is_some())
     }
 
-    /// Whether something is read at this URI that somebody does not see.
+    /// Returns `true` if this URI exists and the caller may not see it.
     fn hides(&self, uri: &str, visibility: &Visibility) -> bool {
         self.has_resource(uri, &Visibility::everything()) && !self.has_resource(uri, visibility)
     }
 
-    /// What of a filter the server can tell of: the lists that it declares, and any resource while it has some.
-    fn honoured(
+    /// Returns the part of a subscription filter that the server supports: declared lists, and resources if it has any.
+    fn supported_filter(
         &self,
         mut asked: SubscriptionFilter,
         visibility: &Visibility,

@@ -1,4 +1,4 @@
-//! All that one server offers, offered by another under a prefix.
+//! Mounting: registration of one server's components with another server, under a prefix.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use super::{
 };
 use crate::error::Error;
 
-/// Gives what runs in place of a handler, whose tool or prompt has this name in the server that is mounted.
+/// Wraps a handler; receives the name of its tool or prompt in the mounted server.
 type Wrap<'a> = dyn Fn(&Handler, Option<&str>) -> Handler + 'a;
 
 impl Components {
-    /// Registers all that another offers: tools and prompts as `prefix_name`, URIs and methods as they are. `wrap` is given
-    /// each handler, with the name that its tool or prompt has there.
+    /// Registers all components of another server: tools and prompts as `prefix_name`, URIs and methods unchanged.
+    /// `wrap` receives each handler with its tool or prompt name in the mounted server.
     ///
-    /// Gives back what known hosts will not take of it. Fails where the prefix fits no name, or a name is taken; then some of
-    /// it may be offered already.
+    /// Returns warnings about properties that known hosts reject. Errors if the prefix is not valid or a name is taken;
+    /// some components may have been registered by then.
     pub fn mount(
         &mut self,
         prefix: &str,
@@ -43,7 +43,8 @@ impl Components {
         Ok(warnings.concat())
     }
 
-    /// Registers one entry of another's, as [`Components::mount`] does all; nothing where the other has none of this key.
+    /// Registers one component of another server, like [`Components::mount`]. Does nothing if the other server has no
+    /// such key.
     pub fn mount_one(
         &mut self,
         prefix: &str,
@@ -112,7 +113,7 @@ impl Mounting<'_> {
     }
 }
 
-/// A component that becomes what another server offers.
+/// A component that can be mounted.
 trait Mounted: Component {
     fn mount(&mut self, mounting: &Mounting<'_>) -> Result<(), Error>;
 }

@@ -1,11 +1,11 @@
-//! Which names may be registered.
+//! Validation of names at registration.
 
 use crate::{
     error::Error,
     protocol::{Method, MethodKind, Sender},
 };
 
-/// Tool names: 1 to 128 of letters, digits, `_`, `-`, `.` (Tools, "Tool Names").
+/// Checks a tool name: 1 to 128 characters of letters, digits, `_`, `-`, `.` (Tools, "Tool Names").
 pub(super) fn check_tool(name: &str) -> Result<(), Error> {
     let fits = (1..=128).contains(&name.len()) && name.bytes().all(is_letter);
     match fits {
@@ -16,7 +16,7 @@ pub(super) fn check_tool(name: &str) -> Result<(), Error> {
     }
 }
 
-/// What the names of a mounted server begin with.
+/// Checks the prefix of a mounted server.
 pub(super) fn check_prefix(prefix: &str) -> Result<(), Error> {
     let fits = !prefix.is_empty() && prefix.bytes().all(is_letter);
     match fits {
@@ -27,7 +27,7 @@ pub(super) fn check_prefix(prefix: &str) -> Result<(), Error> {
     }
 }
 
-/// What the names of tools are made of.
+/// Returns `true` for the characters allowed in tool names.
 pub(super) fn is_letter(it: u8) -> bool {
     it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.')
 }
@@ -39,7 +39,7 @@ pub(super) fn check_prompt(name: &str) -> Result<(), Error> {
     }
 }
 
-/// Requests: a vendor's own, and those of the specification that a handler can answer in the router's place.
+/// Checks a method name: a vendor method, or a standard method that a handler can replace.
 pub(super) fn check_method(name: &str) -> Result<(), Error> {
     let standard = Method::parse(name);
     let problem = match standard {
@@ -55,7 +55,7 @@ pub(super) fn check_method(name: &str) -> Result<(), Error> {
     Err(Error::misuse(format!("{name:?} {problem}")))
 }
 
-/// Notifications: a vendor's own, and the one of the specification's that a handler can hear.
+/// Checks a notification name: a vendor's, or the standard one that handlers can receive.
 pub(super) fn check_notification(name: &str) -> Result<(), Error> {
     match Method::parse(name) {
         Some(Method::RootsListChanged) => Ok(()),
@@ -66,7 +66,7 @@ pub(super) fn check_notification(name: &str) -> Result<(), Error> {
     }
 }
 
-/// What middleware can be for, before anything is registered: a vendor's method may still come.
+/// Checks the method names of middleware. Vendor methods may be registered later.
 pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
     const HEARD: &str = "notifications/roots/list_changed";
     let asked = |it: &&Method| it.kind() == MethodKind::Request && it.sender() != Sender::Server;
@@ -92,7 +92,7 @@ pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
     }
 }
 
-/// How many letters have to be changed, added or left out to make one name of the other.
+/// Returns the edit distance of two names.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (at, letter) in one.bytes().enumerate().take(64) {
@@ -117,7 +117,7 @@ fn check_vendor(name: &str) -> Result<(), Error> {
     }
 }
 
-/// A resource's URI needs a scheme.
+/// Checks that a resource's URI has a scheme.
 pub(super) fn check_uri(uri: &str) -> Result<(), Error> {
     let scheme = uri.split_once(':').map(|(scheme, _)| scheme);
     let fits = scheme.is_some_and(|it| {

@@ -1,4 +1,4 @@
-//! Prompts: what is offered, which arguments are demanded, and what a reply becomes.
+//! Prompts: registration, argument checks, and the conversion of replies.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use super::{
     completion::Completions,
     component::updated,
     content,
-    handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
+    handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     names,
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     protocol::{Prompt, Raw, Response, json},
 };
 
-/// A prompt and what makes it.
+/// A prompt and its handler.
 #[derive(Clone, Debug)]
 pub struct RegisteredPrompt {
     pub prompt: Arc<Prompt>,
@@ -27,7 +27,7 @@ pub struct RegisteredPrompt {
 }
 
 impl RegisteredPrompt {
-    /// Fails when the name is empty. A prompt that takes no arguments says so.
+    /// Errors if the name is empty. Missing `arguments` are published as an empty list.
     pub fn new(mut prompt: Prompt, handler: Handler) -> Result<Self, Error> {
         names::check_prompt(&prompt.name)?;
         prompt.arguments.get_or_insert_default();
@@ -39,7 +39,7 @@ impl RegisteredPrompt {
         })
     }
 
-    /// A required argument that is not given fails (Prompts, "Error Handling").
+    /// Errors if a required argument is missing (Prompts, "Error Handling").
     pub(super) fn check(&self, given: &[(String, String)]) -> Result<(), Fault> {
         let missing: Vec<_> = self
             .prompt
@@ -87,7 +87,7 @@ impl Component for RegisteredPrompt {
     }
 }
 
-/// What a prompt's reply is to its reader: messages, in which strings stand for the user's.
+/// Converts a prompt's reply into messages; strings become user messages.
 pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
     let plain = |messages: String| Response::Messages { messages, description: None, meta: None };
     match reply {
@@ -98,7 +98,7 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
             Ok(plain(format!("[{}]", user(&quoted))))
         }
         Reply::Parts(parts) => list(&parts).map(plain),
-        Reply::Questions(_) => Err(nobody_to_ask()),
+        Reply::Questions(_) => Err(cannot_ask()),
         Reply::Result(result) => {
             #[derive(serde::Deserialize)]
             struct Whole<'a> {
@@ -135,7 +135,7 @@ fn list(parts: &str) -> Result<String, Failure> {
     Ok(format!("[{}]", messages.join(",")))
 }
 
-/// A prompt's message has one block of content, and several are so many messages: lists are for sampling.
+/// Splits a message: prompt messages hold one content block each, and lists of blocks are for sampling only.
 fn one_each(message: &str, messages: &mut Vec<String>) -> Result<(), Failure> {
     #[derive(serde::Deserialize)]
     struct Message<'a> {

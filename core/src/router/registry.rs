@@ -1,4 +1,4 @@
-//! One ordered, paged set for tools, resources, templates and prompts.
+//! The ordered, paged collection used for tools, resources, templates and prompts.
 
 use std::{
     collections::HashMap,
@@ -8,19 +8,19 @@ use std::{
 use super::{Changes, Component, Visibility, meta_keys};
 use crate::{error::Error, protocol::Spellings};
 
-/// An ordered set; clones share until one of them changes.
+/// An ordered set with copy-on-write sharing between clones.
 #[derive(Debug)]
 pub struct Registry<T: Component> {
     kind: &'static str,
     entries: Arc<Entries<T>>,
 }
 
-/// Some of a list, in order.
+/// One page of a list, in order.
 #[derive(Debug)]
 pub struct Page<L> {
     pub items: Arc<[Arc<L>]>,
     pub spellings: Arc<Spellings>,
-    /// After which entry the next page begins; `None`: this is the last.
+    /// The entry after which the next page begins; `None` on the last page.
     pub next: Option<u64>,
 }
 
@@ -29,18 +29,18 @@ struct Entries<T: Component> {
     list: Vec<Entry<T>>,
     index: HashMap<Box<str>, u64>,
     next: u64,
-    /// Made when first asked for; every change begins anew.
+    /// Created on first use; every change discards them.
     made: Made<T::Listed>,
 }
 
 #[derive(Debug)]
 struct Made<L> {
     is_guarded: OnceLock<bool>,
-    /// By the place of their first entry.
+    /// By the position of their first entry.
     pages: OnceLock<Pages<L>>,
 }
 
-/// Pages of one size.
+/// The pages of one size.
 #[derive(Debug)]
 struct Pages<L> {
     size: usize,
@@ -49,7 +49,7 @@ struct Pages<L> {
 
 #[derive(Debug)]
 struct Entry<T> {
-    /// Grows with every addition, so a cursor stays true when others come and go.
+    /// Increases with every addition, so that cursors stay valid when other entries are added or removed.
     order: u64,
     enabled: bool,
     component: Arc<T>,
@@ -68,7 +68,7 @@ impl<T: Component> Clone for Registry<T> {
 }
 
 impl<T: Component> Clone for Entries<T> {
-    /// For a change: what was made is not taken along.
+    /// Clones the entries for a change, without the cached pages.
     fn clone(&self) -> Self {
         Self {
             list: self.list.clone(),
@@ -99,7 +99,7 @@ impl<T: Component> Registry<T> {
         Self { kind, entries: Arc::new(entries) }
     }
 
-    /// Gives back what known hosts will not take: texts for whoever runs the server.
+    /// Adds a component. Returns warnings about properties that known hosts reject. Errors if the key is taken.
     pub fn add(&mut self, component: T, enabled: bool) -> Result<Vec<String>, Error> {
         if self.entries.index.contains_key(component.key()) {
             return Err(Error::misuse(format!(
@@ -120,28 +120,28 @@ impl<T: Component> Registry<T> {
         Ok(warnings)
     }
 
-    /// What one of its components is called.
+    /// Returns the kind of the components, such as `tool`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The component of this name, if it is enabled and somebody sees it.
-    pub fn seen(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
+    /// Returns the component with this key if it is enabled and visible.
+    pub fn get_visible(&self, key: &str, visibility: &Visibility) -> Option<&Arc<T>> {
         self.get(key).filter(|it| visibility.sees(self.kind, &***it))
     }
 
-    /// Everything enabled that somebody sees, in order.
+    /// Returns the enabled, visible components in order.
     pub fn visible<'a>(&'a self, visibility: &'a Visibility) -> impl Iterator<Item = &'a Arc<T>> {
         self.iter().filter(|it| visibility.sees(self.kind, &***it))
     }
 
-    /// Whether something of it is not for everybody.
+    /// Returns `true` if at least one component has restricted visibility.
     pub fn is_guarded(&self) -> bool {
         let find = || self.entries.list.iter().any(|it| it.component.options().visible.is_some());
         *self.entries.made.is_guarded.get_or_init(find)
     }
 
-    /// Those of the chosen that are not for everybody, by kind and key.
+    /// Collects the kind and key of the matching components with restricted visibility.
     pub(super) fn guarded(
         &self,
         chosen: impl Fn(&T) -> bool,
@@ -153,32 +153,32 @@ impl<T: Component> Registry<T> {
         }
     }
 
-    /// The component of this name, if it is there and enabled.
+    /// Returns the component with this key if it is enabled.
     pub fn get(&self, key: &str) -> Option<&Arc<T>> {
         self.entry(key).filter(|it| it.enabled).map(|it| &it.component)
     }
 
-    /// The component of this name, enabled or not.
+    /// Returns the component with this key, enabled or not.
     pub fn find(&self, key: &str) -> Option<&Arc<T>> {
         self.entry(key).map(|it| &it.component)
     }
 
-    /// Whether nothing was ever offered, be it enabled or not. A list whose offers are all gone is still a list.
+    /// Returns `true` if nothing was ever registered. A list whose entries were all removed is not empty in this sense.
     pub fn is_empty(&self) -> bool {
         self.entries.next == 0
     }
 
-    /// Everything enabled, in order.
+    /// Returns the enabled components in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.entries.list.iter().filter(|it| it.enabled).map(|it| &it.component)
     }
 
-    /// Everything, in order, with whether it is enabled.
+    /// Returns all components in order; the flag is `true` for enabled ones.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<T>, bool)> {
         self.entries.list.iter().map(|it| (&it.component, it.enabled))
     }
 
-    /// A component, and whether it is enabled.
+    /// Returns a component; the flag is `true` if it is enabled.
     pub(super) fn entry_of(&self, key: &str) -> Option<(&Arc<T>, bool)> {
         self.entry(key).map(|it| (&it.component, it.enabled))
     }
@@ -199,7 +199,7 @@ impl<T: Component> Registry<T> {
         Ok(())
     }
 
-    /// Changes a component in what clients don't see.
+    /// Changes a property of a component that clients do not see.
     pub(super) fn amend<E>(
         &mut self,
         key: &str,
@@ -215,7 +215,7 @@ impl<T: Component> Registry<T> {
         Ok(())
     }
 
-    /// Shows or hides the named components and all that carry one of the tags; whether that changed anything.
+    /// Enables or disables the named components and those with one of the tags. Returns `true` if anything changed.
     pub fn set_enabled(
         &mut self,
         keys: &[String],
@@ -241,12 +241,12 @@ impl<T: Component> Registry<T> {
         Ok(true)
     }
 
-    /// Whether a page can begin after this.
+    /// Returns `true` if a page can begin after this entry.
     pub fn has_place(&self, after: u64) -> bool {
         after < self.entries.next
     }
 
-    /// One page of what is enabled and seen, after the place where the one before ended.
+    /// Returns one page of the enabled, visible components, beginning after entry `after`.
     pub fn page(
         &self,
         after: Option<u64>,

@@ -1,4 +1,4 @@
-//! Resources and templates: what is offered, and what a reply becomes.
+//! Resources and templates: registration, reads, and the conversion of replies.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use super::{
     Changes, Component, ComponentOptions, Components, Handler, Visibility,
     completion::Completions,
     component::updated,
-    handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
+    handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     names,
     uri_template::{UriTemplate, expand_template},
 };
@@ -19,41 +19,41 @@ use crate::{
     },
 };
 
-/// How long clients may keep what they read, and which caches may.
+/// The cache settings of read results.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ReadHint {
-    /// Milliseconds.
+    /// The time that clients may cache the result for, in milliseconds.
     pub ttl_ms: u64,
-    /// `None`: everybody's, unless it can be known who asks.
+    /// The cache scope; `None`: public, or private if the caller can be identified.
     pub scope: Option<CacheScope>,
 }
 
-/// A resource at a fixed URI.
+/// A resource with a fixed URI.
 #[derive(Clone, Debug)]
 pub struct RegisteredResource {
     pub resource: Arc<Resource>,
     pub handler: Handler,
     pub options: ComponentOptions,
     pub cache: ReadHint,
-    /// How long the server itself keeps what was read: by URI and by who asked.
+    /// The time that the server caches read results for, per URI and principal.
     pub keep: Option<Duration>,
 }
 
-/// Resources behind a URI template.
+/// A resource template.
 #[derive(Clone, Debug)]
 pub struct RegisteredTemplate {
     pub template: Arc<ResourceTemplate>,
     pub handler: Handler,
     pub options: ComponentOptions,
     pub cache: ReadHint,
-    /// How long the server itself keeps what was read: by URI and by who asked.
+    /// The time that the server caches read results for, per URI and principal.
     pub keep: Option<Duration>,
     pub(super) completions: Completions,
     pub(super) uri: Arc<UriTemplate>,
 }
 
 impl RegisteredResource {
-    /// Fails when the URI is none.
+    /// Errors if the URI is not valid.
     pub fn new(resource: Resource, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&resource.uri)?;
         Ok(Self {
@@ -67,7 +67,7 @@ impl RegisteredResource {
 }
 
 impl RegisteredTemplate {
-    /// Fails when the template does not parse, saying where.
+    /// Errors if the template is not valid; the message names the position.
     pub fn new(template: ResourceTemplate, handler: Handler) -> Result<Self, Error> {
         names::check_uri(&template.uri_template)?;
         let uri = UriTemplate::parse(&template.uri_template).map_err(|it| {
@@ -87,7 +87,7 @@ impl RegisteredTemplate {
         })
     }
 
-    /// The names of the template's variables.
+    /// Returns the names of the template's variables.
     pub fn variables(&self) -> Vec<String> {
         self.uri.variables().map(ToString::to_string).collect()
     }
@@ -143,7 +143,7 @@ impl Component for RegisteredTemplate {
     }
 }
 
-/// The URI with values for what it leaves open: the variables of a template, or those of a query.
+/// Expands a URI with the given template variables or query variables.
 pub(super) fn filled(
     components: &Components,
     uri: String,
@@ -156,7 +156,7 @@ pub(super) fn filled(
     let given: Vec<(String, Value)> = given.into_iter().collect();
     let is_given = |name: &str| given.iter().any(|(it, value)| it == name && !value.is_null());
     if uri.contains('{') {
-        let template = components.templates.seen(&uri, visibility);
+        let template = components.templates.get_visible(&uri, visibility);
         let missing = template
             .and_then(|it| it.uri.kinds().find(|it| !it.is_optional() && !is_given(&it.name)));
         if let Some(missing) = missing {
@@ -168,7 +168,7 @@ pub(super) fn filled(
         return expand_template(&uri, &given)
             .map_err(|it| Fault::invalid_params(format!("params.uri {uri:?}: {it}")));
     }
-    if components.resources.seen(&uri, visibility).is_some() {
+    if components.resources.get_visible(&uri, visibility).is_some() {
         return Ok(uri);
     }
     let found = components
@@ -187,7 +187,7 @@ pub(super) fn filled(
     Ok(if values.len() == bound { uri } else { component.uri.expand(&values) })
 }
 
-/// What a resource's reply is to its readers.
+/// Converts a resource's reply into contents.
 pub(super) fn contents(
     uri: &str,
     mime_type: Option<&str>,
@@ -207,7 +207,7 @@ pub(super) fn contents(
             (one(mime_type.unwrap_or("application/octet-stream"), "blob", &base64), None)
         }
         Reply::Parts(parts) => (addressed(uri, mime_type, &parts)?, None),
-        Reply::Questions(_) => return Err(nobody_to_ask()),
+        Reply::Questions(_) => return Err(cannot_ask()),
         Reply::Result(result) => {
             #[derive(serde::Deserialize)]
             struct Whole<'a> {
@@ -225,7 +225,7 @@ pub(super) fn contents(
     Ok(Response::Contents { contents, meta, cache })
 }
 
-/// Contents that don't say whose they are belong to what was asked for.
+/// Sets the requested URI on contents without a URI.
 fn addressed(uri: &str, mime_type: Option<&str>, contents: &str) -> Result<String, Failure> {
     let contents: Vec<&RawValue> =
         serde_json::from_str(contents).map_err(|it| bad_result(it.to_string()))?;

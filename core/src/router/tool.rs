@@ -1,4 +1,4 @@
-//! Tools: what is offered, how a call's arguments are checked, what a reply becomes.
+//! Tools: registration, argument checks, and the conversion of replies.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Changes, Component, ComponentOptions, Handler,
     component::updated,
-    handler::{Failure, Reply, bad_result, nobody_to_ask, own_meta},
+    handler::{Failure, Reply, bad_result, cannot_ask, own_meta},
     lint, names,
 };
 use crate::{
@@ -18,17 +18,17 @@ use crate::{
     wire::{ParamHeader, describes_object},
 };
 
-/// A tool and what runs it.
+/// A tool and its handler.
 #[derive(Clone, Debug)]
 pub struct RegisteredTool {
     pub tool: Arc<Tool>,
     pub handler: Handler,
     pub options: ComponentOptions,
-    /// At most so many calls at once, but for those that wait for their clients.
+    /// The maximum number of concurrent calls; suspended calls do not count.
     pub concurrency: Option<usize>,
-    /// Whether a run must not be repeated from its top when its client answers.
+    /// `true` if the handler must not be run again from its start after the client answers.
     pub forbids_replay: bool,
-    /// Arguments that HTTP headers repeat.
+    /// Arguments that are repeated in HTTP headers.
     pub(super) mirrored: Arc<[ParamHeader]>,
     pub(super) input: Arc<Schema>,
     output: Option<Output>,
@@ -41,7 +41,7 @@ struct Output {
 }
 
 impl RegisteredTool {
-    /// Fails when the name or one of the schemas can't be used, naming the tool and the mend.
+    /// Errors if the name or a schema is not valid; the message names the tool and the fix.
     pub fn new(tool: Tool, handler: Handler) -> Result<Self, Error> {
         names::check_tool(&tool.name)?;
         let place = |which: &str| format!("the {which} schema of tool {:?}", tool.name);
@@ -104,8 +104,7 @@ impl Component for RegisteredTool {
     }
 }
 
-/// What a tool's reply is to its callers: content, and a structured value where there is one.
-/// Without a component nothing is known of its schema.
+/// Converts a tool's reply into content and an optional structured value. `None` means that the schema is not known.
 pub(super) fn outcome(
     component: Option<&RegisteredTool>,
     reply: Reply,
@@ -131,7 +130,7 @@ pub(super) fn outcome(
             Ok(ToolOutcome { content: blocks(&parts)?, structured, ..ToolOutcome::default() })
         }
         Reply::Result(result) => whole(output, &result),
-        Reply::Questions(_) => Err(nobody_to_ask()),
+        Reply::Questions(_) => Err(cannot_ask()),
         Reply::Blob(_) => Err(bad_result(
             "a tool can't answer with bare bytes: wrap them in an image, audio or file",
         )),
@@ -182,7 +181,8 @@ fn whole(output: Option<&Output>, result: &str) -> Result<ToolOutcome, Failure> 
     Ok(ToolOutcome { content, structured, is_error: whole.is_error, meta: own_meta(whole.meta)? })
 }
 
-/// What a result has that says content only: its one text, or null, where the output schema takes that.
+/// Returns the structured value of a result that has content only: its single text, or null, if the output schema
+/// accepts that.
 fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Failure> {
     let Some(output) = output else { return Ok(None) };
     let parts: Vec<Value> = serde_json::from_str(parts).unwrap_or_default();
@@ -203,7 +203,7 @@ fn unsaid(output: Option<&Output>, parts: &str) -> Result<Option<Structured>, Fa
     }
 }
 
-/// Structured results MUST conform to the output schema (Tools, "Output Schema").
+/// Checks structured content, which MUST conform to the output schema (Tools, "Output Schema").
 fn check_output(output: Option<&Output>, value: &str) -> Result<Option<bool>, Failure> {
     let Some(output) = output else { return Ok(None) };
     let parsed: Value = serde_json::from_str(value).map_err(|it| bad_result(it.to_string()))?;
@@ -222,7 +222,7 @@ fn text_content(text: &str) -> String {
     content
 }
 
-/// An array of blocks in which strings stand for text blocks.
+/// Reads an array of content blocks; strings in it become text blocks.
 fn blocks(parts: &str) -> Result<String, Failure> {
     let parts: Vec<&RawValue> =
         serde_json::from_str(parts).map_err(|it| bad_result(it.to_string()))?;

@@ -1,5 +1,6 @@
-//! Who sees what. Predicates belong to the shell, and only handlers of its own may run them: where a request touches components
-//! that are not for everybody, the server's visibility filter is asked first, by kind and key.
+//! Visibility of components. Predicates run in the shell's language as an ordinary handler, the visibility filter.
+//! Before a request that touches components with a predicate is dispatched, the filter is called with their kinds and
+//! keys.
 
 use std::collections::HashSet;
 
@@ -8,21 +9,21 @@ use serde_json::json;
 use super::{Components, Handler, Registry, component::Component, handler::Reply};
 use crate::protocol::{CompletionTarget, Method, Principal, Request};
 
-/// Which of the components with a predicate somebody sees; those without are for everybody.
+/// The components with a predicate that the caller may see; components without one are visible to everyone.
 #[derive(Clone, Debug, Default)]
 pub struct Visibility(Option<HashSet<(&'static str, String)>>);
 
-/// What the visibility filter is asked about one request: kinds and keys of components.
+/// The components with a predicate that one request touches, by kind and key.
 #[derive(Clone, Debug)]
 pub struct UnresolvedComponents(Vec<(&'static str, String)>);
 
 impl Visibility {
-    /// Of the server itself: everything.
+    /// Creates the visibility of the server itself: all components.
     pub fn everything() -> Self {
         Self(None)
     }
 
-    /// Of somebody of whom the visibility filter said nothing: only what is for everybody.
+    /// Creates the visibility of a caller without a filter result: public components only.
     pub fn public() -> Self {
         Self(Some(HashSet::new()))
     }
@@ -34,13 +35,14 @@ impl Visibility {
 }
 
 impl UnresolvedComponents {
-    /// What the visibility filter is given: `{"principal", "components"}`, of which the second is a list of kinds and keys.
+    /// Returns the input of the visibility filter: `{"principal", "components"}`, where `components` is a list of
+    /// `[kind, key]` pairs.
     pub fn question(&self, principal: Option<&Principal>) -> String {
         json!({ "principal": principal, "components": self.0 }).to_string()
     }
 
-    /// What somebody sees whom the visibility filter answers so: a list of booleans, in the order of the question. Without an answer
-    /// that is one, what was in doubt stays hidden.
+    /// Applies the filter's reply: a list of booleans in the order of the question. Any other reply hides all of these
+    /// components.
     pub fn resolved(self, verdict: Option<Reply>) -> Visibility {
         let verdicts = match verdict {
             Some(Reply::Json(text) | Reply::Result(text) | Reply::Parts(text)) => {
@@ -54,7 +56,7 @@ impl UnresolvedComponents {
 }
 
 impl Components {
-    /// Answers who sees what. It is given [`UnresolvedComponents::question`].
+    /// Sets the handler that filters components; its input is [`UnresolvedComponents::question`].
     pub fn set_visibility_filter(&mut self, visibility_filter: Handler) {
         self.visibility_filter = Some(visibility_filter);
     }
@@ -63,7 +65,7 @@ impl Components {
         self.visibility_filter.as_ref()
     }
 
-    /// The components that a request touches and that are not for everybody; `None`: there are none.
+    /// Returns the components with a predicate that a request touches; `None` if there are none.
     pub fn unresolved(&self, request: &Request) -> Option<UnresolvedComponents> {
         let guarded = self.tools.is_guarded()
             || self.resources.is_guarded()
@@ -105,7 +107,7 @@ impl Components {
         (!found.is_empty()).then_some(UnresolvedComponents(found))
     }
 
-    /// Whatever may be read at a URI, or is a template with this text.
+    /// Collects the resource with this URI, and templates that match it or are equal to it.
     fn at(&self, uri: &str, found: &mut Vec<(&'static str, String)>) {
         one(&self.resources, uri, found);
         let concerns =

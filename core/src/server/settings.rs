@@ -46,8 +46,9 @@ impl Server {
     /// Panics if the list is empty.
     #[track_caller]
     pub fn revisions(self, revisions: impl IntoIterator<Item = Revision>) -> Self {
-        let spoken =
-            self.hub.edit(|components| Arc::make_mut(&mut components.server).speak(revisions));
+        let spoken = self
+            .hub
+            .edit(|components| Arc::make_mut(&mut components.server).set_revisions(revisions));
         self.registered(spoken)
     }
 

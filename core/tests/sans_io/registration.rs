@@ -312,10 +312,10 @@ fn what_hosts_refuse_is_told_at_registration() {
 fn revisions_are_named_by_their_dates_and_spoken_newest_first() {
     let mut facts = ServerFacts::new(Implementation::new("test", "1"));
     let dates = ["2025-06-18", "2026-07-28", "2025-06-18"];
-    facts.speak(Revision::named(&dates).unwrap()).unwrap();
+    facts.set_revisions(Revision::named(&dates).unwrap()).unwrap();
     assert_eq!(facts.revisions, [Revision::V2026_07_28, Revision::V2025_06_18]);
     let unknown = refusal(Revision::named(&["2023-01-01"]));
     assert!(unknown.contains("\"2023-01-01\"") && unknown.contains("2025-11-25"), "{unknown}");
     assert!(refusal(Revision::named::<&str>(&[])).contains("2025-11-25"));
-    assert!(refusal(facts.speak([])).contains("at least one"));
+    assert!(refusal(facts.set_revisions([])).contains("at least one"));
 }

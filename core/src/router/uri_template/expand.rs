@@ -1,4 +1,4 @@
-//! RFC 6570 §3: values into a URI.
+//! RFC 6570 §3: expansion of templates.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Operator, Part, TemplateError, Variable, is_reserved, is_unreserved, parse};
 
-/// Expands any well-formed template, also one that a server could not match.
+/// Expands any valid template, including those that a server could not match.
 pub fn expand_template(
     template: &str,
     values: &[(String, Value)],
@@ -52,7 +52,7 @@ fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// RFC 6570 appendix A, the table of an operator's behaviour.
+/// RFC 6570 appendix A: the behaviour of each operator.
 impl Operator {
     pub(super) fn first(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl Operator {
 /// RFC 6570 §3.2.1
 fn push_value(variable: &Variable, value: &Value, out: &mut String) {
     let operator = variable.operator;
-    // Names and texts, each to be written by itself; a name is only written where there is one.
+    // Names and values, each written separately; a name is written only if there is one.
     let items: Vec<(Option<&str>, Cow<'_, str>)> = match value {
         Value::Array(items) => items.iter().map(|item| (None, text(item))).collect(),
         Value::Object(members) if variable.explode => {
@@ -122,12 +122,13 @@ fn push_value(variable: &Variable, value: &Value, out: &mut String) {
     }
 }
 
-/// RFC 6570 §3.1: reserved characters and percent escapes stay.
+/// Writes a literal. RFC 6570 §3.1: reserved characters and percent escapes are kept.
 pub(super) fn push_literal(text: &str, out: &mut String) {
     push_encoded(text, true, out);
 }
 
-/// With `reserved`, reserved characters and percent escapes stay as they are (RFC 6570 §1.5, `U+R`).
+/// Writes a percent-encoded value. With `reserved`, reserved characters and percent escapes are kept (RFC 6570 §1.5,
+/// `U+R`).
 fn push_encoded(text: &str, reserved: bool, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let bytes = text.as_bytes();

@@ -1,8 +1,8 @@
-//! A URI back to the values it was expanded from, in linear time.
+//! Matching of URIs against a template, in linear time.
 //!
-//! What stands before the query is a sequence of literals and captures. From the end of the URI backwards it is noted,
-//! part by part, from which positions the rest can match; a walk forwards then takes the longest capture that leaves a
-//! matching rest. Nothing is tried twice, so no template and no URI can make it slow.
+//! The part before the query is a sequence of literals and captures. A backward pass over the URI records, for each
+//! part, the positions from which the rest can match; a forward pass then takes the longest capture that leaves a
+//! matching rest. There is no backtracking, so neither a template nor a URI can make matching slow.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::{MAX_URI_BYTES, Operator, Part, Variable, is_reserved, is_unreserved}
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     path: Vec<Item>,
-    /// `Some` when the template ends in query variables.
+    /// The query variables at the end of the template, if any.
     query: Option<Query>,
 }
 
@@ -28,13 +28,13 @@ enum Item {
 struct Capture {
     operator: Operator,
     variables: Vec<Variable>,
-    /// A reserved capture ends before the query.
+    /// `true` if a reserved capture must end before the query.
     stops_at_query: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Query {
-    /// Literal `name=value` pairs that must be there.
+    /// Literal `name=value` pairs that the query must contain.
     fixed: Vec<String>,
     variables: Vec<Variable>,
 }
@@ -42,7 +42,7 @@ struct Query {
 type Refusal = (usize, String);
 
 impl Matcher {
-    /// Refuses, with position and mend, what can't be matched without doubt.
+    /// Errors, with position and fix, if the template can't be matched unambiguously.
     pub(super) fn new(parts: &[Part]) -> Result<Self, Refusal> {
         refuse_duplicates(parts)?;
         let has_query = parts.iter().any(
@@ -119,7 +119,7 @@ impl Matcher {
     }
 
     fn match_path(&self, uri: &[u8], found: &mut Vec<(String, Value)>) -> Option<()> {
-        // Most templates fail here, before anything is allocated.
+        // Most templates fail here, before any allocation.
         if matches!(self.path.first(), Some(Item::Literal(text)) if !uri.starts_with(text.as_bytes()))
         {
             return None;
@@ -158,12 +158,12 @@ fn after_literal(text: &[u8], uri: &[u8], rest: &[bool]) -> Vec<bool> {
 }
 
 impl Capture {
-    /// The character that begins the capture, for the operators that have one.
+    /// Returns the character that introduces the capture, for operators that have one.
     fn lead(&self) -> Option<u8> {
         self.operator.first().bytes().next()
     }
 
-    /// Whether `byte` can stand inside.
+    /// Returns `true` if `byte` can occur in a capture.
     fn allows(&self, byte: u8) -> bool {
         let many = self.variables.len() > 1 || self.variables[0].explode;
         match self.operator {
@@ -176,7 +176,7 @@ impl Capture {
         }
     }
 
-    /// How many bytes the character at `at` has, if it can stand inside.
+    /// Returns the length in bytes of the character at `at`, if it can occur in a capture.
     fn step(&self, uri: &[u8], at: usize) -> Option<usize> {
         match uri.get(at)? {
             b'%' => (uri.get(at + 1)?.is_ascii_hexdigit() && uri.get(at + 2)?.is_ascii_hexdigit())
@@ -185,7 +185,7 @@ impl Capture {
         }
     }
 
-    /// From which positions this capture, and then the rest, can match.
+    /// Returns the positions from which this capture, and then the rest, can match.
     fn reach(&self, uri: &[u8], rest: &[bool]) -> Vec<bool> {
         let mut body = rest.to_vec();
         for at in (0..uri.len()).rev() {
@@ -198,7 +198,7 @@ impl Capture {
         (0..=uri.len()).map(whole).collect()
     }
 
-    /// The end of the longest capture at `start` after which the rest can match.
+    /// Returns the end of the longest capture at `start` after which the rest can match.
     fn longest(&self, uri: &[u8], start: usize, rest: &[bool]) -> Option<usize> {
         let (mut at, mut end) = match self.lead() {
             None => (start + self.step(uri, start)?, None),
@@ -218,11 +218,11 @@ impl Capture {
         }
     }
 
-    /// The captured text to values.
+    /// Decodes the captured text into values.
     fn bind(&self, text: &str, found: &mut Vec<(String, Value)>) -> Option<()> {
         let text = match self.operator.first() {
             "" => text,
-            // An optional capture that is absent.
+            // The capture is optional and absent.
             _ if text.is_empty() => return Some(()),
             first => text.strip_prefix(first)?,
         };
@@ -264,7 +264,7 @@ impl Query {
     }
 }
 
-/// Binds `name=value` pairs in whatever order; the first of several counts, unless the variable takes a list.
+/// Binds `name=value` pairs in any order. For a repeated name the first value counts, unless the variable is a list.
 fn bind_pairs(
     variables: &[Variable],
     pairs: &[&str],
@@ -296,7 +296,7 @@ fn within_prefix(variable: &Variable, text: String) -> Option<String> {
     fits.then_some(text)
 }
 
-/// What a handler may join to a path without leaving its folder by `..`.
+/// Rejects values that would lead out of a folder when joined to its path.
 fn checked_path_text(raw: &str) -> Option<String> {
     let text = percent_decode(raw)?;
     let hostile = text.contains(['\\', '\0']) || text.split('/').any(|segment| segment == "..");
@@ -320,7 +320,7 @@ fn percent_decode(raw: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// People write `docs://café` as they read it; a template's literals are percent-encoded.
+/// Percent-encodes the literals of a template, so that `docs://café` can be written as it is read.
 fn encode_non_ascii(uri: &str) -> Cow<'_, str> {
     if uri.is_ascii() {
         return Cow::Borrowed(uri);
@@ -355,7 +355,7 @@ fn refuse_duplicates(parts: &[Part]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Two captures need something between them that the first can't contain.
+/// Errors if two captures follow each other without a separator that the first can't contain.
 fn refuse_ambiguity(before: &[Item], capture: &Capture, position: usize) -> Result<(), Refusal> {
     if capture.variables.iter().rev().skip(1).any(|variable| variable.explode)
         && !capture.operator.is_named()

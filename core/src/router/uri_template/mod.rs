@@ -1,4 +1,4 @@
-//! RFC 6570 URI templates: expanding one, and finding out which values a URI was expanded from.
+//! RFC 6570 URI templates: expansion, and matching of URIs back to variable values.
 
 mod expand;
 mod matching;
@@ -10,14 +10,14 @@ pub use expand::expand_template;
 use matching::Matcher;
 use serde_json::Value;
 
-/// A template is refused beyond this many bytes.
+/// The maximum length of a template, in bytes.
 pub const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
-/// A template has at most this many expressions.
+/// The maximum number of expressions in a template.
 pub const MAX_EXPRESSIONS: usize = 64;
-/// A longer URI matches nothing: matching takes time and memory linear in it.
+/// The maximum length of a URI, in bytes; longer URIs match nothing.
 pub const MAX_URI_BYTES: usize = 64 * 1024;
 
-/// A template that can be expanded and matched without doubt.
+/// A template that can be expanded and matched unambiguously.
 #[derive(Clone, Debug)]
 pub struct UriTemplate {
     text: String,
@@ -25,35 +25,35 @@ pub struct UriTemplate {
     matcher: Matcher,
 }
 
-/// One variable of a template.
+/// A variable of a template.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Variable {
     pub name: String,
     pub operator: Operator,
-    /// `{name:3}`: only the first characters.
+    /// `{name:3}`: the maximum number of characters.
     pub prefix: Option<usize>,
-    /// `{name*}`: a list, each member by itself.
+    /// `{name*}`: a list whose members are expanded separately.
     pub explode: bool,
 }
 
 impl Variable {
-    /// `{?name}` or `{&name}`: may be absent, and stands in any order.
+    /// `{?name}` or `{&name}`: a query variable, optional and in any order.
     pub fn is_query(&self) -> bool {
         matches!(self.operator, Operator::Query | Operator::QueryContinuation)
     }
 
-    /// Whether a URI can match without it: all but `{name}` and `{+name}`.
+    /// Returns `true` if a URI can match without the variable: all except `{name}` and `{+name}`.
     pub fn is_optional(&self) -> bool {
         !matches!(self.operator, Operator::Simple | Operator::Reserved)
     }
 }
 
-/// RFC 6570 §2.2: the character that begins an expression.
+/// RFC 6570 §2.2: the operator at the beginning of an expression.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Operator {
     /// `{x}`: within one path segment.
     Simple,
-    /// `{+x}`: may span several.
+    /// `{+x}`: may span several path segments.
     Reserved,
     /// `{#x}`
     Fragment,
@@ -69,10 +69,10 @@ pub enum Operator {
     QueryContinuation,
 }
 
-/// What is wrong with a template, where, and the mend.
+/// An error in a template: position, problem and fix.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TemplateError {
-    /// In bytes from the beginning.
+    /// The position in bytes.
     pub position: usize,
     pub message: String,
 }
@@ -87,7 +87,7 @@ impl std::error::Error for TemplateError {}
 
 #[derive(Clone, Debug)]
 enum Part {
-    /// As it stands in an expanded URI.
+    /// The literal as it occurs in an expanded URI.
     Literal(String),
     Expression {
         operator: Operator,
@@ -97,8 +97,7 @@ enum Part {
 }
 
 impl UriTemplate {
-    /// Reads a template that a server offers. One that can't be matched without doubt is an error;
-    /// [`expand_template`] takes those too.
+    /// Parses a template. Errors if it can't be matched unambiguously; [`expand_template`] accepts such templates.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let parts = parse::parse(text)?;
         let matcher =
@@ -110,12 +109,12 @@ impl UriTemplate {
         &self.text
     }
 
-    /// The names of the variables, in the order of the template.
+    /// Returns the names of the variables, in the order of the template.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.kinds().map(|variable| variable.name.as_str())
     }
 
-    /// The variables with all that the template says of them, in its order.
+    /// Returns the variables with their modifiers, in the order of the template.
     pub fn kinds(&self) -> impl Iterator<Item = &Variable> {
         self.parts.iter().flat_map(|part| match part {
             Part::Literal(_) => &[][..],
@@ -123,13 +122,13 @@ impl UriTemplate {
         })
     }
 
-    /// RFC 6570 §3: variables without a value, null and empty lists are left out.
+    /// Expands the template (RFC 6570 §3). Variables without a value, nulls and empty lists are omitted.
     pub fn expand(&self, values: &[(String, Value)]) -> String {
         expand::expand(&self.parts, values)
     }
 
-    /// The values `uri` was expanded from, percent-decoded, or `None` when it does not match. A value is a string, or for
-    /// `{x*}` a list of strings.
+    /// Returns the values that `uri` was expanded from, percent-decoded, or `None` if it does not match. A value is a
+    /// string, or a list of strings for `{x*}`.
     ///
     /// - `{x}` takes one or more characters of one path segment, `{+x}` spans segments; both take as much as they can.
     /// - Query variables come in any order and may be absent; query parameters the template doesn't know are ignored.

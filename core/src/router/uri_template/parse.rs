@@ -1,4 +1,4 @@
-//! A template's text to its parts: RFC 6570 §2.
+//! Parsing of templates (RFC 6570 §2).
 
 use super::expand::push_literal;
 use super::{MAX_EXPRESSIONS, MAX_TEMPLATE_BYTES, Operator, Part, TemplateError, Variable};
