@@ -1,21 +1,22 @@
-//! A tool call's arguments: checked as given, and once more with what a model wrote as a string by mistake decoded.
+//! Validation of tool arguments: as sent, and a second time with values decoded that a model quoted by mistake.
 
 use serde_json::{Value, value::RawValue};
 
 use super::{Schema, Violation};
 use crate::protocol::Members;
 
-/// Which arguments fit.
+/// The outcome of a successful validation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Checked {
     AsGiven,
-    /// The arguments to use instead, as JSON without raw newlines.
+    /// Accepted after decoding; use these arguments instead, as JSON without raw newlines.
     Decoded(String),
 }
 
 impl Schema {
-    /// Checks a call's arguments. Only when they fail as given, each string for a property that takes none
-    /// (`{"limit": "5"}`) is decoded as JSON, once; if they fail still, the violation is that of what was given.
+    /// Validates a call's arguments. If they are invalid as sent, each string given for a property that accepts none
+    /// (`{"limit": "5"}`) is decoded as JSON once; if they are still invalid, the returned violation describes the
+    /// original arguments.
     pub fn check_arguments(&self, raw: &str) -> Result<Checked, Violation> {
         let arguments: Value = serde_json::from_str(raw)
             .map_err(|error| Violation::new(format!("the arguments can't be read: {error}")))?;
@@ -28,7 +29,7 @@ impl Schema {
         }
     }
 
-    /// The arguments with their wrongly quoted members decoded, if that makes them fit.
+    /// Returns the arguments with wrongly quoted members decoded, if they are valid then.
     #[cold]
     fn decode(&self, raw: &str, arguments: &Value) -> Option<String> {
         let decodable = |name: &str| {
@@ -37,12 +38,12 @@ impl Schema {
                 .as_str()
                 .filter(|_| self.textless.iter().any(|it| it == name))?;
             let value: &RawValue = serde_json::from_str(text).ok()?;
-            // Within JSON a raw newline can only be insignificant white space.
+            // In JSON a raw newline can only be insignificant whitespace.
             Some(value.get().replace(['\n', '\r'], " "))
         };
         let mut any = false;
         let mut out = String::with_capacity(raw.len());
-        // In order, and untouched: numbers keep their digits.
+        // Keeps the order and the digits of numbers.
         for (name, value) in serde_json::from_str::<Members<&RawValue>>(raw).ok()?.iter() {
             out.push(if out.is_empty() { '{' } else { ',' });
             out.push_str(&serde_json::to_string(name).ok()?);

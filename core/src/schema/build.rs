@@ -1,4 +1,4 @@
-//! A schema document to its graph: which keywords hold schemas, and where references point.
+//! Builds the graph of a schema document: keywords that contain schemas, and targets of references.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{MAX_PATTERNS, MAX_SUBSCHEMAS, SchemaError, dialect};
 struct Reference<'a> {
     node: usize,
     text: &'a str,
-    /// The schema with the nearest `$id` above, which `#…` counts from.
+    /// The nearest enclosing schema with an `$id`, which `#…` is relative to.
     resource: &'a Value,
     dynamic: bool,
 }
@@ -20,7 +20,7 @@ struct Reference<'a> {
 pub(super) struct Builder<'a> {
     pub(super) nodes: Vec<Node>,
     pub(super) patterns: usize,
-    /// By address, since a schema can be reached in several ways.
+    /// Keyed by address, since a schema can be reached in several ways.
     seen: HashMap<*const Value, usize>,
     references: Vec<Reference<'a>>,
     identifiers: Vec<(&'a str, &'a Value)>,
@@ -28,7 +28,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Walks the document and whatever its references point to.
+    /// Visits the document and the targets of its references.
     pub(super) fn read(document: &'a Value) -> Result<Self, SchemaError> {
         let mut builder = Self::default();
         builder.visit(document, "", document)?;
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
         Ok(index)
     }
 
-    /// Notes what the schema can be referred to by; the resource that its own references count from.
+    /// Records the identifiers of a schema. Returns the resource that its own references are relative to.
     fn names(
         &mut self,
         schema: &'a Value,
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Every schema directly in an array or object.
+    /// Visits every schema that is a direct member of an array or object.
     fn visit_all(
         &mut self,
         value: &'a Value,
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What a reference may mean, all of it inside the document.
+    /// Returns the possible targets of a reference, all inside the document.
     fn resolve(
         &self,
         document: &'a Value,

@@ -1,4 +1,4 @@
-//! Which JSON Schema a document is written in.
+//! Detection of the JSON Schema dialect.
 
 use jsonschema::Draft;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::SchemaError;
 use super::violation::clipped;
 
-/// Without scheme and trailing `#`.
+/// The dialect's URI without scheme and trailing `#`.
 const DIALECTS: [(&str, Draft); 6] = [
     ("json-schema.org/draft/2020-12/schema", Draft::Draft202012),
     ("json-schema.org/schema", Draft::Draft202012),
@@ -16,13 +16,13 @@ const DIALECTS: [(&str, Draft); 6] = [
     ("json-schema.org/draft-04/schema", Draft::Draft4),
 ];
 
-/// Whether a `$schema` says what is meant without it.
+/// Returns `true` if a `$schema` names the default dialect.
 pub(super) fn is_default(named: Option<&Value>) -> bool {
     let uri = named.and_then(Value::as_str).unwrap_or_default();
     uri.strip_suffix('#').unwrap_or(uri) == "https://json-schema.org/draft/2020-12/schema"
 }
 
-/// Whether the keywords beside a `$ref` do not count, as before 2019-09.
+/// Returns `true` if keywords beside a `$ref` are ignored, as before 2019-09.
 pub(super) fn ignores_siblings(named: Option<&Value>) -> bool {
     let uri = named.and_then(Value::as_str).unwrap_or_default();
     ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].iter().any(|it| uri.contains(it))

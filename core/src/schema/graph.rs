@@ -1,4 +1,4 @@
-//! Which schema leads to which: what is needed to bound a schema before it is compiled and checks after.
+//! The graph of schemas and their references, used to bound the cost of compilation and checks.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::build::Builder;
 use super::{MAX_IN_PLACE, SchemaError};
 
-/// Beyond this many schemas within each other, a schema's expansion is not worth counting.
+/// The nesting depth up to which a schema's expansion is counted.
 const EXPANDED_DEPTH: usize = 256;
 
 #[derive(Debug)]
@@ -16,20 +16,20 @@ pub(super) struct Graph {
     patterns: usize,
 }
 
-/// One schema and where it leads.
+/// A schema and its successors.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) pointer: String,
-    /// By its own `type`, `enum` or `const`.
+    /// `true` if its own `type`, `enum` or `const` excludes strings.
     pub(super) refuses_strings: bool,
-    /// The same value must fit all of these: `$ref`, `allOf`.
+    /// Schemas that the same value must all satisfy: `$ref`, `allOf`.
     pub(super) all: Vec<usize>,
-    /// The same value must fit one of each: `anyOf`, `oneOf`.
+    /// Alternatives for the same value, one of which must be satisfied: `anyOf`, `oneOf`.
     pub(super) any: Vec<Vec<usize>>,
-    /// Also about the same value: `not`, `if`, ….
+    /// Other schemas applied to the same value: `not`, `if`, ….
     pub(super) beside: Vec<usize>,
     pub(super) properties: HashMap<String, usize>,
-    /// About members or items in general.
+    /// Schemas applied to members or items.
     pub(super) inner: Vec<usize>,
 }
 
@@ -50,7 +50,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// How many schemas there are when each is written out wherever it is referred to (but for recursion).
+    /// Returns the number of schemas after expansion of all references, except recursive ones.
     pub(super) fn expansion(&self) -> usize {
         self.expanded(0, 0, &mut vec![None; self.nodes.len()])
     }
@@ -59,7 +59,7 @@ impl Graph {
         self.patterns
     }
 
-    /// Names of the root's properties that take no string.
+    /// Returns the root properties that accept no string.
     pub(super) fn textless_properties(&self) -> Vec<String> {
         let mut takes = vec![None; self.nodes.len()];
         let mut names = Vec::new();
@@ -81,7 +81,7 @@ impl Graph {
         names
     }
 
-    /// Whether checking `value` without memory of what was seen before takes at most `steps`.
+    /// Returns `true` if checking `value` without memoization takes at most `steps` steps.
     pub(super) fn can_afford(&self, value: &Value, steps: usize) -> bool {
         let mut left = steps;
         let mut open = vec![(0, value)];
@@ -125,7 +125,7 @@ impl Graph {
         if depth > EXPANDED_DEPTH {
             return usize::MAX;
         }
-        // What a recursion finds when it comes back here.
+        // The result for a recursive reference to this schema.
         sizes[index] = Some(1);
         let node = &self.nodes[index];
         let targets = node
@@ -154,7 +154,8 @@ impl Graph {
         takes
     }
 
-    /// The longest way from `index` that stays at the same value; refuses circles and too long ways.
+    /// Returns the longest chain from `index` that applies to the same value; errors on cycles and chains over the
+    /// limit.
     fn height(
         &self,
         index: usize,

@@ -1,5 +1,5 @@
-//! JSON Schema: compiled once, checked many times. Nothing is ever fetched, and no schema and no value can make a check
-//! hang or exhaust the stack.
+//! JSON Schema: compiled once, checked often. Nothing is fetched from the network, and neither a schema nor a value can
+//! make a check hang or exhaust the stack.
 
 mod arguments;
 mod build;
@@ -20,19 +20,19 @@ pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
 pub use portable::{SchemaProfile, portable};
 pub use violation::Violation;
 
-/// A compiled schema beside its text.
+/// A compiled schema and its text.
 #[derive(Debug)]
 pub struct Schema {
     text: Box<str>,
     validator: Validator,
     graph: Graph,
-    /// Its checks may take steps without end, unless the value is looked at first.
+    /// `true` if the cost of a check must be bounded per value first.
     multiplies: bool,
-    /// The properties of the top level that take no string.
+    /// The top-level properties that accept no string.
     textless: Box<[String]>,
 }
 
-/// Why a schema can't be used, where in it, and the mend.
+/// The reason why a schema can't be used, its place, and the fix.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SchemaError {
     message: String,
@@ -44,18 +44,18 @@ impl SchemaError {
         Self { message: message.into(), is_foreign: false }
     }
 
-    /// What the schema means stands elsewhere.
+    /// A reference that leads outside the document.
     fn foreign(self) -> Self {
         Self { is_foreign: true, ..self }
     }
 
-    /// Whether it is in an unknown dialect or refers to what is not inside it. Nobody may do without its check then
-    /// (spec: Base Protocol, "JSON Schema Usage").
+    /// Returns `true` for an unknown dialect or an external reference. A tool with such a schema must be rejected
+    /// rather than left unchecked (Base Protocol, "JSON Schema Usage").
     pub fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// `pointer` is where in the schema; empty for its root.
+    /// Creates an error; `pointer` is the JSON pointer into the schema, empty for its root.
     fn at(pointer: &str, message: impl fmt::Display) -> Self {
         Self::new(format!("at `#{}`: {message}", violation::clipped(pointer, 100)))
     }
@@ -70,7 +70,7 @@ impl fmt::Display for SchemaError {
 impl std::error::Error for SchemaError {}
 
 impl Schema {
-    /// The dialect is what `$schema` says, 2020-12 where it says nothing.
+    /// Compiles a schema. The dialect is that of `$schema`, by default 2020-12.
     pub fn compile(text: &str) -> Result<Self, SchemaError> {
         let document = limits::read(text)?;
         let draft = dialect::of(&document)?;
@@ -92,7 +92,7 @@ impl Schema {
         })
     }
 
-    /// As it was given to [`Schema::compile`].
+    /// Returns the text given to [`Schema::compile`].
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -108,8 +108,8 @@ impl Schema {
 
     #[cold]
     fn violation(&self, value: &Value) -> Violation {
-        // Errors are collected without memory of what was seen before: for some schemas that is exponential in the depth
-        // of the value, while the check itself is not.
+        // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
+        // check itself.
         if self.graph.can_afford(value, limits::EXPLAINED_STEPS) {
             Violation::explain(self.validator.iter_errors(value))
         } else {

@@ -1,5 +1,5 @@
-//! A schema as every host reads it: `$ref` replaced by what it points at, `$defs` and the default `$schema` gone, `null`
-//! kept simple. The same schema always comes out the same way.
+//! Normalization of schemas for hosts with limited support: `$ref` expanded, `$defs` and the default `$schema` removed,
+//! nullable types simplified. The output is deterministic.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{SchemaError, dialect};
 
 type Object = Map<String, Value>;
 
-/// Keywords that hold one schema or a list of schemas, and those that hold schemas by name.
+/// Keywords that hold a schema or a list of schemas, and keywords that hold a map of schemas.
 const HOLDING: [&str; 15] = [
     "additionalItems",
     "additionalProperties",
@@ -27,9 +27,9 @@ const HOLDING: [&str; 15] = [
 ];
 const HOLDING_TOO: &str = "unevaluatedProperties";
 const NAMING: [&str; 4] = ["dependencies", "dependentSchemas", "patternProperties", "properties"];
-/// Definitions are written where they are used.
+/// Removed, because definitions are expanded where they are used.
 const DEFINING: [&str; 2] = ["$defs", "definitions"];
-/// Keywords that only describe, so that they may join what a `$ref` points at.
+/// Descriptive keywords, which may be merged with the target of a `$ref`.
 const DESCRIBING: [&str; 8] = [
     "title",
     "description",
@@ -40,24 +40,24 @@ const DESCRIBING: [&str; 8] = [
     "writeOnly",
     "$comment",
 ];
-/// Writing out copies; past so many schemas the copies are no use to anybody.
+/// The maximum number of schemas after expansion.
 const MAX_PARTS: usize = 20_000;
-/// Schemas within one another, once written out: this bounds the stack.
+/// The maximum nesting depth after expansion, which bounds the stack.
 const MAX_DEPTH: usize = 256;
 
-/// How schemas are shown to clients.
+/// The form in which schemas are published.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SchemaProfile {
-    /// As every host reads them: without `$ref`.
+    /// Without `$ref`, for hosts with limited support.
     #[default]
     Portable,
-    /// As they are.
+    /// Unchanged.
     Full,
 }
 
-/// Writes out every reference into the schema itself. What points elsewhere stays, for [`super::Schema::compile`] to refuse.
+/// Expands all references inside the schema. External references stay and are rejected by [`super::Schema::compile`].
 ///
-/// Fails where the schema needs itself, or grows beyond use.
+/// Errors if the schema is recursive or grows beyond the limits.
 pub fn portable(schema: &Object) -> Result<Object, SchemaError> {
     let mut writer = Writer {
         root: schema,
@@ -80,7 +80,7 @@ pub fn portable(schema: &Object) -> Result<Object, SchemaError> {
 
 struct Writer<'a> {
     root: &'a Object,
-    /// Before 2019-09 the keywords beside a `$ref` did not count.
+    /// `true` before 2019-09, where keywords beside a `$ref` are ignored.
     ignores_siblings: bool,
     keeps_references: bool,
     parts: usize,
@@ -88,7 +88,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// `open` are the references that are being written out around this schema.
+    /// Expands a schema; `open` are the references being expanded around it.
     fn write(
         &mut self,
         schema: &'a Object,
@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// `anyOf: [X, null]` as X whose type may be null, where X has one type to say it with.
+/// Rewrites `anyOf: [X, null]` as X with a nullable type, if X has a single type.
 fn simple_null(schema: Object) -> Object {
     let null = json!({"type": "null"});
     let other = match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
@@ -211,7 +211,7 @@ fn simple_null(schema: Object) -> Object {
     };
     let Some(other) = other else { return schema };
     let kind = other.get("type").and_then(Value::as_str).filter(|it| *it != "null");
-    // What else stands outside counts beside the choice.
+    // Other keywords beside the choice apply as well.
     let outside = || schema.keys().filter(|it| *it != "anyOf");
     let (Some(kind), false) = (kind, other.contains_key("const")) else { return schema };
     if !outside().all(|it| DESCRIBING.contains(&it.as_str())) {
@@ -226,7 +226,7 @@ fn simple_null(schema: Object) -> Object {
     merged
 }
 
-/// What `#`, `#/a/b` or `#anchor` points at in this document.
+/// Returns the target of `#`, `#/a/b` or `#anchor` in this document.
 fn find<'a>(root: &'a Object, reference: &str) -> Option<&'a Object> {
     let fragment = reference.strip_prefix('#')?;
     let Some(path) = fragment.strip_prefix('/') else {
@@ -263,7 +263,7 @@ fn find_anchor_in<'a>(value: &'a Value, anchor: &str) -> Option<&'a Object> {
     }
 }
 
-/// What is no percent-encoded UTF-8 stands for itself.
+/// Decodes percent-encoding; invalid text is returned unchanged.
 fn percent_decoded(text: &str) -> String {
     let (bytes, mut decoded) = (text.as_bytes(), Vec::with_capacity(text.len()));
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Which era an HTTP request belongs to: its body decides, the headers only where the body is silent.
+//! Classification of HTTP requests by era: the body decides, and headers count only if the body does not.
 
 use super::{McpHeaders, Unchecked, Wire, dialect_0_7, envelope, headers::check_method};
 use crate::{
@@ -6,21 +6,21 @@ use crate::{
     protocol::{Dialect, Era, Frame, Message, Meta, Method, Params, Revision},
 };
 
-/// Which lifecycle serves a request.
+/// The lifecycle that serves an HTTP request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEra {
-    /// It stands alone.
+    /// A stateless request.
     Modern,
-    /// To a session, or it opens one.
+    /// A request of a session, or one that opens a session.
     Legacy,
-    /// It stands alone, and is in the words of a dialect.
+    /// A stateless request in dialect 0.7.
     Dialect,
 }
 
-/// The era of one HTTP request.
+/// Returns the era of one HTTP request.
 ///
-/// A version that nobody knows counts as a modern one, so that the client is told which ones are spoken here;
-/// `Mcp-Method` proves nothing.
+/// An unknown protocol version counts as modern, so that the client receives the list of supported versions.
+/// `Mcp-Method` is not evidence of an era.
 pub fn classify(frame: &Frame<'_>, mcp_headers: &McpHeaders, dialects: &[Dialect]) -> RequestEra {
     let (method, params) = match frame {
         Frame::One(Ok(
@@ -51,12 +51,12 @@ pub fn classify(frame: &Frame<'_>, mcp_headers: &McpHeaders, dialects: &[Dialect
     }
 }
 
-/// Whether any of what is spoken here has sessions.
+/// Returns `true` if one of the supported revisions or dialects has sessions.
 pub fn has_sessions(revisions: &[Revision], dialects: &[Dialect]) -> bool {
     !dialects.is_empty() || revisions.iter().any(|it| it.era() == Era::Legacy)
 }
 
-/// The words for a peer of whom only the headers are known.
+/// Returns the revision to answer in when only the headers of a request are known.
 pub fn spoken_by(mcp_headers: &McpHeaders) -> &'static Wire {
     Wire::of(match mcp_headers.protocol_version().map(Revision::parse) {
         None => Revision::V2025_03_26,
@@ -64,8 +64,8 @@ pub fn spoken_by(mcp_headers: &McpHeaders) -> &'static Wire {
     })
 }
 
-/// Whether a notification in a POST of its own can be accepted (Streamable HTTP, "Sending Messages"). It needs no
-/// headers and no envelope, but what it says in them must agree, and be spoken here.
+/// Checks a notification sent in a POST of its own (Streamable HTTP, "Sending Messages"). Headers and envelope are
+/// optional; where present they must agree and name a supported version.
 pub fn check_notification(
     mcp_headers: &McpHeaders,
     method: &str,
@@ -91,7 +91,7 @@ pub fn check_notification(
     }
 }
 
-/// The version that the header claims must be the body's (Streamable HTTP, "Protocol Version Header").
+/// Checks that the version in the header equals the one in the body (Streamable HTTP, "Protocol Version Header").
 pub fn check_version(mcp_headers: &McpHeaders, envelope: &Unchecked<'_>) -> Result<(), Fault> {
     compare_version(mcp_headers, &envelope.requested)
 }
@@ -107,7 +107,7 @@ fn compare_version(mcp_headers: &McpHeaders, said: &str) -> Result<(), Fault> {
     Err(Fault::new(FaultKind::HeaderMismatch, format!("Header mismatch: {message}")))
 }
 
-/// A request of the dialect with semantic versions, which over HTTP knows neither sessions nor headers.
+/// Returns `true` for a request in dialect 0.7, which over HTTP has neither sessions nor MCP headers.
 fn is_dialect(frame: &Frame<'_>, mcp_headers: &McpHeaders) -> bool {
     let Frame::One(Ok(Message::Request { method, params, .. })) = frame else { return false };
     if has_envelope(params) || mcp_headers.session().is_some() {
@@ -117,7 +117,7 @@ fn is_dialect(frame: &Frame<'_>, mcp_headers: &McpHeaders) -> bool {
     dialect_0_7::is_own(method, params) || is_silent && dialect_0_7::may_be_own(method)
 }
 
-/// Whether a request says of itself that it is a modern one.
+/// Returns `true` if the params contain a modern envelope.
 pub fn has_envelope(params: &Params<'_>) -> bool {
     params.get("_meta").and_then(Meta::parse).is_some_and(|it| it.has_envelope())
 }

@@ -1,4 +1,4 @@
-//! What a client says, as each revision spells it: requests with their envelope, introductions, answers.
+//! Messages of a client in each revision: requests with their envelope, `initialize`, and answers.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ use crate::protocol::{
     meta,
 };
 
-/// What a client adds to the `_meta` of its requests.
+/// The members that a client adds to the `_meta` of its requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp<'a> {
-    /// From 2026-07-28: the members of the envelope, as [`envelope_members`] writes them.
+    /// From 2026-07-28: the members of the envelope, as written by [`envelope_members`].
     pub envelope: Option<&'a str>,
     pub log_level: Option<LoggingLevel>,
     pub progress_token: Option<u64>,
 }
 
-/// The members that every modern request carries in `_meta`, without the braces.
+/// Returns the `_meta` members of every modern request, as JSON without the braces.
 pub fn envelope_members(
     wire: &Wire,
     info: &Implementation,
@@ -39,7 +39,7 @@ pub fn envelope_members(
     members
 }
 
-/// The params of `initialize`.
+/// Returns the params of `initialize`.
 pub fn initialize_params(
     wire: &Wire,
     info: &Implementation,
@@ -53,9 +53,10 @@ pub fn initialize_params(
     params.finish()
 }
 
-/// A request. `params` is a JSON object, into whose `_meta` the stamp is merged; the stamp's own keys win.
+/// Writes a request. `params` is a JSON object; the stamp is merged into its `_meta`, and the stamp's keys take
+/// precedence.
 ///
-/// Says what is wrong where `params` or its `_meta` is no object.
+/// Errors if `params` or its `_meta` is not an object.
 pub fn request_frame(
     id: u64,
     method: &str,
@@ -71,7 +72,7 @@ pub fn request_frame(
     Ok(frame.finish().into_bytes())
 }
 
-/// The answer to a request of the server's.
+/// Writes the answer to a request of the server.
 pub fn answer_frame(id: &Id, answer: Result<&RawValue, &ErrorObject>) -> Vec<u8> {
     let mut frame = ObjectWriter::with_capacity(64);
     frame.raw("jsonrpc", r#""2.0""#).raw("id", id.as_json());
@@ -82,14 +83,14 @@ pub fn answer_frame(id: &Id, answer: Result<&RawValue, &ErrorObject>) -> Vec<u8>
     frame.finish().into_bytes()
 }
 
-/// Params with what is stamped on them.
+/// Returns params with the stamp merged into their `_meta`.
 pub fn stamped<'a>(params: &'a str, stamp: Stamp<'_>) -> Result<Cow<'a, str>, &'static str> {
     let params = params.trim();
     if !params.starts_with('{') {
         return Err("params must be an object");
     }
     let is_bare = stamp.envelope.is_none() && stamp.progress_token.is_none();
-    // A key may hide its name behind escapes: then the members must be read to be sure.
+    // A key may be written with escapes; the members must be parsed to be sure.
     let may_have_meta = params.contains("_meta") || params.contains('\\');
     if is_bare && !may_have_meta {
         return Ok(Cow::Borrowed(params));
@@ -153,7 +154,7 @@ fn push_member(object: &mut String, key: &str, value: &str) {
     object.push_str(value);
 }
 
-/// The capabilities that a revision has words for.
+/// Returns the capabilities that a revision defines.
 fn client_capabilities(wire: &Wire, capabilities: &ClientCapabilities) -> ClientCapabilities {
     let asks =
         |method| wire.server_requests.contains(&method) || wire.input_requests.contains(&method);

@@ -1,4 +1,4 @@
-//! What a server offers, reduced to what a revision has words for.
+//! Tools, resources, templates, prompts and content, reduced to what a revision defines.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::protocol::{
     Tool, json::to_raw,
 };
 
-/// What the revision lacks of the members that all components have.
+/// Removes the shared members that a revision does not define.
 macro_rules! leave_out {
     ($wire:ident, $lowered:ident) => {
         if !$wire.vocabulary.titles {
@@ -90,10 +90,10 @@ pub(super) fn capabilities(wire: &Wire, capabilities: &ServerCapabilities) -> Se
     lowered
 }
 
-/// A JSON array of content blocks, or of messages that hold one each.
+/// Converts a JSON array of content blocks, or of messages that hold one block each.
 ///
-/// Blocks that a revision lacks are said with those it has: audio as an embedded resource, a link as its text.
-/// Types unknown here pass through unchanged.
+/// Block types that a revision lacks are converted: audio becomes an embedded resource, a link becomes text. Unknown
+/// types pass through unchanged.
 pub(super) fn content<'a>(wire: &Wire, blocks: &'a str) -> Cow<'a, str> {
     let lacks = (!wire.vocabulary.audio && blocks.contains(r#""audio""#))
         || (!wire.vocabulary.resource_links && blocks.contains(r#""resource_link""#));
@@ -128,7 +128,7 @@ fn lower_block(wire: &Wire, block: &mut Value) {
     }
 }
 
-/// Whether a schema says that its values are objects.
+/// Returns `true` if a schema requires objects.
 pub fn describes_object(schema: &Raw) -> bool {
     #[derive(serde::Deserialize)]
     struct Type {
@@ -138,7 +138,7 @@ pub fn describes_object(schema: &Raw) -> bool {
         .is_ok_and(|it| it.r#type.is_some_and(|it| it == "object"))
 }
 
-/// `{"result": …}` around a schema that describes no object, with a mark so that a client unwraps the value.
+/// Wraps the schema of a non-object in `{"result": …}` and marks it, so that clients unwrap the value.
 pub(super) fn wrapped_schema(schema: &Raw) -> Raw {
     let mut inner: Value = serde_json::from_str(schema.get()).unwrap_or(Value::Bool(true));
     let mut outer = json!({ "type": "object", "properties": {}, "required": ["result"] });
@@ -155,7 +155,8 @@ pub(super) fn wrapped_schema(schema: &Raw) -> Raw {
     to_raw(&outer)
 }
 
-/// References into the schema itself go one level deeper; those into its definitions stay, as these moved along.
+/// Moves references to the schema root one level down; references to definitions stay valid, because those are moved
+/// too.
 fn rebase(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! "0.7": the description with semantic versions, 0.1.0 to 0.7.0. Names, results and codes of its own.
+//! Dialect 0.7: the protocol description with semantic versions 0.1.0 to 0.7.0, with its own names, results and codes.
 
 mod client;
 mod faults;
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// A client's templates are among its resources.
+/// The resource list of a client also contains the templates.
 const WORDS: &[(&str, Method)] = &[
     ("list_tools", ListTools),
     ("list_resources", ListResources),
@@ -49,7 +49,7 @@ pub(super) static WIRE: Wire = Wire {
     server_requests: &[],
     server_notifications: &[],
     input_requests: &[],
-    // Content of any type passes through.
+    // Content of any type is passed through.
     vocabulary: Vocabulary {
         batches: false,
         audio: true,
@@ -60,7 +60,7 @@ pub(super) static WIRE: Wire = Wire {
     codes: Codes { resource_not_found: code::DIALECT_RESOURCE_NOT_FOUND, ..nearest::CODES },
 };
 
-/// Whether a request can only be meant in this dialect.
+/// Returns `true` if a request is valid only in this dialect.
 pub fn is_own(name: &str, params: &Params<'_>) -> bool {
     match name {
         "initialize" => match params.get("protocolVersion") {
@@ -71,12 +71,12 @@ pub fn is_own(name: &str, params: &Params<'_>) -> bool {
     }
 }
 
-/// Whether a request that says nothing else of itself may be meant in this dialect: it has these names, too.
+/// Returns `true` if a request without other evidence may be in this dialect, which shares these method names.
 pub(super) fn may_be_own(name: &str) -> bool {
     matches!(Method::parse(name), Some(ListTools | ListResources | ListPrompts | Ping))
 }
 
-/// Reads a request; one of a vendor's goes through.
+/// Parses a request; vendor methods are passed through.
 pub(super) fn lift(name: &str, method: Method, params: &Params<'_>) -> Result<Request, Fault> {
     Ok(match method {
         Initialize => Request::Initialize(InitializeRequest {

@@ -1,4 +1,4 @@
-//! "bare": notifications without their prefix, as some read 2024-11-05.
+//! Dialect "bare": 2024-11-05 with notification names without their prefix.
 
 use super::{Vocabulary, Wire, rev_2024_11_05, rev_2025_03_26, rev_2025_06_18, rev_2025_11_25};
 use crate::protocol::{Dialect, Method, Method::*, Raw, Revision, json};
@@ -20,7 +20,8 @@ static AS_2025_03_26: Wire = bare(&rev_2025_03_26::WIRE);
 static AS_2025_06_18: Wire = bare(&rev_2025_06_18::WIRE);
 static AS_2025_11_25: Wire = bare(&rev_2025_11_25::WIRE);
 
-/// A session may have agreed on any revision with a handshake before its first notification tells how it is spelled.
+/// The dialect may be combined with any handshake revision, since the first notification reveals it only after the
+/// handshake.
 pub(super) fn of(agreed: Revision) -> &'static Wire {
     match agreed {
         Revision::V2024_11_05 => &AS_2024_11_05,
@@ -30,12 +31,12 @@ pub(super) fn of(agreed: Revision) -> &'static Wire {
     }
 }
 
-/// The notification of this name.
+/// Returns the notification with this name.
 pub fn notification(name: &str) -> Option<Method> {
     WORDS.iter().find(|(word, _)| *word == name).map(|(_, method)| *method)
 }
 
-/// The answer to `ping`.
+/// The result of `ping`.
 pub fn pong(wire: &Wire) -> Raw {
     let pong = match wire.dialect {
         Some(Dialect::Bare) => r#"{"status":"ok"}"#,

@@ -1,4 +1,4 @@
-//! The envelope that every modern request carries in `_meta`: which revision, who asks, what it can answer.
+//! The envelope in the `_meta` of every modern request: revision, client and capabilities.
 
 use serde_json::value::RawValue;
 
@@ -7,12 +7,12 @@ use crate::{
     protocol::{Era, LoggingLevel, Meta, Params, Revision, json, meta},
 };
 
-/// What a request says of its own revision.
+/// The evidence of a revision in a request.
 #[derive(Debug)]
 pub enum Claim<'a> {
-    /// Nothing: it belongs to the handshake era, if that was opened.
+    /// None: the request belongs to a session, if one is open.
     None(Meta<'a>),
-    /// Some of the envelope, but no revision.
+    /// Part of the envelope, without a revision.
     Partial(Meta<'a>),
     Modern(Envelope<'a>),
 }
@@ -27,9 +27,9 @@ pub struct Envelope<'a> {
     pub meta: Meta<'a>,
 }
 
-/// Reads the claim, and checks it against what the server speaks (newest first).
+/// Parses the envelope and checks its revision against the supported ones (newest first).
 ///
-/// Missing keys come before an unknown revision, as the specification orders its checks.
+/// Missing keys are reported before an unsupported revision, in the order that the specification gives.
 pub fn claim<'a>(params: &Params<'a>, supported: &[Revision]) -> Result<Claim<'a>, Fault> {
     Ok(match read(params)? {
         Read::None(meta) => Claim::None(meta),
@@ -38,7 +38,7 @@ pub fn claim<'a>(params: &Params<'a>, supported: &[Revision]) -> Result<Claim<'a
     })
 }
 
-/// The envelope of a request that must have one.
+/// Parses the envelope of a request that must have one.
 pub fn whole<'a>(params: &Params<'a>) -> Result<Unchecked<'a>, Fault> {
     match read(params)? {
         Read::None(meta) | Read::Partial(meta) => Err(missing(&meta)),
@@ -46,24 +46,24 @@ pub fn whole<'a>(params: &Params<'a>) -> Result<Unchecked<'a>, Fault> {
     }
 }
 
-/// The revision that a notification names, which needs no envelope.
+/// Returns the revision named in a notification, for which the envelope is optional.
 pub(super) fn named(params: &Params<'_>) -> Result<Option<String>, Fault> {
     let Some(raw) = params.get("_meta") else { return Ok(None) };
     let meta = Meta::parse(raw).ok_or_else(not_an_object)?;
     meta.protocol_version.map(version).transpose()
 }
 
-/// A complete envelope, of a revision that nobody has looked at yet.
+/// A complete envelope whose revision has not been checked yet.
 #[derive(Debug)]
 pub struct Unchecked<'a> {
-    /// The revision asked for.
+    /// The requested revision.
     pub requested: String,
     capabilities: &'a RawValue,
     meta: Meta<'a>,
 }
 
 impl<'a> Unchecked<'a> {
-    /// The envelope, if its revision is among these.
+    /// Returns the envelope if its revision is among `spoken`.
     pub fn supported_by(self, supported: &[Revision]) -> Result<Envelope<'a>, Fault> {
         let Self { requested, capabilities, meta } = self;
         let revision = spoken(&requested, supported)?;
@@ -117,14 +117,14 @@ fn not_an_object() -> Fault {
     Fault::invalid_params("params._meta must be an object")
 }
 
-/// The stateless revision of this name, if it is among these.
+/// Returns the stateless revision of this name if it is among the supported ones.
 pub(super) fn spoken(requested: &str, supported: &[Revision]) -> Result<Revision, Fault> {
     Revision::parse(requested)
         .filter(|it| it.era() == Era::Modern && supported.contains(it))
         .ok_or_else(|| unsupported(supported, requested))
 }
 
-/// The refusal of a modern request that carries no (complete) envelope.
+/// Returns the error for a modern request without a complete envelope.
 pub fn missing(meta: &Meta<'_>) -> Fault {
     let key = match meta.protocol_version {
         None => meta::PROTOCOL_VERSION,

@@ -1,4 +1,4 @@
-//! What a request died of, as each revision reports it: a JSON-RPC error, or a tool's result with `isError`.
+//! Conversion of faults for each revision: a JSON-RPC error, or a tool result with `isError`.
 
 use http::StatusCode;
 
@@ -8,15 +8,15 @@ use crate::{
     protocol::{Dialect, ErrorObject, Method, MethodName, Raw, ToolOutcome, code, json},
 };
 
-/// A fault, spelled.
+/// A fault in the form of one revision.
 #[derive(Debug)]
 pub enum Lowered {
     Error(ErrorObject),
-    /// `tools/call` only: the model reads it.
+    /// A tool result that the model reads; `tools/call` only.
     Tool(ToolOutcome),
 }
 
-/// The one table from faults to codes.
+/// Maps a fault to its error code. This is the only such table.
 pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowered {
     if fault.kind == FaultKind::Declined {
         fault.message = format!("The user declined: {}", fault.message);
@@ -62,7 +62,7 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowe
         | FaultKind::Declined
         | FaultKind::TimedOut
         | FaultKind::Internal => code::INTERNAL_ERROR,
-        // A handler chose it; what the specification keeps to itself may not be sent all the same.
+        // A code chosen by a handler; codes reserved by the specification are replaced.
         FaultKind::Protocol(code) if wire.codes.keeps_reserved && code::is_reserved(code) => {
             code::INTERNAL_ERROR
         }
@@ -71,7 +71,7 @@ pub fn lower(wire: &Wire, method: Option<&MethodName>, mut fault: Fault) -> Lowe
     Lowered::Error(ErrorObject { code, message: fault.message, data: fault.data })
 }
 
-/// The HTTP status with which a modern error travels; what a handler chose itself is an answer like any other.
+/// Returns the HTTP status of a modern error; an error chosen by a handler has the status of a normal answer.
 pub fn status(code: i64) -> StatusCode {
     match code {
         code::PARSE_ERROR
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn codes_that_the_specification_keeps_to_itself_are_not_sent() {
-        // 2026-07-28, "Error Codes": -32020 to -32099 as far as they are defined, and never -32002 or -32042.
+        // 2026-07-28, "Error Codes": of -32020 to -32099 only the defined ones, and never -32002 or -32042.
         let sent = |revision, chosen| {
             let fault = Fault::new(FaultKind::Protocol(chosen), "");
             match lower(Wire::of(revision), None, fault) {

@@ -1,5 +1,4 @@
-//! The headers of streamable HTTP that repeat the body: how their values are spelled, what a client mirrors and what
-//! a server compares (spec: Streamable HTTP, "Request Metadata").
+//! The HTTP headers that repeat the body: encoding, and comparison with the body (Streamable HTTP, "Request Metadata").
 
 use std::borrow::Cow;
 
@@ -19,7 +18,7 @@ pub const SESSION_ID: &str = "mcp-session-id";
 const ENCODED_PREFIX: &str = "=?base64?";
 const ENCODED_SUFFIX: &str = "?=";
 
-/// What the headers of an HTTP request claim, as they came.
+/// The MCP headers of an HTTP request, as received.
 #[derive(Clone, Debug, Default)]
 pub struct McpHeaders {
     pub protocol_version: Option<HeaderValue>,
@@ -29,7 +28,7 @@ pub struct McpHeaders {
 }
 
 impl McpHeaders {
-    /// A header that is there twice must say the same twice: who reads the first and who reads the last would differ.
+    /// Reads the headers. A repeated header must have equal values, since readers differ in which one they use.
     pub fn read(headers: &HeaderMap) -> Result<Self, Fault> {
         Ok(Self {
             protocol_version: only(headers, PROTOCOL_VERSION, "MCP-Protocol-Version")?,
@@ -39,18 +38,18 @@ impl McpHeaders {
         })
     }
 
-    /// `Some("")` where the header is there but no plain text.
+    /// Returns the value; `Some("")` if it is not plain text.
     pub fn protocol_version(&self) -> Option<&str> {
         self.protocol_version.as_ref().map(plain)
     }
 
-    /// `Some("")` where the header is there but no plain text.
+    /// Returns the value; `Some("")` if it is not plain text.
     pub fn session(&self) -> Option<&str> {
         self.session.as_ref().map(plain)
     }
 }
 
-/// Whether `Mcp-Method` and `Mcp-Name` are what the body says.
+/// Checks that `Mcp-Method` and `Mcp-Name` match the body.
 pub fn check_standard(
     mcp_headers: &McpHeaders,
     method: &str,
@@ -59,7 +58,7 @@ pub fn check_standard(
     check_method(mcp_headers, method)?;
     let Some(source) = name_source(method) else { return Ok(()) };
     match (&mcp_headers.name, standard(method, params)) {
-        // The params are refused for what they lack.
+        // The missing param is reported when the params are parsed.
         (None, None) => Ok(()),
         (None, Some(name)) => Err(mismatch(format!(
             "Mcp-Name is missing: {method} needs the value of params.{source}, {name:?}"
@@ -74,7 +73,7 @@ pub fn check_standard(
 
 pub(super) fn check_method(mcp_headers: &McpHeaders, method: &str) -> Result<(), Fault> {
     match &mcp_headers.method {
-        // No sentinel here: it is no header that permits one.
+        // `Mcp-Method` is not base64-encoded: the specification does not allow it for this header.
         Some(value) if plain(value) == method => Ok(()),
         Some(value) => Err(mismatch(format!(
             "Mcp-Method header value {:?} does not match the body's method {method:?}",
@@ -84,7 +83,7 @@ pub(super) fn check_method(mcp_headers: &McpHeaders, method: &str) -> Result<(),
     }
 }
 
-/// The value that `Mcp-Name` repeats, for the methods that need it.
+/// Returns the value repeated in `Mcp-Name`, for methods that require the header.
 pub fn standard<'a>(method: &str, params: &Params<'a>) -> Option<Cow<'a, str>> {
     let raw = params.get(name_source(method)?)?.get();
     serde_json::from_str::<&str>(raw)
@@ -93,7 +92,7 @@ pub fn standard<'a>(method: &str, params: &Params<'a>) -> Option<Cow<'a, str>> {
         .ok()
 }
 
-/// The member of the params that `Mcp-Name` repeats.
+/// Returns the name of the param that `Mcp-Name` repeats.
 fn name_source(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -103,7 +102,7 @@ fn name_source(method: &str) -> Option<&'static str> {
     }
 }
 
-/// What a header's value says, out of its base64 where it is in one. The error completes "the value …".
+/// Decodes a header value, including its base64 form. The error completes the phrase "the value …".
 fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let text = std::str::from_utf8(value)
         .ok()
@@ -116,7 +115,7 @@ fn decode_value(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "is no UTF-8 inside its base64")
 }
 
-/// A header's value that says `text`: in base64 where a header could not carry it, or it looks as if it were in one.
+/// Encodes text as a header value: in base64 if it is not a valid header value, or looks like the base64 form.
 pub fn encode_value(text: &str) -> String {
     let is_printable = text.bytes().all(|it| matches!(it, b' '..=b'~'));
     let is_padded = text.starts_with(' ') || text.ends_with(' ');
@@ -127,7 +126,7 @@ pub fn encode_value(text: &str) -> String {
     format!("{ENCODED_PREFIX}{}{ENCODED_SUFFIX}", STANDARD.encode(text))
 }
 
-/// Decodes a header's value for `agrees`, whose error says what the body says instead.
+/// Decodes a header value and compares it; the error of `agrees` describes the value in the body.
 pub(super) fn compare(
     header: &str,
     value: &HeaderValue,
@@ -140,7 +139,7 @@ pub(super) fn compare(
     })
 }
 
-/// The one value of a header.
+/// Returns the value of a header that must not have two different values.
 pub(super) fn only(
     headers: &HeaderMap,
     name: &str,
@@ -285,7 +284,7 @@ mod tests {
             );
             assert!(check(method, params, &[("mcp-method", method), ("mcp-name", "no")]).is_err());
         }
-        // What the params lack is told by whoever reads the params.
+        // Missing params are reported when the params are parsed.
         assert_eq!(check("tools/call", "{}", &[("mcp-method", "tools/call")]), Ok(()));
         assert!(
             check("tools/call", "{}", &[("mcp-method", "tools/call"), ("mcp-name", "n")]).is_err()

@@ -1,4 +1,4 @@
-//! From a request on the wire to the neutral model: just what its method reads, checked for shape.
+//! Parsing of requests into the neutral model: the members that a method reads, checked for shape.
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Lifts a client's request; unknown names go through as a vendor's.
+/// Lifts a client's request; unknown methods become vendor requests.
 pub fn request(wire: &Wire, name: &str, params: &Params<'_>) -> Result<Request, Fault> {
     let Some(method) = wire.method(name) else {
         check_shape(params)?;
@@ -115,7 +115,7 @@ fn inputs(params: &Params<'_>) -> Result<Inputs, Fault> {
     })
 }
 
-/// An object whose values are strings, in the order given.
+/// Reads an object whose values are strings, in order.
 fn texts(raw: Option<&RawValue>, place: &str) -> Result<Vec<(String, String)>, Fault> {
     let Some(raw) = raw.filter(|it| it.get() != "null") else { return Ok(Vec::new()) };
     let map: serde_json::Map<String, serde_json::Value> = serde_json::from_str(raw.get())
@@ -128,7 +128,7 @@ fn texts(raw: Option<&RawValue>, place: &str) -> Result<Vec<(String, String)>, F
         .collect()
 }
 
-/// As [`texts`]; what is no string counts as its JSON.
+/// Like [`texts`]; other values are converted to their JSON text.
 pub(super) fn loose_texts(
     raw: Option<&RawValue>,
     place: &str,

@@ -1,4 +1,4 @@
-//! From the neutral model to frames on the wire.
+//! Conversion of the neutral model into frames.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -12,7 +12,8 @@ use crate::protocol::{
     meta,
 };
 
-/// The reply that carries a result, or the error that stands for what has no word. `server_info` is the server's `Implementation` as JSON.
+/// Returns the response frame: the result, or an error if the revision can't express it. `server_info` is the server's
+/// `Implementation` as JSON.
 pub fn result_frame(wire: &Wire, id: &Id, response: &Response, server_info: &str) -> Vec<u8> {
     let result = match wire.dialect {
         Some(Dialect::V0_7) => match dialect_0_7::result(response) {
@@ -30,7 +31,7 @@ pub fn result_frame(wire: &Wire, id: &Id, response: &Response, server_info: &str
     frame.into_bytes()
 }
 
-/// The reply that carries an error; without an id where none could be read.
+/// Returns an error response; without an id if the request's id was not readable.
 pub fn error_frame(wire: &Wire, id: Option<&Id>, error: &ErrorObject) -> Vec<u8> {
     let mut frame = ObjectWriter::with_capacity(96 + error.message.len());
     frame.raw("jsonrpc", r#""2.0""#);
@@ -47,7 +48,7 @@ pub fn error_frame(wire: &Wire, id: Option<&Id>, error: &ErrorObject) -> Vec<u8>
     frame.finish().into_bytes()
 }
 
-/// A notification whose params are JSON text already.
+/// Returns a notification frame; `params` is JSON text.
 pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
     let mut frame = ObjectWriter::with_capacity(64 + params.map_or(0, str::len));
     frame.raw("jsonrpc", r#""2.0""#).member("method", method);
@@ -57,7 +58,7 @@ pub fn notification_frame(method: &str, params: Option<&str>) -> Vec<u8> {
     frame.finish().into_bytes()
 }
 
-/// A result in the newest vocabulary, without what is stamped on it on its way.
+/// Returns a result in the vocabulary of the newest revision, without the members that are added to every result.
 pub fn plain_result(response: &Response) -> String {
     let mut result = ObjectWriter::with_capacity(160);
     if let Some(own) = write(Wire::of(Revision::LATEST), response, "{}", &mut result) {
@@ -78,7 +79,7 @@ fn result(wire: &Wire, response: &Response, server_info: &str) -> String {
     result.finish()
 }
 
-/// Writes the members of a result, and gives its own `_meta`.
+/// Writes the members of a result. Returns the result's own `_meta`.
 fn write<'a>(
     wire: &Wire,
     response: &'a Response,
@@ -87,7 +88,7 @@ fn write<'a>(
 ) -> Option<Cow<'a, RawValue>> {
     match response {
         Response::Empty | Response::Ended { .. } => (),
-        // Only a dialect asks for all resources at once, and it has its own words: these are for middleware.
+        // Only a dialect lists resources and templates together, in its own form; this form is for middleware.
         Response::AllResources { resources, templates } => {
             result.raw("resources", &array(resources, |it| components::resource(wire, it)));
             result.raw("resourceTemplates", &array(templates, |it| components::template(wire, it)));
@@ -142,7 +143,7 @@ fn write<'a>(
     response.meta()
 }
 
-/// An object without this member, and the member. What is no object stays whole.
+/// Returns an object without one member, and that member. Other values are returned unchanged.
 fn apart<'a>(object: &'a RawValue, name: &str) -> (Cow<'a, str>, Option<Raw>) {
     json::apart(object.get(), name).unwrap_or_else(|_| (object.get().into(), None))
 }
@@ -171,7 +172,7 @@ fn tool(wire: &Wire, outcome: &ToolOutcome, result: &mut ObjectWriter) {
     }
 }
 
-/// Each question under its key, as the request that it would be.
+/// Writes each question under its key, in the form of a request.
 fn input_requests(requests: &[Question]) -> String {
     let mut all = String::from("{");
     for Question { key, method, params } in requests {
@@ -256,7 +257,7 @@ fn cache(wire: &Wire, hint: CacheHint, result: &mut ObjectWriter) {
     }
 }
 
-/// `_meta`: the user's, and on stamped results the server's name.
+/// Writes `_meta`: the result's own, and the server's name where the revision stamps results.
 fn stamp(wire: &Wire, own: Option<&RawValue>, server_info: &str, result: &mut ObjectWriter) {
     if !wire.vocabulary.stamped_results {
         if let Some(own) = own {

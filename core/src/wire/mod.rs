@@ -1,7 +1,7 @@
-//! How each revision spells the neutral model. A revision is data: method tables, a vocabulary and error codes.
+//! The tables of each revision: method names, vocabulary and error codes.
 //!
-//! Deleting a method from a revision means deleting its line from that revision's table. Nothing above this layer
-//! compares revisions.
+//! A method is removed from a revision by deleting its line in that revision's table. No layer above this one compares
+//! revisions.
 
 mod classify;
 mod client;
@@ -48,33 +48,33 @@ use crate::protocol::{Dialect, Method, MethodName, Revision};
 /// One revision of the protocol, as data.
 #[derive(Debug)]
 pub struct Wire {
-    /// With a dialect: the revision whose vocabulary comes nearest.
+    /// For a dialect: the revision with the most similar vocabulary.
     pub revision: Revision,
     pub dialect: Option<Dialect>,
-    /// Its own names for methods, where they differ; of two for one method the first is said.
+    /// Method names that differ from the standard; the first name of a method is the one that is sent.
     pub words: &'static [(&'static str, Method)],
     pub client_requests: &'static [Method],
     pub client_notifications: &'static [Method],
     pub server_requests: &'static [Method],
     pub server_notifications: &'static [Method],
-    /// What a server asks inside an `input_required` result.
+    /// The questions that a server can put into an `input_required` result.
     pub input_requests: &'static [Method],
     pub vocabulary: Vocabulary,
     pub codes: Codes,
 }
 
-/// What a revision has words for.
+/// The features that a revision supports.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an independent feature of a revision's vocabulary"
 )]
 pub struct Vocabulary {
-    /// Arrays of messages.
+    /// Batches: arrays of messages.
     pub batches: bool,
-    /// A stream over HTTP begins with an event that carries only an id, so that it can be resumed from its start.
+    /// An HTTP stream begins with an event that contains only an id, so that it can be resumed from its start.
     pub primed_streams: bool,
-    /// `title` beside `name`, and `_meta` on what is offered.
+    /// `title` beside `name`, and `_meta` on components.
     pub titles: bool,
     pub icons: bool,
     pub tool_annotations: bool,
@@ -85,39 +85,39 @@ pub struct Vocabulary {
     pub completions_capability: bool,
     /// `message` in progress notifications.
     pub progress_messages: bool,
-    /// `resultType`, cache hints and the server's name on every result.
+    /// `resultType`, cache hints and the server's name in every result.
     pub stamped_results: bool,
-    /// Forms with lists of choices, titles beside their values, and defaults of every type.
+    /// Forms with multiple choice, titled values, and defaults of every type.
     pub rich_forms: bool,
-    /// Messages to a model that hold several blocks of content.
+    /// Sampling messages with several content blocks.
     pub sampled_lists: bool,
-    /// An error without a readable request id leaves `id` out, rather than saying null.
+    /// `id` is omitted from an error without a readable request id, instead of null.
     pub absent_error_id: bool,
 }
 
-/// What a tool's structured value may be.
+/// The values that a tool's structured content can have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StructuredContent {
     Absent,
-    /// An object; anything else is wrapped in one.
+    /// Objects; other values are wrapped in an object.
     Object,
     Any,
 }
 
-/// How a revision reports what it reports in its own way.
+/// The error codes that differ between revisions.
 #[derive(Clone, Copy, Debug)]
 pub struct Codes {
     pub resource_not_found: i64,
-    /// Arguments that fail the schema are a tool's error, which the model can mend, rather than a protocol error.
+    /// Invalid arguments are reported as a tool error, which the model can correct, instead of a protocol error.
     pub invalid_arguments_are_results: bool,
-    /// -32021 exists.
+    /// Error -32021 is defined.
     pub missing_capability: bool,
-    /// Codes that the specification keeps to itself must not be sent.
+    /// Handlers must not send codes reserved by the specification.
     pub keeps_reserved: bool,
 }
 
 impl Wire {
-    /// The tables of a revision.
+    /// Returns the tables of a revision.
     pub fn of(revision: Revision) -> &'static Self {
         match revision {
             Revision::V2024_11_05 => &rev_2024_11_05::WIRE,
@@ -128,7 +128,8 @@ impl Wire {
         }
     }
 
-    /// The tables of a dialect; `nearest` is the revision that a session agreed on, where the dialect has several.
+    /// Returns the tables of a dialect; `nearest` is the revision negotiated by the session, where the dialect has
+    /// several.
     pub fn spelled(nearest: Revision, dialect: Option<Dialect>) -> &'static Self {
         match dialect {
             None => Self::of(nearest),
@@ -137,30 +138,30 @@ impl Wire {
         }
     }
 
-    /// What is spoken: a revision's date, or a dialect's name.
+    /// Returns the name of the revision or dialect.
     pub fn name(&self) -> &'static str {
         self.dialect.map_or(self.revision.as_str(), Dialect::as_str)
     }
 
-    /// Whether a client can be sent to a page, and its model be given tools: these came together.
+    /// Returns `true` if URL elicitation and tools in sampling are supported; both were added in the same revision.
     pub fn has_pages_and_tools(&self) -> bool {
         self.server_notifications.contains(&Method::ElicitationComplete)
             || self.input_requests.contains(&Method::Elicit)
     }
 
-    /// The method that this name means here.
+    /// Returns the method with this name.
     pub fn method(&self, name: &str) -> Option<Method> {
         let own = self.words.iter().find(|(word, _)| *word == name);
         own.map(|(_, method)| *method).or_else(|| Method::parse(name))
     }
 
-    /// The name of a method here.
+    /// Returns the name of a standard method.
     pub fn word(&self, method: Method) -> &'static str {
         let own = self.words.iter().find(|(_, it)| *it == method);
         own.map_or(method.as_str(), |(word, _)| word)
     }
 
-    /// The name of any method here.
+    /// Returns the name of any method.
     pub fn word_of<'a>(&self, method: &'a MethodName) -> &'a str {
         match method {
             MethodName::Standard(method) => self.word(*method),

@@ -1,5 +1,5 @@
-//! `Mcp-Param-*`: the arguments that a tool's schema wants repeated in headers, so that a proxy can route by them
-//! (spec: Streamable HTTP, "Custom Headers from Tool Parameters").
+//! `Mcp-Param-*` headers: arguments that a tool's schema marks to be repeated in headers, so that proxies can route by
+//! them (Streamable HTTP, "Custom Headers from Tool Parameters").
 
 use std::{borrow::Cow, fmt::Write};
 
@@ -9,25 +9,25 @@ use serde_json::{Map, Value, value::RawValue};
 use super::headers::{compare, encode_value, mismatch, only};
 use crate::{error::Fault, protocol::Members};
 
-/// The annotation in a property's schema.
+/// The annotation of a property's schema.
 const ANNOTATION: &str = "x-mcp-header";
 const PREFIX: &str = "Mcp-Param-";
-/// Integers that JavaScript can say exactly: the only ones that may be mirrored.
+/// The largest integer that JavaScript represents exactly; only such integers may be repeated in headers.
 const SAFE_INTEGERS: std::ops::RangeInclusive<i64> = -((1 << 53) - 1)..=(1 << 53) - 1;
 
-/// An argument that is mirrored.
+/// An argument that is repeated in a header.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ParamHeader {
-    /// The header's whole name: `Mcp-Param-Region`.
+    /// The full header name, such as `Mcp-Param-Region`.
     pub header: String,
-    /// The names that lead to the value, from the arguments down.
+    /// The path of property names from the arguments to the value.
     pub path: Vec<String>,
 }
 
 impl ParamHeader {
-    /// What an input schema annotates; the error says which annotation breaks which rule.
+    /// Returns the annotations of an input schema. The error names the annotation and the violated rule.
     pub fn of_schema(schema: &str) -> Result<Vec<Self>, String> {
-        // Nearly every schema has none; an escape might hide one.
+        // Most schemas have no annotation; a key may be written with escapes.
         if !schema.contains(ANNOTATION) && !schema.contains("\\u") {
             return Ok(Vec::new());
         }
@@ -38,13 +38,13 @@ impl ParamHeader {
     }
 }
 
-/// Where in a document a schema stands.
+/// The position of a schema in its document.
 #[derive(Clone, Copy)]
 enum Place {
     Root,
-    /// At the end of a chain of `properties`, which `Reading` holds.
+    /// Reachable through `properties` only; `Reading` holds the path.
     Property,
-    /// Under a keyword through which no annotation may be reached.
+    /// Below a keyword through which annotations are not allowed.
     Elsewhere,
 }
 
@@ -62,7 +62,7 @@ impl Reading {
         }
         for (keyword, value) in members {
             match (&**keyword, value) {
-                // Data, which may look like anything.
+                // Data, not a schema.
                 ("const" | "enum" | "default" | "examples" | ANNOTATION, _) => (),
                 ("properties", Value::Object(properties)) => {
                     for (name, schema) in properties {
@@ -152,13 +152,13 @@ impl Reading {
     }
 }
 
-/// RFC 9110's `token`.
+/// Returns `true` for a `token` of RFC 9110.
 fn is_token(name: &str) -> bool {
     let is_mark = |it| b"!#$%&'*+-.^_`|~".contains(&it);
     !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric() || is_mark(it))
 }
 
-/// The headers of a call with these arguments, a JSON object.
+/// Returns the headers of a call with these arguments, a JSON object.
 pub fn mirror(annotated: &[ParamHeader], arguments: &str) -> Vec<(String, String)> {
     let values = annotated.iter().map(|it| (it, argument(&it.path, arguments)));
     values
@@ -174,13 +174,14 @@ pub fn mirror(annotated: &[ParamHeader], arguments: &str) -> Vec<(String, String
         .collect()
 }
 
-/// The first argument that a header has to repeat and can't: a number that is no integer, or not exact in JavaScript.
+/// Returns the first argument that must be repeated and can't be: a number that is not an integer or not exact in
+/// JavaScript.
 pub fn unsayable(annotated: &[ParamHeader], arguments: &str) -> Option<String> {
     let is_unsayable = |it: &&ParamHeader| matches!(argument(&it.path, arguments), Some(Argument::Number(number)) if exact_integer(number).is_none());
     annotated.iter().find(is_unsayable).map(|it| it.path.join("."))
 }
 
-/// Whether the headers say what the arguments say.
+/// Checks that the headers match the arguments.
 pub fn check_params(
     headers: &HeaderMap,
     annotated: &[ParamHeader],
@@ -205,13 +206,13 @@ pub fn check_params(
     Ok(())
 }
 
-/// A value to be mirrored; `null` counts as none.
+/// The value of an argument; `null` counts as absent.
 enum Argument<'a> {
     Text(Cow<'a, str>),
-    /// As it is written.
+    /// A number in its original text.
     Number(&'a str),
     Boolean(bool),
-    /// An array or object, which the tool's schema refuses.
+    /// An array or object, which the tool's schema rejects.
     Other,
 }
 
@@ -256,9 +257,9 @@ impl Argument<'_> {
     }
 }
 
-/// The integer that a number's text says, as in `42`, `42.0` and `4.2e1`, where JavaScript could say it exactly.
+/// Returns the integer value of a number such as `42`, `42.0` or `4.2e1`, if it is exact in JavaScript.
 fn exact_integer(text: &str) -> Option<i64> {
-    // JSON's grammar, not Rust's: `inf`, `+1` and `.5` are no numbers.
+    // JSON's grammar, which excludes `inf`, `+1` and `.5`.
     let number: serde_json::Number = serde_json::from_str(text).ok()?;
     if let Some(integer) = number.as_i64() {
         return SAFE_INTEGERS.contains(&integer).then_some(integer);

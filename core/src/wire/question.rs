@@ -1,12 +1,12 @@
-//! A question to the client as a request of its own, and its answer, as each revision of the handshake era spells them.
+//! Questions to the client as requests, and their answers, in each handshake revision.
 
 use serde_json::{Map, Value};
 
 use super::Wire;
 use crate::protocol::{ErrorObject, Method, Raw, code, json};
 
-/// The params of a question in this revision's words. `id` names a page to visit where pages have names, and is given
-/// back when it was used.
+/// Returns the params of a question. `id` identifies a page to visit where the revision has such ids; it is returned if
+/// it was used.
 pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Option<String>) {
     let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(params.get()) else {
         return (params.clone(), None);
@@ -38,7 +38,7 @@ pub fn lower(wire: &Wire, method: Method, params: &Raw, id: String) -> (Raw, Opt
     (json::to_raw(&object), None)
 }
 
-/// An answer in this revision's words. Before 2025-11-25 what a model says is one block.
+/// Returns an answer. Before 2025-11-25 a sampled message is one content block.
 pub fn lower_answer(wire: &Wire, answer: &Raw) -> Result<Raw, ErrorObject> {
     if wire.vocabulary.sampled_lists || !answer.get().contains("\"content\"") {
         return Ok(answer.clone());
@@ -61,7 +61,7 @@ pub fn lower_answer(wire: &Wire, answer: &Raw) -> Result<Raw, ErrorObject> {
     Ok(json::to_raw(&object))
 }
 
-/// Messages as they were before 2025-11-25: each block of content is one of its own.
+/// Converts messages for revisions before 2025-11-25: each content block becomes its own message.
 fn older_messages(object: &mut Map<String, Value>) {
     let Some(Value::Array(messages)) = object.get_mut("messages") else { return };
     let each = |message: Value| match message.get("content").and_then(Value::as_array) {
@@ -78,8 +78,8 @@ fn older_messages(object: &mut Map<String, Value>) {
     *messages = std::mem::take(messages).into_iter().flat_map(each).collect();
 }
 
-/// A form as it was before 2025-11-25. What a default would have filled in is filled into the answer, so nobody has to
-/// answer it.
+/// Converts a form for revisions before 2025-11-25. Fields with a default become optional; the default is filled into
+/// the answer.
 fn older_form(form: &mut Map<String, Value>) {
     form.shift_remove("$schema");
     let mut optional = Vec::new();
@@ -98,7 +98,7 @@ fn older_form(form: &mut Map<String, Value>) {
     }
 }
 
-/// A choice of values with titles: two lists side by side.
+/// Converts titled choices into the two parallel lists of older revisions.
 fn older_choice(field: &mut Value) {
     let Some(object) = field.as_object_mut() else { return };
     let Some(Value::Array(choices)) = object.get("oneOf") else { return };

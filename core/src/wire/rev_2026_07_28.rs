@@ -1,4 +1,4 @@
-//! 2026-07-28: stateless; every request carries an envelope, every result a type, and questions travel in results.
+//! 2026-07-28: stateless; an envelope in every request, a type in every result, and questions inside results.
 
 use super::{Codes, StructuredContent, Vocabulary, Wire, rev_2025_11_25 as before};
 use crate::protocol::{Method, Method::*, Revision, code};

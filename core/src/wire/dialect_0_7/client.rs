@@ -1,4 +1,4 @@
-//! A client's side: what it says first, and results and errors in the newest vocabulary.
+//! Client side of dialect 0.7: `initialize`, and the conversion of results and errors into the newest vocabulary.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::protocol::{
     json::{self, ObjectWriter, to_raw},
 };
 
-/// The params of `initialize`: the versions that this client takes.
+/// Returns the params of `initialize` with the versions that this client accepts.
 pub fn initialize_params() -> String {
     let (lowest, highest) = version::range();
     let mut params = ObjectWriter::with_capacity(64);
@@ -17,13 +17,13 @@ pub fn initialize_params() -> String {
     params.finish()
 }
 
-/// The server's capabilities, a JSON object; or what is wrong with its answer to `initialize`.
+/// Reads the answer to `initialize`. Returns the server's capabilities, a JSON object, or an error message.
 pub fn read_initialize(result: &str) -> Result<Raw, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Wire {
         version: Option<String>,
-        /// What a server of the specification's says.
+        /// Present in answers of servers that speak the standard protocol.
         protocol_version: Option<String>,
         capabilities: Option<Raw>,
     }
@@ -37,7 +37,7 @@ pub fn read_initialize(result: &str) -> Result<Raw, String> {
     Ok(capabilities.unwrap_or_else(|| json::raw("{}".into())))
 }
 
-/// A result in the newest vocabulary, or what is wrong with it. `uri` is what was read.
+/// Converts a result into the newest vocabulary. `uri` is the URI that was read.
 pub fn lift_result(method: Method, uri: Option<&str>, result: &str) -> Result<Raw, String> {
     let mut result: Map<String, Value> =
         serde_json::from_str(result).map_err(|it| it.to_string())?;
@@ -77,8 +77,8 @@ pub fn lift_result(method: Method, uri: Option<&str>, result: &str) -> Result<Ra
     Ok(to_raw(&lifted))
 }
 
-/// The result that an error stands for: a tool that failed says so in its result, and a server that has no ping is there
-/// all the same.
+/// Returns the result that an error stands for: a tool failure becomes a result, and a server without `ping` is
+/// considered alive.
 pub fn lift_error(method: Method, error: &ErrorObject) -> Option<Raw> {
     if method == Method::Ping && error.code == code::METHOD_NOT_FOUND {
         return Some(json::raw("{}".into()));
@@ -110,7 +110,7 @@ fn is_open(uri: &Value) -> bool {
     uri.as_str().is_some_and(|it| it.contains('{'))
 }
 
-/// A resource without a name goes by its URI.
+/// Uses the URI as the name of a resource without one.
 fn name_it(item: &mut Map<String, Value>) {
     let uri = item.get("uri").or_else(|| item.get("uriTemplate")).cloned();
     if !item.contains_key("name") {
@@ -118,7 +118,7 @@ fn name_it(item: &mut Map<String, Value>) {
     }
 }
 
-/// A prompt's schema as the list that the newest vocabulary has.
+/// Converts a prompt's schema into a list of arguments.
 fn list_arguments(prompt: &mut Map<String, Value>) {
     let Some(schema @ Value::Object(_)) = prompt.get("arguments") else { return };
     let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -134,7 +134,7 @@ fn list_arguments(prompt: &mut Map<String, Value>) {
     prompt.insert("arguments".into(), Value::Array(arguments));
 }
 
-/// One `json` item is the structured value; as content it is its text.
+/// Converts content: one `json` item becomes the structured value, and text in the content.
 fn called(mut result: Map<String, Value>) -> Map<String, Value> {
     let Some(Value::Array(content)) = result.get_mut("content") else { return result };
     let mut values = Vec::new();

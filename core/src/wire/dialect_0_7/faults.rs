@@ -1,4 +1,4 @@
-//! What a request died of: JSON-RPC's own codes, and codes by kind.
+//! Error codes of dialect 0.7: JSON-RPC's own, and codes by kind.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ const TOOL_FAILED: i64 = code::DIALECT_TOOL_FAILED;
 const UNSAYABLE: i64 = 5001;
 const UNEXPECTED: i64 = 6001;
 
-/// What a tool says of its own failure is its result; everything else is an error.
+/// Converts a fault: the failure of a tool becomes a result, other faults become errors.
 pub(in crate::wire) fn lower(method: Option<&MethodName>, fault: Fault) -> Lowered {
     let method = match method {
         Some(MethodName::Standard(method)) => Some(*method),
@@ -74,7 +74,7 @@ pub(in crate::wire) fn lower(method: Option<&MethodName>, fault: Fault) -> Lower
     Lowered::Error(ErrorObject { code, message, data })
 }
 
-/// A result that holds what there is no word for.
+/// Returns the error for a result that the dialect can't express.
 pub(super) fn unsayable(what: &str, kind: &str) -> ErrorObject {
     let message =
         format!("{what} holds content of the type {kind:?}, and 0.7 says it in text only");

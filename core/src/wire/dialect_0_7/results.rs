@@ -1,4 +1,4 @@
-//! Results: everything at once, tools and prompts with a schema each, structured values among the content.
+//! Results of dialect 0.7: unpaged lists, schemas for tools and prompts, structured values inside the content.
 
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -9,7 +9,7 @@ use crate::protocol::{
     json::{self, ObjectWriter, to_raw},
 };
 
-/// The answer to `initialize`, in the version that was agreed on.
+/// Returns the answer to `initialize` with the negotiated version.
 pub fn introduction(version: &str, server: &ServerDescription) -> Raw {
     let can = &server.capabilities;
     let components = [
@@ -25,7 +25,7 @@ pub fn introduction(version: &str, server: &ServerDescription) -> Raw {
     to_raw(&json!({ "version": version, "capabilities": capabilities }))
 }
 
-/// The result, or the error that stands for what there is no word for.
+/// Returns the result, or the error for content that the dialect can't express.
 pub(in crate::wire) fn lower(response: &Response) -> Result<String, ErrorObject> {
     Ok(match response {
         Response::Tools(list) => listed("tools", list.items.iter().map(|it| tool(it))),
@@ -38,7 +38,7 @@ pub(in crate::wire) fn lower(response: &Response) -> Result<String, ErrorObject>
         Response::Contents { contents, meta, .. } => read(contents, meta.as_ref())?,
         Response::Messages { messages, .. } => rendered(messages)?,
         Response::Raw(raw) => raw.get().to_owned(),
-        // Nothing else is asked for in this dialect.
+        // The dialect has no other requests.
         _ => "{}".to_owned(),
     })
 }
@@ -95,7 +95,7 @@ fn readable(uri: &str, name: &str, description: Option<&str>, mime_type: Option<
     listed
 }
 
-/// A structured value stands for the text that repeats it; a text is a text.
+/// Replaces the text that mirrors a structured value by the value; other text stays text.
 fn called(outcome: &ToolOutcome) -> String {
     let structured = outcome.structured.as_ref().map(|it| it.json.as_str());
     let structured = structured.filter(|it| !it.starts_with('"'));

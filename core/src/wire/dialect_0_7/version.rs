@@ -1,4 +1,4 @@
-//! Which version both sides take.
+//! Negotiation of the semantic version.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const HIGHEST: Version = Version([0, 7, 0]);
 struct Version([u32; 3]);
 
 impl Version {
-    /// `0.7.0`; what is left out at the end is 0.
+    /// Parses `0.7.0`; omitted trailing parts are 0.
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = [0; 3];
         let mut parts = text.split('.');
@@ -34,23 +34,23 @@ impl fmt::Display for Version {
     }
 }
 
-/// Whether this JSON text is a version as this dialect has them, and no date.
+/// Returns `true` if this JSON text is a semantic version rather than a date.
 pub(super) fn is_semantic(json: &str) -> bool {
     let text: Option<String> = serde_json::from_str(json).ok();
     text.is_some_and(|it| it.starts_with("0.") && Version::parse(&it).is_some())
 }
 
-/// Whether a server's version is one of this dialect's.
+/// Returns `true` if a server's version belongs to this dialect.
 pub(super) fn is_spoken(text: &str) -> bool {
     Version::parse(text).is_some_and(|it| (LOWEST..=HIGHEST).contains(&it))
 }
 
-/// The range that a client of ours takes.
+/// The range of versions that our client accepts.
 pub(super) fn range() -> (String, String) {
     (LOWEST.to_string(), HIGHEST.to_string())
 }
 
-/// The highest version that both sides take.
+/// Returns the highest version that both sides accept.
 pub(super) fn agree(params: &Params<'_>) -> Result<String, Fault> {
     let read = |name: &str| match params.get(name) {
         None => Ok(None),
