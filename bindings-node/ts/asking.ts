@@ -6,7 +6,7 @@ import { runningStep } from "./steps.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** The way to the client, past which the core decides. */
+/** The native methods through which a call asks its client. */
 interface Way {
   answer(slot: number, key: string, method: string, params: string): string | null;
   refuse(slot: number, key: string, method: string, params: string, problem: string): string | null;
@@ -14,7 +14,7 @@ interface Way {
   ask(slot: number, number: number, key: string, method: string, params: string, problem?: string): boolean;
 }
 
-/** Why a question got no answer, as the core tells it. */
+/** The core's reason for a question without an answer. */
 export interface Refusal {
   readonly kind: "missingCapability" | "notSupported" | "declined" | "protocol";
   readonly code?: number;
@@ -22,27 +22,27 @@ export interface Refusal {
   readonly data?: unknown;
 }
 
-/** The client's result, or why there is none. */
+/** The client's result, or the error in its place. */
 export type Answer = Wire | Error;
 
-/** A question's number, on which the client's answer comes back. */
+/** The number of the last question; the client's answer carries its question's number. */
 let numbers = 0;
 
-/** What one call has asked: each question's key, and who waits for which answer. */
+/** The questions of one call: their keys, and the promises that wait for answers. */
 export class Asking {
   readonly #keys = new Map<Asked, string>();
   readonly #counts = new Map<string, number>();
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #end: Error | undefined;
 
-  /** `wait`: the handler has asked, and may ask more in this turn of the event loop. */
+  /** `wait` is called after each question; more may follow in the same turn of the event loop. */
   constructor(
     private readonly way: Way,
     private readonly slot: number,
     private readonly wait: () => void,
   ) {}
 
-  /** The question's own key, or the number that it got when the call first named it. */
+  /** Returns the question's own key, or one made of its kind and its number in the call. */
   keyOf(question: Asked): string {
     if (question.key !== undefined) return question.key;
     const known = this.#keys.get(question);
@@ -57,19 +57,19 @@ export class Asking {
     return key;
   }
 
-  /** The client's result that came with the call, where it fits. */
+  /** Returns the client's result that came with the call; undefined if there is none or it is invalid. */
   known(question: Asked): Wire | undefined {
     const json = this.way.answer(this.slot, this.keyOf(question), question.method, paramsOf(question));
     return json === null ? undefined : (JSON.parse(json) as Wire);
   }
 
-  /** The known result is none of the type that was asked for, and counts no more: throws where it is not asked for again. */
+  /** Discards an answer that the schema refuses; throws once the retry limit is reached. */
   refuse(question: Asked, { problem }: SchemaMismatch): void {
     const refusal = this.way.refuse(this.slot, this.keyOf(question), question.method, paramsOf(question), problem);
     if (refusal !== null) throw errorOf(JSON.parse(refusal) as Refusal);
   }
 
-  /** Of several questions none is asked where one can't be: throws why. */
+  /** Throws if one of several questions can't be asked; then none of them is. */
   check(questions: readonly Asked[]): void {
     if (questions.length < 2 || this.#end) return;
     const open = questions.filter((question) => this.known(question) === undefined);
@@ -79,8 +79,10 @@ export class Asking {
   }
 
   /**
-   * Asked at once where the answer is not known, and again where it was `unfit`. Rejects only where it can't be asked at
-   * all.
+   * Asks the client, unless the answer came with the call.
+   *
+   * @param unfit - The reason that the previous answer was refused.
+   * @throws NotSupported when the handler has ended.
    */
   async put(question: Asked, unfit?: SchemaMismatch): Promise<Answer> {
     const known = unfit ? undefined : this.known(question);
@@ -88,7 +90,7 @@ export class Asking {
     if (this.#end) return this.#end;
     const number = ++numbers;
     if (!this.way.ask(this.slot, number, this.keyOf(question), question.method, paramsOf(question), unfit?.problem)) {
-      throw new NotSupported("the handler has ended: it can ask its client only until it gives its answer");
+      throw new NotSupported("the handler has ended; it can ask its client only until it returns");
     }
     this.wait();
     return new Promise((resolve) => void this.#waiting.set(number, resolve));
@@ -100,7 +102,7 @@ export class Asking {
     settle?.(result ?? errorOf(refusal));
   }
 
-  /** The run is over: nobody answers any more. */
+  /** Rejects the waiting questions, and those that follow, because the run of the handler is over. */
   end(reason: Error): void {
     this.#end = reason;
     for (const settle of this.#waiting.values()) settle(reason);

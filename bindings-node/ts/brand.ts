@@ -1,9 +1,9 @@
 /**
- * A program may hold Gudgeon twice, when two packages bring their own. Both copies must know each other's values,
- * so values are told by a registered symbol, never by which class made them.
+ * A program may load two copies of Gudgeon, when two packages depend on it. Both must recognise each other's values, so
+ * a registered symbol identifies them, not their class.
  */
 
-/** Marks a value; the mark is not enumerable, so that a spread copy is not taken for the original. */
+/** Marks a value. The mark is not enumerable, so that spreading does not copy it. */
 export function mark<T extends object>(value: T, brand: symbol): T {
   return Object.defineProperty(value, brand, { value: true });
 }
@@ -14,7 +14,7 @@ export function isMarked(value: unknown, brand: symbol): boolean {
 
 type Class = abstract new (...args: never[]) => object;
 
-/** Makes `instanceof` of a class go by its brand; users' subclasses keep the ordinary meaning. */
+/** Makes `instanceof` of a class check its brand; subclasses of the user keep the ordinary meaning. */
 export function brandClass(name: string, made: Class): void {
   const brand = Symbol.for(`gudgeon.${name}`);
   mark(made.prototype as object, brand);

@@ -15,7 +15,7 @@ export function checkOptions(place: string, checks: Checks, given: Readonly<Reco
 }
 
 /**
- * Refuses what is no object, and members that are not known. A member that is undefined counts as absent.
+ * Throws a TypeError unless the value is an object with known members only. A member that is undefined counts as absent.
  *
  * @param kind - The sort of member. Default: "option".
  */

@@ -6,7 +6,7 @@ import {
 import { elicitRequestFromWire } from "./client-questions.js";
 import { toolResultFromWire } from "./results.js";
 
-/** What the native half says of an error. */
+/** An error as the native half reports it. */
 export interface Told {
   readonly kind: ErrorKind | "misuse";
   readonly message: string;
@@ -61,12 +61,12 @@ function protocolError(message: string, data: unknown, details: Omit<Told, "kind
   return new UrlElicitationRequired(message, { ...details, data, elicitations: asked.map(elicitRequestFromWire) });
 }
 
-/** What the server is told of a callback that threw. */
+/** Returns the error that the server receives for a callback that threw. */
 export function refusalOf(error: unknown, callback: string): { kind: string; message: string; code?: number | undefined; data?: unknown } {
   if (error instanceof Declined) return { kind: "declined", message: error.message };
   if (error instanceof Cancelled) return { kind: "cancelled", message: error.message };
   if (error instanceof McpError) return { kind: "protocol", message: error.message, code: error.code, data: error.data };
-  // Its text may hold what is not the server's to know.
+  // Its text may contain secrets of the client.
   console.error(`${callback} failed:`, error);
   const name = error instanceof Error ? error.name : typeof error;
   return { kind: "protocol", message: `the client could not answer: ${name}`, code: -32603 };

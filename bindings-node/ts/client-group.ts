@@ -9,7 +9,7 @@ import type { CallOptions, ClientOptions, Prompt, Resource, ResourceTemplate, Ta
 type Targets = Readonly<Record<string, Target>>;
 
 /**
- * Clients of several servers under one roof: tools and prompts carry their server's name before their own.
+ * Clients of several servers. Names of tools and prompts are prefixed with their server's name.
  *
  * @example
  * ```ts
@@ -26,7 +26,7 @@ type Targets = Readonly<Record<string, Target>>;
  */
 export class ClientGroup implements AsyncDisposable {
   readonly clients: ReadonlyMap<string, Client>;
-  /** Why some servers could not be reached. */
+  /** The errors of the servers that could not be reached, by name. */
   readonly errors: ReadonlyMap<string, McpError>;
 
   private constructor(clients: ReadonlyMap<string, Client>, errors: ReadonlyMap<string, McpError>) {
@@ -35,11 +35,11 @@ export class ClientGroup implements AsyncDisposable {
   }
 
   /**
-   * Connects to all at once; one that fails is in `errors`, and the others work.
+   * Connects to all servers in parallel. Those that fail are in `errors`.
    *
    * @param targets - Targets by name, or a host's whole configuration `{ mcpServers }`.
-   * @param options - Those of `Client.connect`, for each of them; `onElicit` and `onSample` are told which `server` asks.
-   * @throws TypeError when a target or an option can't be meant.
+   * @param options - The options of `Client.connect`, for each server; requests to `onElicit` and `onSample` name the `server`.
+   * @throws TypeError when a target or an option is invalid.
    */
   static async connect(targets: Targets | { mcpServers: Targets }, options: ClientOptions = {}): Promise<ClientGroup> {
     const entries = Object.entries(targetsOf(targets));
@@ -60,7 +60,7 @@ export class ClientGroup implements AsyncDisposable {
   }
 
   /**
-   * All tools of all servers; each is called `<server>_<tool>`.
+   * Returns all tools of all servers; each is named `<server>_<tool>`.
    *
    * @throws McpError when two tools would have the same name.
    */
@@ -68,18 +68,18 @@ export class ClientGroup implements AsyncDisposable {
     return prefixed("tool", await this.#lists("tools", listTools));
   }
 
-  /** All resources of all servers, under their own URIs. */
+  /** Returns all resources of all servers, under their own URIs. */
   async listResources(): Promise<Resource[]> {
     return items(await this.#lists("resources", (client) => client.listResources()));
   }
 
-  /** All templates of all servers. */
+  /** Returns all resource templates of all servers. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
     return items(await this.#lists("resources", (client) => client.listResourceTemplates()));
   }
 
   /**
-   * All prompts of all servers; each is called `<server>_<prompt>`.
+   * Returns all prompts of all servers; each is named `<server>_<prompt>`.
    *
    * @throws McpError when two prompts would have the same name.
    */
@@ -88,7 +88,7 @@ export class ClientGroup implements AsyncDisposable {
   }
 
   /**
-   * `Client.callTool` with `<server>_<tool>` as name.
+   * Calls a tool by the name `<server>_<tool>`, as `Client.callTool` does.
    *
    * @throws NotSupported when no server's name fits; McpError when two tools have the name; the error of a server that
    *   was not reached.
@@ -102,9 +102,9 @@ export class ClientGroup implements AsyncDisposable {
   }
 
   /**
-   * Without `server`, the one that lists the URI; where none does, the first that knows it.
+   * Reads a resource of `server`; by default of the server that lists the URI, or else the first that can read it.
    *
-   * @throws ResourceNotFound when none knows it, or what one of them refused it with.
+   * @throws ResourceNotFound when no server has it; the error of a server that refused the request.
    */
   async readResource(uri: string, { server }: { server?: string | undefined } = {}): Promise<ResourceResult> {
     if (server !== undefined) return this.#client(server).readResource(uri);
@@ -119,7 +119,7 @@ export class ClientGroup implements AsyncDisposable {
       try {
         return await client.readResource(uri);
       } catch (error) {
-        // Some servers have no other words for what they don't know.
+        // Some servers report an unknown resource by another error.
         if (error instanceof ProtocolError) refusal ??= error;
         else if (!(error instanceof ResourceNotFound)) throw error;
       }
@@ -128,13 +128,13 @@ export class ClientGroup implements AsyncDisposable {
     throw new ResourceNotFound(uri, `no server of this group knows the resource ${uri}${this.#missing()}`);
   }
 
-  /** `name` is `<server>_<prompt>`. */
+  /** Renders a prompt by the name `<server>_<prompt>`. */
   async getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<PromptResult> {
     const [client, own] = await this.#find(name, "prompt", () => this.#lists("prompts", listPrompts));
     return client.getPrompt(own, args);
   }
 
-  /** Closes all of them. */
+  /** Closes all clients. */
   async close(): Promise<void> {
     await Promise.all([...this.clients.values()].map((client) => client.close()));
   }
@@ -143,13 +143,13 @@ export class ClientGroup implements AsyncDisposable {
     await this.close();
   }
 
-  /** The lists of the servers that declared the capability. */
+  /** Returns the lists of the servers that declared the capability. */
   async #lists<T>(capability: string, list: (client: Client) => Promise<T[]>): Promise<Lists<T>> {
     const asked = [...this.clients].filter(([, client]) => client.capabilities[capability] !== undefined);
     return Promise.all(asked.map(async ([server, client]) => [server, await list(client)] as const));
   }
 
-  /** The server of a tool or prompt, and its name there. `lists` is asked where several servers' names fit. */
+  /** Returns the server of a tool or prompt, and its name there. `lists` is called if several servers' names match. */
   async #find(name: string, kind: string, lists: () => Promise<Lists<Named>>): Promise<[client: Client, own: string]> {
     const known = [...this.clients.keys(), ...this.errors.keys()];
     const fitting = known.filter((server) => name.startsWith(`${server}_`)).sort((one, other) => other.length - one.length);
@@ -164,7 +164,7 @@ export class ClientGroup implements AsyncDisposable {
   #client(server: string): Client {
     const client = this.clients.get(server);
     if (client) return client;
-    throw this.errors.get(server) ?? new TypeError(`this group has no server ${JSON.stringify(server)}: there are ${[...this.clients.keys()].join(", ")}`);
+    throw this.errors.get(server) ?? new TypeError(`this group has no server ${JSON.stringify(server)}; it has ${[...this.clients.keys()].join(", ")}`);
   }
 
   #missing(): string {
@@ -179,7 +179,7 @@ function targetsOf(given: Targets | { mcpServers: Targets }): Targets {
   throw new TypeError("ClientGroup.connect() takes targets by name, as in { shelf: app, time: { command: \"uvx\", args: [\"mcp-server-time\"] } }");
 }
 
-/** The callbacks are told which server asks. */
+/** Returns the options with callbacks whose requests name the server. */
 function optionsOf(server: string, options: ClientOptions): ClientOptions {
   const told = { ...options };
   const { onElicit, onSample } = options;
@@ -189,7 +189,7 @@ function optionsOf(server: string, options: ClientOptions): ClientOptions {
 }
 
 type Named = { readonly name: string };
-/** What each server listed. */
+/** The entries that each server listed. */
 type Lists<T> = readonly (readonly [server: string, items: readonly T[]])[];
 type Home = readonly [server: string, own: string];
 
@@ -200,7 +200,7 @@ function items<T>(lists: Lists<T>): T[] {
   return lists.flatMap(([, list]) => list);
 }
 
-/** All of them with their servers' names before their own. */
+/** Returns all entries with names prefixed by their server's name. */
 function prefixed<T extends Named>(kind: string, lists: Lists<T>): T[] {
   const homes = new Map<string, Home>();
   return lists.flatMap(([server, list]) =>
@@ -214,7 +214,7 @@ function prefixed<T extends Named>(kind: string, lists: Lists<T>): T[] {
   );
 }
 
-/** Of several servers whose names fit, the one that lists the rest; where none does, the one with the longest name. */
+/** Returns, of several servers whose names match, the one that lists the rest of the name; by default the longest name. */
 function homeOf(kind: string, name: string, homes: readonly Home[], lists: Lists<Named>): Home | undefined {
   const listed = new Map(lists);
   const having = homes.filter(([server, own]) => listed.get(server)?.some((one) => one.name === own));

@@ -6,7 +6,7 @@ import type { CallOptions, ClientOptions } from "./types.js";
 const callback: Check = (value) => (typeof value === "function" ? undefined : "must be a function");
 const retry: Check = (value) =>
   isObject(value) || oneOf("safe", "never")(value) === undefined ? undefined : 'must be "safe" or "never", or an object { attempts, deadlineMs }';
-// A signal of another realm is no instance of this one's class.
+// A signal from another realm is not an instance of this realm's class.
 const signal: Check = (value) =>
   isObject(value) && typeof value["addEventListener"] === "function" ? undefined : "must be an AbortSignal, such as controller.signal";
 

@@ -9,15 +9,15 @@ import type { ClientOptions, ElicitRequest, InputRequired, JsonSchema, Root, Sam
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** What the native half asks for. */
+/** The kinds of requests that the native half passes to callbacks. */
 export type Asked = "elicit" | "sample" | "roots";
 
-/** What a callback is given, and the question's key where the server says it. */
+/** A callback that receives the question's key as well. */
 type KeyedAnswer = (key: string | undefined, request?: ElicitRequest | SampleRequest) => unknown;
 
 const keyed = new WeakMap<(...given: never[]) => unknown, KeyedAnswer>();
 
-/** A callback that is told the question's key too. */
+/** Marks a callback as one that receives the question's key. */
 export function keyedCallback(answer: KeyedAnswer): (request?: ElicitRequest | SampleRequest) => never {
   const callback = (request?: ElicitRequest | SampleRequest) => answer(undefined, request) as never;
   keyed.set(callback, answer);
@@ -29,7 +29,7 @@ function call<R extends ElicitRequest | SampleRequest, T>(callback: ((request: R
   return answer ? (answer(key, request) as T) : callback?.(request);
 }
 
-/** The JSON of what the user's callback gives; throws what it throws. */
+/** Returns the answer of the user's callback as JSON; throws what the callback throws. */
 export async function answer(options: ClientOptions, what: Asked, params: Wire, key?: string): Promise<string> {
   switch (what) {
     case "elicit": {
@@ -41,7 +41,7 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
       if (result instanceof Declined || result instanceof Cancelled) throw result;
       if (result === declined) throw new Declined("the user declined");
       if (result === cancelled) throw new Cancelled("the user cancelled");
-      if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must give a text or a SampleResult");
+      if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must return a string or a SampleResult");
       return toJson(sampleResultToWire(result as string | SampleResult), "what onSample gave");
     }
     case "roots": {
@@ -62,14 +62,14 @@ async function elicited(options: ClientOptions, request: ElicitRequest, key: str
   }
 }
 
-/** The result of an elicitation; a form with one property takes the bare value as well. */
+/** Returns the result of an elicitation. For a form with one property the answer may be the bare value. */
 export function elicitResult(request: ElicitRequest, given: unknown): Wire {
   if (given === declined || given instanceof Declined) return { action: "decline" };
   if (given === cancelled || given instanceof Cancelled) return { action: "cancel" };
   if (request.mode === "url") return { action: given === false ? "decline" : "accept" };
   if (isObject(given)) return { action: "accept", content: filledIn(given) };
   const names = Object.keys(request.schema?.properties ?? {});
-  // There is nothing to fill in but consent.
+  // A form without fields asks for consent only.
   if (names.length === 0 && typeof given === "boolean") return given ? { action: "accept", content: {} } : { action: "decline" };
   const [only] = names;
   if (names.length === 1 && only !== undefined && given !== undefined) return { action: "accept", content: { [only]: given } };
@@ -80,7 +80,7 @@ export function elicitResult(request: ElicitRequest, given: unknown): Wire {
   );
 }
 
-/** No form has a null: what is null was left open. */
+/** Removes members that are null: forms have no null, so such a field was left empty. */
 function filledIn(given: Wire): Wire {
   const entries = Object.entries(given);
   return entries.some(([, value]) => value === null) ? Object.fromEntries(entries.filter(([, value]) => value !== null)) : given;
@@ -97,7 +97,7 @@ export function elicitRequestFromWire(params: Wire): ElicitRequest {
   };
 }
 
-/** A result that asks for input, as `callToolRound` gives it. */
+/** Returns a result that asks for input, as `callToolRound` returns it. */
 export function inputRequiredFromWire(raw: Wire): InputRequired {
   const asked = isObject(raw["inputRequests"]) ? raw["inputRequests"] : {};
   const questions: Record<string, InputRequired["questions"][string]> = {};
@@ -114,7 +114,7 @@ export function inputRequiredFromWire(raw: Wire): InputRequired {
   return { questions, state: typeof raw["requestState"] === "string" ? raw["requestState"] : undefined };
 }
 
-/** A text is a `file:` URI or a path. */
+/** Returns roots as on the wire. A string is a `file:` URI or a path. */
 export function rootsToWire(roots: readonly (string | Root)[]): Root[] {
   return roots.map((root, index) => {
     const given = typeof root === "string" ? { uri: root } : root;

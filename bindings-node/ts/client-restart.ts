@@ -7,17 +7,17 @@ type Wire = Readonly<Record<string, unknown>>;
 
 const ATTEMPTS = 5;
 const DEADLINE_MS = 30_000;
-/** What may be asked twice: it only reads. */
+/** Requests that only read, and so may be sent twice. */
 const READS = /^(list|readResource$|getPrompt$|complete$|ping$)/;
 
-/** The wire of a client whose server may be started anew: what was set up is set up again, what only reads is asked again. */
+/** The wire of a client whose server is restarted: it repeats the set-up, and requests that only read. */
 export class RestartingWire {
   #wire: ClientWire;
   readonly #open: () => ClientWire;
   readonly #options: ClientOptions;
   readonly #attempts: number;
   readonly #deadlineMs: number;
-  /** Tools that are marked read-only or idempotent. */
+  /** The tools with the hint readOnly or idempotent. */
   readonly #safeTools = new Set<unknown>();
   #reviving: Promise<void> | undefined;
   #isClosed = false;
@@ -49,7 +49,7 @@ export class RestartingWire {
     return this.#repeat(this.#attempts, () => this.#wire.subscribe(filter, mayHaveMissed));
   }
 
-  /** Whether what was lost comes back: not when this side closed it. */
+  /** True if a lost connection is opened again; false after `close()`. */
   get restarts(): boolean {
     return !this.#isClosed;
   }
@@ -81,7 +81,7 @@ export class RestartingWire {
     }
   }
 
-  /** Starts the server anew where it is gone; who comes meanwhile waits. */
+  /** Restarts the server if it has ended. Calls made meanwhile wait. */
   async #revive(attempt: number): Promise<void> {
     if (this.#wire.isOpen || this.#isClosed) return;
     this.#reviving ??= this.#startAnew(attempt).finally(() => (this.#reviving = undefined));

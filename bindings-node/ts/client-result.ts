@@ -4,7 +4,7 @@ import { toolResultFromWire, withData, type ToolResult } from "./results.js";
 import { compileSchema, SchemaMismatch, type Validate, validatorOf } from "./schema.js";
 import type { Reply } from "./client-wire.js";
 
-/** What a tool answered, with its data in the type of the schema where one is given. */
+/** Returns a tool's result, with `data` validated by the schema if one is given. */
 export function toolResult(name: string, reply: Reply, output: unknown): ToolResult | Promise<ToolResult> {
   const [data] = reply.data;
   const result = reply.data.length > 0 ? toolResultFromWire(reply.result, data) : toolResultFromWire(reply.result);
@@ -15,7 +15,7 @@ export function toolResult(name: string, reply: Reply, output: unknown): ToolRes
 async function typed(result: ToolResult, name: string, check: Validate): Promise<ToolResult> {
   const place = `tool ${JSON.stringify(name)}`;
   try {
-    // Revisions before 2025-06-18 have structured values as text only.
+    // Revisions before 2025-06-18 carry structured values as text only.
     const parsed = result.structuredContent === undefined ? parsedText(result.text) : undefined;
     if (parsed !== undefined) {
       try {
@@ -27,7 +27,7 @@ async function typed(result: ToolResult, name: string, check: Validate): Promise
     return withData(result, await check(result.data));
   } catch (error) {
     if (!(error instanceof SchemaMismatch)) throw error;
-    throw new McpError(`${place} answered what the given output schema refuses: ${error.message}`, {
+    throw new McpError(`${place} returned a result that the given output schema refuses: ${error.message}`, {
       kind: "protocol",
       phase: "call",
       data: result.data,
@@ -46,7 +46,7 @@ function parsedText(text: string): { value: unknown } | undefined {
 
 const known = new WeakMap<object, Validate>();
 
-/** The library's own check, or that of a plain JSON Schema. */
+/** Returns the library's own validator, or one for a plain JSON Schema. */
 function checkOf(schema: unknown, place: string): Validate {
   const cached = known.get(schema as object);
   if (cached) return cached;

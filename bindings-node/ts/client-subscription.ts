@@ -1,12 +1,13 @@
+import { shown } from "./checks.js";
 import { errorOf } from "./client-errors.js";
 import type { Listening, Taken } from "./client-wire.js";
 import { ConnectionLost } from "./errors.js";
 import type { Change, Subscription } from "./types.js";
 
-/** How long a server that was started again must last to be started once more. */
+/** The time that a restarted server must run before it is restarted again. */
 const MIN_LIFE_MS = 1_000;
 
-/** What a subscription hears of. */
+/** The changes that a subscription asks for. */
 export interface Wanted {
   uris?: readonly string[] | undefined;
   tools?: boolean | undefined;
@@ -14,13 +15,13 @@ export interface Wanted {
   prompts?: boolean | undefined;
 }
 
-/** Where subscriptions come from. */
+/** The part of the client's wire that opens subscriptions. */
 interface Wire {
   readonly restarts: boolean;
   subscribe(filter: Readonly<Record<string, unknown>>, mayHaveMissed: boolean): Promise<Listening>;
 }
 
-/** Changes that a server tells of, one by one; the native half keeps what has come and was not taken. */
+/** An iterator over the changes that a server reports. The native half queues changes until they are taken. */
 export class Subscribing implements Subscription {
   readonly #wire: Wire;
   readonly #filter: Readonly<Record<string, unknown>>;
@@ -32,7 +33,7 @@ export class Subscribing implements Subscription {
   constructor(wire: Wire, wanted: Wanted) {
     const { uris = [], tools, prompts, resources } = wanted;
     const wrong = uris.findIndex((uri) => typeof uri !== "string");
-    if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a text`);
+    if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a string, not ${shown(uris[wrong])}`);
     this.#wire = wire;
     this.#filter = {
       ...(tools === true && { toolsListChanged: true }),
@@ -62,7 +63,7 @@ export class Subscribing implements Subscription {
         if (value !== undefined) return { done: false, value };
         this.#isOver = true;
       } catch (error) {
-        // A server that ends again at once would be started for ever.
+        // Without this limit, a server that always ends at once would be restarted without end.
         const isQuick = performance.now() - this.#since < MIN_LIFE_MS;
         if (!(error instanceof ConnectionLost) || !this.#wire.restarts || isQuick) return this.#settled(Promise.reject(error));
         this.#listening = this.#wire.subscribe(this.#filter, true);
@@ -77,7 +78,7 @@ export class Subscribing implements Subscription {
     return this.#settled((this.#listening ??= this.#wire.subscribe(this.#filter, false)));
   }
 
-  /** What fails is the last thing that is said. */
+  /** Ends the iteration with an error. */
   async #settled<T>(what: Promise<T>): Promise<T> {
     try {
       return await what;
@@ -87,10 +88,10 @@ export class Subscribing implements Subscription {
     }
   }
 
-  /** Takes it back; whoever waits finds the end. */
+  /** Ends the subscription; a waiting `next()` resolves with the end. */
   async return(): Promise<IteratorResult<Change, undefined>> {
     this.#isOver = true;
-    // One that could not begin has nothing to be taken back.
+    // A subscription that failed to open needs no unsubscribing.
     this.#listening?.then((it) => it.close(), () => undefined);
     return { done: true, value: undefined };
   }
@@ -99,7 +100,7 @@ export class Subscribing implements Subscription {
     await this.return();
   }
 
-  /** The oldest change; undefined at the end. */
+  /** Returns the oldest change; undefined at the end. */
   async #take(listening: Listening): Promise<Change | undefined> {
     for (;;) {
       const taken = listening.take() ?? (await this.#awaited(listening));
@@ -113,7 +114,7 @@ export class Subscribing implements Subscription {
       await listening.ready();
       return listening.take();
     } catch (error) {
-      // With the client, waiting ends; then the end is there to be taken.
+      // Closing the client ends the wait; the end is then taken from the queue.
       const taken = listening.take();
       if (taken === undefined) throw error;
       return taken;

@@ -6,19 +6,19 @@ import type { Command, Target, Transport } from "./types.js";
 
 const SCHEMES = ["http:", "https:", "ws:", "wss:", "tcp:", "unix:"];
 const TAKE_HEADERS = /^(https?|wss?):/i;
-const REACHED = "a URL, a command ({ command, args }), a Server in this process, or a Transport of one's own";
+const REACHED = "a URL, a command ({ command, args }), a Server in this process, or a Transport";
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A server that can be reached, and how errors call it. */
+/** A server to connect to, with its name in errors. */
 export interface Reached {
   readonly name: string;
   open(settings: string, wake: () => void): NativeClient;
-  /** Whether it may be opened again when the connection was lost. */
+  /** True if the server may be restarted after the connection was lost. */
   readonly restarts?: boolean;
-  /** Resolves when it can be opened. */
+  /** Resolves when the connection can be opened. */
   readonly ready?: Promise<void>;
-  /** Resolves when what serves in this process has let go; rejects with why it could not serve. */
+  /** Resolves when a server in this process has stopped; rejects with the reason that it could not serve. */
   readonly served?: Promise<void>;
 }
 
@@ -30,35 +30,35 @@ export class TestTarget {
   ) {}
 }
 
-/** Does no input or output yet, but for a server in this process, which begins to serve. */
+/** Validates a target. No input or output happens yet, except that a server in this process starts to serve. */
 export function reach(target: Target, place: string, headers: Headers = {}): Reached {
   if (typeof target === "string" || target instanceof URL) return url(String(target), headers, place);
   if (Array.isArray(target)) {
     const [command, ...args] = (target as unknown[]).map((word) => JSON.stringify(word));
     throw new TypeError(`${place}: a command is an object: { command: ${command}, args: [${args.join(", ")}] }`);
   }
-  if (!isObject(target)) throw new TypeError(`${place}: ${String(target)} is nothing to connect to. Give ${REACHED}.`);
+  if (!isObject(target)) throw new TypeError(`${place}: the target must be ${REACHED}, not ${String(target)}`);
   if ("url" in target && !("command" in target) && !isTransport(target)) {
     return url(String(target.url), { ...headersOf(target.headers, place), ...headers }, place);
   }
-  if (Object.keys(headers).length > 0) throw new TypeError(`${place}, headers: only http, https, ws and wss URLs take them`);
+  if (Object.keys(headers).length > 0) throw new TypeError(`${place}: headers can be sent to http, https, ws and wss URLs only`);
   if (target instanceof TestTarget) return server(target.server, place, target.testMode);
   if (isTransport(target)) return transport(target, place);
   if ("command" in target) return command(target as unknown as Command, place);
-  if ("mcpServers" in target) throw new TypeError(`${place}: this is a whole configuration: ClientGroup.connect() takes it`);
+  if ("mcpServers" in target) throw new TypeError(`${place}: this is a configuration of several servers; pass it to ClientGroup.connect()`);
   if (!isServer(target)) {
     const keys = Object.keys(target).slice(0, 8).join(", ");
-    throw new TypeError(`${place}: there is nothing to connect to in an object with ${keys || "nothing in it"}. Give ${REACHED}.`);
+    throw new TypeError(`${place}: the target must be ${REACHED}, not ${keys ? `an object with ${keys}` : "an empty object"}`);
   }
   return server(target, place);
 }
 
-/** Headers of a host's configuration or of the options, checked. Their values may be secrets: none is shown. */
+/** Validates headers of a configuration or of the options. Errors never show a value, since it may be a secret. */
 export function headersOf(given: unknown, place: string): Headers {
   if (given === undefined) return {};
-  if (!isObject(given)) throw new TypeError(`${place}, headers: an object of names and values`);
+  if (!isObject(given)) throw new TypeError(`${place}: headers must be an object of names and values`);
   const wrong = Object.entries(given).find(([, value]) => typeof value !== "string");
-  if (wrong) throw new TypeError(`${place}, headers: ${JSON.stringify(wrong[0])} must be a text`);
+  if (wrong) throw new TypeError(`${place}: the header ${JSON.stringify(wrong[0])} must be a string`);
   return given as Headers;
 }
 
@@ -66,11 +66,11 @@ function url(text: string, headers: Headers, place: string): Reached {
   const scheme = /^([a-z][a-z0-9+.-]*:)./i.exec(text)?.[1]?.toLowerCase();
   if (scheme === undefined || !SCHEMES.includes(scheme)) throw noUrl(text, place);
   if (Object.keys(headers).length > 0 && !TAKE_HEADERS.test(text)) {
-    throw new TypeError(`${place}, headers: only http, https, ws and wss URLs take them`);
+    throw new TypeError(`${place}: headers can be sent to http, https, ws and wss URLs only`);
   }
   const named = JSON.stringify(Object.entries(headers));
   return {
-    // The query may hold a secret.
+    // The query may contain a secret.
     name: text.replace(/\?.*$/s, "?…"),
     open: (settings, wake) => checked(place, () => native().NativeClient.reachUrl(text, named, settings, wake)),
   };
@@ -83,9 +83,9 @@ function command(given: Command, place: string): Reached {
   }
   if (typeof command !== "string" || command === "") throw new TypeError(`${place}: command must be a program's name or path`);
   const wrong = Array.isArray(args) ? args.findIndex((one) => typeof one !== "string") : 0;
-  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of texts, and args[${wrong}] is none`);
+  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of strings; args[${wrong}] is not a string`);
   const named = Object.entries(env).find(([, value]) => typeof value !== "string");
-  if (named) throw new TypeError(`${place}: env.${named[0]} must be a text`);
+  if (named) throw new TypeError(`${place}: env.${named[0]} must be a string`);
   const json = JSON.stringify({ command, args, env: Object.entries(env), cwd });
   return {
     name: [command, ...args].join(" "),
@@ -106,13 +106,13 @@ function server(target: object, place: string, testMode?: TestMode): Reached {
   };
 }
 
-/** What errors call a server in this process. */
+/** Returns the name of a server in this process, as errors show it. */
 export function nameInMemory(server: string): string {
   return `the server ${JSON.stringify(server)} in memory`;
 }
 
 function transport(target: Transport & { readonly standsFor?: string }, place: string): Reached {
-  // A test's wire stands for the server behind it.
+  // A test's wire is named after the server behind it.
   const name = target.standsFor ?? "transport";
   let end!: (result: Promise<void>) => void;
   const served = new Promise<void>((resolve) => (end = resolve));

@@ -10,9 +10,9 @@ import type { Change, ClientOptions, LogLevel, Meta, Progress } from "./types.js
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** The number of the request that connects. */
+/** The number of the request that connects the client. */
 const CONNECT = 0;
-/** What comes of a request, as the second member of an entry tells it. */
+/** Outcomes of a request: the second member of a batch's entry. */
 const FAILED = 1;
 const PROGRESS = 2;
 const INPUT_REQUIRED = 3;
@@ -26,7 +26,7 @@ type Unasked =
   | readonly ["ask", number: number, what: Asked, params: Wire, key?: string]
   | readonly ["closed", reason: string];
 
-/** How one request is made. */
+/** Options of one request. */
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
@@ -35,30 +35,30 @@ export interface RequestOptions {
   readonly meta?: Meta | undefined;
 }
 
-/** What came of a request. */
+/** The result of a request. */
 export interface Reply {
   readonly result: Wire;
-  /** Of a tool: its structured value, out of its wrapper; an empty list where there is none. */
+  /** The structured value of a tool's result, unwrapped; an empty list without one. */
   readonly data: readonly unknown[];
   readonly isInputRequired: boolean;
 }
 
-/** What is to be taken from a subscription: a change, or else the end, and why. */
+/** The next item of a subscription: a change, or its end with the reason. */
 export interface Taken {
   readonly change?: Change;
   readonly error?: Told;
 }
 
-/** A subscription in the native half, which keeps what has come. */
+/** A subscription in the native half, which queues changes. */
 export interface Listening {
-  /** Undefined where there is nothing yet. */
+  /** Takes the next item; undefined if the queue is empty. */
   take(): Taken | undefined;
-  /** Resolves when there is something to take. */
+  /** Resolves when there is an item to take. */
   ready(): Promise<unknown>;
   close(): void;
 }
 
-/** What a server said of itself. */
+/** The server's description of itself. */
 export interface Facts {
   readonly server: { readonly name: string; readonly version: string };
   readonly revision: string;
@@ -72,14 +72,14 @@ interface Waiting {
   readonly onProgress: ((progress: Progress) => void) | undefined;
 }
 
-/** The seam to the native client: requests go in by number, outcomes and events come out in batches. */
+/** The JavaScript side of the native client: requests are numbered; outcomes and events come back in batches. */
 export class ClientWire {
   readonly #native: NativeClient;
   readonly #options: ClientOptions;
   readonly #waiting = new Map<number, Waiting>();
   #next = CONNECT;
   #target = "";
-  /** Why there is no connection any more. */
+  /** The reason that the connection is closed; undefined while it is open. */
   #reason: string | undefined;
   #closing: Promise<void> | undefined;
 
@@ -93,7 +93,7 @@ export class ClientWire {
     return this.#reason === undefined;
   }
 
-  /** Whether what was lost comes back. */
+  /** True if a lost connection is opened again. */
   readonly restarts = false;
 
   get sessionId(): string | undefined {
@@ -125,7 +125,7 @@ export class ClientWire {
     return signal ? this.#abortable(number, what, signal, reply) : reply;
   }
 
-  /** Subscribes to what the filter names, as on the wire. */
+  /** Subscribes to the changes that the filter names, in the wire's form. */
   async subscribe(filter: Wire, mayHaveMissed: boolean): Promise<Listening> {
     if (this.#reason !== undefined) throw this.#lost(this.#reason);
     const json = toJson(filter, "subscribe()");
@@ -140,7 +140,7 @@ export class ClientWire {
     };
   }
 
-  /** Waits for what was started under a new number. */
+  /** Starts an operation under a new number and waits for its outcome. */
   async #outcome(start: (number: number) => void): Promise<number> {
     const number = this.#next++;
     checked("subscribe()", () => start(number));
@@ -192,7 +192,7 @@ export class ClientWire {
   #progressOf({ onProgress }: RequestOptions): Waiting["onProgress"] {
     const everywhere = this.#options.onProgress;
     if (!onProgress) return everywhere;
-    // What wakes JavaScript belongs to the client: the call's own context has to be kept.
+    // The wake-up runs in the async context of the client; the callback needs that of its call.
     const here = AsyncResource.bind(onProgress);
     if (!everywhere) return here;
     return (progress) => {
@@ -201,7 +201,7 @@ export class ClientWire {
     };
   }
 
-  /** Why there is no connection any more. */
+  /** The reason that the connection is closed; undefined while it is open. */
   lost(): ConnectionLost {
     return this.#lost(this.#reason ?? "the client is connected");
   }
@@ -221,7 +221,7 @@ export class ClientWire {
     this.#closeWhenLost();
   }
 
-  /** Every call first hears what it died of; then nothing keeps the process any more. */
+  /** Closes the client once every call has received its error, so that the process can end. */
   #closeWhenLost(): void {
     if (this.#reason !== undefined && this.#waiting.size === 0) void this.close();
   }
@@ -269,7 +269,7 @@ export class ClientWire {
 
 const CALLBACKS: Readonly<Record<Asked, string>> = { elicit: "onElicit", sample: "onSample", roots: "roots()" };
 
-/** A callback that throws must not keep others from hearing what they wait for. */
+/** Calls a callback; logs what it throws, so that other callbacks still run. */
 export function tell<T>(name: string, callback: ((value: T) => unknown) | undefined, value: T): void {
   const failed = (error: unknown): void => console.error(`${name} failed:`, error);
   try {
@@ -290,10 +290,10 @@ function optionsJson({ timeoutMs, throwOnError, ...given }: RequestOptions, want
   return toJson({ timeoutMs: milliseconds("timeoutMs", timeoutMs), throwOnError, meta, wantsProgress }, "the call's options");
 }
 
-/** For ever is -1 in the native half. */
+/** Returns milliseconds as the native half reads them: Infinity is -1. */
 export function milliseconds(name: string, given: number | undefined): number | undefined {
   if (given === undefined) return undefined;
-  if (typeof given !== "number" || !(given > 0)) throw new TypeError(`${name} must be milliseconds above 0; Infinity waits for ever`);
+  if (typeof given !== "number" || !(given > 0)) throw new TypeError(`${name} must be a number of milliseconds above 0, or Infinity for no limit, not ${String(given)}`);
   return given === Infinity ? -1 : given;
 }
 
@@ -301,6 +301,6 @@ function aborted(what: string, signal: AbortSignal): Cancelled {
   const reason: unknown = signal.reason;
   const why = reason instanceof Error ? reason.message : String(reason);
   const error = new Cancelled(`${what} was cancelled: ${why}`, { cause: reason, phase: "call" });
-  // As for every aborted operation of the platform, whatever the signal's reason is.
+  // Aborted operations of the platform have this name, whatever the signal's reason is.
   return Object.defineProperty(error, "name", { value: "AbortError", writable: true, configurable: true });
 }

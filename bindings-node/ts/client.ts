@@ -20,7 +20,7 @@ import type {
 type Wire = Record<string, unknown>;
 
 /**
- * A client that is connected to one server. While it is, the process lives on; `close()` ends that.
+ * A client connected to one server. The connection keeps the process alive until `close()`.
  *
  * @example
  * ```ts
@@ -39,10 +39,10 @@ type Wire = Record<string, unknown>;
  * ```
  */
 export class Client implements AsyncDisposable {
-  /** What the server calls itself; one that gives no name has "". */
+  /** The server's description of itself; without one, the name is "". */
   readonly server: Implementation;
   readonly revision: Revision | "0.7" | "bare";
-  /** What the server declared. */
+  /** The capabilities that the server declared. */
   readonly capabilities: Meta;
   readonly instructions: string | undefined;
   readonly #wire: ClientWire | RestartingWire;
@@ -60,12 +60,12 @@ export class Client implements AsyncDisposable {
   /**
    * Starts or reaches the server and agrees on a revision with it.
    *
-   * @param target - A URL (http, https, ws, wss, tcp, unix), a command `{ command, args }`, a `Server` (served in memory), or a wire of one's own.
-   * @param options - `timeoutMs` is by default 60,000; each option tells its own.
-   * @throws ConnectFailed when the command can't be started or ends; with the last lines of its stderr.
-   * @throws NotSupported when no revision is in common.
-   * @throws AuthError when the server wants credentials, or others.
-   * @throws CallTimeout when it never answers.
+   * @param target - A URL (http, https, ws, wss, tcp, unix), a command `{ command, args }`, a `Server` (served in memory), or a `Transport`.
+   * @param options - Each option is documented with its default in `ClientOptions`.
+   * @throws ConnectFailed when the command can't be started or exits; `stderr` has its last lines.
+   * @throws NotSupported when client and server have no revision in common.
+   * @throws AuthError when the server asks for credentials or refuses the given ones.
+   * @throws CallTimeout when the server does not answer within `timeoutMs`.
    *
    * Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
    */
@@ -86,65 +86,67 @@ export class Client implements AsyncDisposable {
     }
   }
 
-  /** The id of the HTTP session; undefined where there is none, as in the modern era and on other transports. */
+  /** The id of the HTTP session; undefined without a session, as from 2026-07-28 on and on other transports. */
   get sessionId(): string | undefined {
     return this.#wire.sessionId;
   }
 
   /**
-   * All tools, all pages. Spec: Server Features › Tools.
+   * Returns all tools, of all pages. Spec: Server Features › Tools.
    *
-   * @throws NotSupported when the server did not declare tools; so do all calls, each for its own capability.
+   * @throws NotSupported when the server did not declare the capability; likewise for all other requests.
    */
   async listTools(): Promise<Tool[]> {
     return listed(await this.#wire.request("listTools", {}), toolFromWire);
   }
 
-  /** One page; `cursor` is the `nextCursor` of the page before. Default: the first page. */
+  /** Returns one page. `cursor` is the `nextCursor` of the page before; by default the first page. */
   async listToolsPage(cursor?: string): Promise<Page<Tool>> {
     return page(await this.#wire.request("listToolsPage", { cursor }), toolFromWire);
   }
 
-  /** All resources, all pages. Spec: Server Features › Resources. */
+  /** Returns all resources, of all pages. Spec: Server Features › Resources. */
   async listResources(): Promise<Resource[]> {
     return listed(await this.#wire.request("listResources", {}), resourceFromWire);
   }
 
-  /** One page, as `listToolsPage`. */
+  /** Returns one page, as `listToolsPage` does. */
   async listResourcesPage(cursor?: string): Promise<Page<Resource>> {
     return page(await this.#wire.request("listResourcesPage", { cursor }), resourceFromWire);
   }
 
-  /** All templates of resources, all pages. Spec: Server Features › Resources › Templates. */
+  /** Returns all resource templates, of all pages. Spec: Server Features › Resources › Templates. */
   async listResourceTemplates(): Promise<ResourceTemplate[]> {
     return listed(await this.#wire.request("listResourceTemplates", {}), resourceTemplateFromWire);
   }
 
-  /** One page, as `listToolsPage`. */
+  /** Returns one page, as `listToolsPage` does. */
   async listResourceTemplatesPage(cursor?: string): Promise<Page<ResourceTemplate>> {
     return page(await this.#wire.request("listResourceTemplatesPage", { cursor }), resourceTemplateFromWire);
   }
 
-  /** All prompts, all pages. Spec: Server Features › Prompts. */
+  /** Returns all prompts, of all pages. Spec: Server Features › Prompts. */
   async listPrompts(): Promise<Prompt[]> {
     return listed(await this.#wire.request("listPrompts", {}), promptFromWire);
   }
 
-  /** One page, as `listToolsPage`. */
+  /** Returns one page, as `listToolsPage` does. */
   async listPromptsPage(cursor?: string): Promise<Page<Prompt>> {
     return page(await this.#wire.request("listPromptsPage", { cursor }), promptFromWire);
   }
 
   /**
-   * Calls a tool. Questions of the server's go to the callbacks.
+   * Calls a tool. Questions of the server go to the callbacks of the client's options.
    *
    * @param name - The tool's name; or the name and the arguments in one object, as other SDKs take them.
    * @param args - The arguments; default: none.
-   * @param options - `output`: the schema that `data` is read by; `timeoutMs`; `onProgress`; `signal`; `throwOnError`
-   *   (default: true).
+   * @param options - `output`: the schema that validates `data` and gives its type; without it `data` is the structured
+   *   content, or else the JSON value in the text, the same in every revision; `timeoutMs`; `onProgress`; `signal`;
+   *   `throwOnError` (default: true).
    * @throws ToolError when the tool fails, unless `throwOnError` is false.
    * @throws ProtocolError when there is no such tool, or the arguments are wrong.
-   * @throws CallTimeout, ConnectionLost when no answer comes in time, or none any more.
+   * @throws CallTimeout when no answer arrives in time.
+   * @throws ConnectionLost when the connection closes before the answer.
    *
    * Spec: Server Features › Tools.
    */
@@ -167,9 +169,9 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * One round by hand: answers may come from another process, days later.
+   * Makes one round of a call. The answers may be given later, and by another process.
    *
-   * @param options - `answers` by question key, as on the wire, and the `state` of the `InputRequired` before.
+   * @param options - `answers`: results by question key, in the wire's form; `state`: that of the previous `InputRequired`.
    *
    * Spec: Base Protocol › Patterns › Multi round-trip requests (2026-07-28).
    */
@@ -202,7 +204,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * A prompt with its arguments filled in.
+   * Renders a prompt with arguments.
    *
    * @throws ProtocolError when there is no such prompt, or an argument is missing.
    *
@@ -215,12 +217,12 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Suggestions for a prompt's argument or a template's variable.
+   * Returns suggestions for an argument of a prompt or a variable of a resource template.
    *
    * @param target - The prompt's name, or the URI template.
    * @param argument - The argument's or variable's name.
-   * @param value - What is typed so far.
-   * @param options - `arguments`: what was chosen for the others.
+   * @param value - The text typed so far.
+   * @param options - `arguments`: the values of the other arguments.
    *
    * Spec: Server Features › Utilities › Completion.
    */
@@ -242,29 +244,28 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
+   * Changes the roots. Servers before 2026-07-28 are notified; later ones ask again in each call.
    *
-   * @throws NotSupported where a legacy server was told at the start that this client has none: there `roots` comes
-   *   first, if only as an empty list. Spec: Client Features › Roots.
+   * @throws NotSupported before 2026-07-28 when the client was connected without the option `roots`; an empty list is
+   *   enough. Spec: Client Features › Roots.
    */
   setRoots(roots: readonly (string | Root)[]): void {
     this.#wire.setRoots(toJson(rootsToWire(roots), "the roots"));
   }
 
   /**
-   * Changes as they are told, from `open()` or the first step of the iteration on.
+   * Returns an iterator over changes, from `open()` or the first step of the iteration on.
    *
-   * A change that comes again before it was taken is one change. A subscription that breaks is taken up again where that
-   * can be (2026-07-28; a command with `restart: true`): then everything counts as changed, for it may have been missed.
-   * The iteration ends when the server ends the subscription well, or the client is closed.
+   * Equal changes that wait in the queue are merged. A subscription that breaks is opened again if possible (2026-07-28; a
+   * command with `restart: true`); then everything is reported as changed, since changes may have been missed. The
+   * iteration ends when the server ends the subscription without an error, or the client is closed.
    *
-   * @param what - `uris` of resources; `tools`, `resources`, `prompts`: whether to hear of changes of these lists
-   *   (default: false).
-   * @throws TypeError when nothing is asked for.
-   * @throws NotSupported when the server does not tell of all these changes.
+   * @param what - `uris` of resources; `tools`, `resources`, `prompts`: true for changes of these lists (default: false).
+   * @throws TypeError when nothing is subscribed to.
+   * @throws NotSupported when the server does not report all these changes.
    * @throws CallTimeout when the server does not answer within the client's `timeoutMs`.
-   * @throws Cancelled when the server tears the subscription down; the text says why.
-   * @throws ConnectionLost when the connection is gone, or could not be taken up again.
+   * @throws Cancelled when the server cancels the subscription; the message has its reason.
+   * @throws ConnectionLost when the connection is lost and could not be opened again.
    *
    * Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions (before).
    *
@@ -293,12 +294,12 @@ export class Client implements AsyncDisposable {
     return new Subscribing(this.#wire, what);
   }
 
-  /** From which level on the server's log is sent. Spec: Server Features › Utilities › Logging. */
+  /** Sets the lowest level of log messages that the server sends. Spec: Server Features › Utilities › Logging. */
   async setLogLevel(level: LogLevel): Promise<void> {
     await this.#wire.request("setLogLevel", { level });
   }
 
-  /** Milliseconds until the server answered. */
+  /** Pings the server; returns the milliseconds until its answer. */
   async ping(): Promise<number> {
     const start = performance.now();
     await this.#wire.request("ping", {});
@@ -306,9 +307,9 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Any request, a vendor's own for one; gives the result as JSON says it.
+   * Sends a request of any method, such as a vendor's own; returns the result as parsed JSON.
    *
-   * @throws ProtocolError when the server refuses it.
+   * @throws ProtocolError when the server answers with an error.
    */
   async request(method: string, params?: object, options: CallOptions = {}): Promise<unknown> {
     checkCallOptions("request", method, options);
@@ -316,15 +317,15 @@ export class Client implements AsyncDisposable {
     return (await this.#wire.request("request", given, options)).result;
   }
 
-  /** Any notification; one of the specification's that the revision lacks is not sent. */
+  /** Sends a notification of any method. One of the specification that the revision lacks is not sent. */
   async notify(method: string, params: object = {}): Promise<void> {
     await this.#wire.notify(method, object(params, `the params of ${method}`) as Wire);
   }
 
-  /** Ends the connection, and a process that was started for it; twice is fine. */
+  /** Closes the connection and ends a process that was started for it. May be called twice. */
   async close(): Promise<void> {
     await this.#wire.close();
-    // Why a server in this process or a wire failed was told where it mattered.
+    // A failure of a server in this process, or of a transport, was reported to the calls that it affected.
     await this.#served?.catch(() => undefined);
   }
 
@@ -335,7 +336,7 @@ export class Client implements AsyncDisposable {
 brandClass("Client", Client as never);
 tellForeign("Client", Client);
 
-/** Why what serves in this process could not: better than that the connection was closed. */
+/** Returns the error of a server in this process: it says more than that the connection was closed. */
 function failureOf({ served }: Reached): () => Promise<unknown> {
   let failure: unknown;
   const settled = served?.catch((error: unknown) => (failure = error));
@@ -345,7 +346,7 @@ function failureOf({ served }: Reached): () => Promise<unknown> {
   };
 }
 
-/** No options: nothing to check. */
+/** The options of a call without options; they need no check. */
 const NONE = {};
 
 function settingsOf(options: ClientOptions, place: string): string {

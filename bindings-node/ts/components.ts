@@ -39,7 +39,7 @@ export function promptFromWire(raw: Wire): Prompt {
   return { ...ours(raw), arguments: list } as unknown as Prompt;
 }
 
-/** `_meta` is `meta` with us; what is unknown here stays. */
+/** Renames `_meta` to `meta`; unknown members stay. */
 function ours({ _meta: meta, ...fields }: Wire): Record<string, unknown> {
   return { ...fields, ...(isObject(meta) && { meta }) };
 }

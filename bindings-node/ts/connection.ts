@@ -17,19 +17,19 @@ import { isPromise } from "./schema.js";
 import { inSpan, tracing } from "./tracing.js";
 import type { Principal, Revision } from "./types.js";
 
-/** For those who look closely: written to stderr where NODE_DEBUG names "gudgeon". */
+/** Writes to stderr if NODE_DEBUG contains "gudgeon". */
 const log = debuglog("gudgeon");
-/** A text this long, or with line breaks, goes beside the lines. */
+/** A longer text, or one with line breaks, is passed beside the reply lines. */
 const LONG = 4_096;
-/** Replies that go out before their turn ends. */
+/** The length of reply lines at which they are sent before the turn of the event loop ends. */
 const MANY = 1 << 20;
-/** Kinds of lines beyond those of `ReplyKind`. */
+/** Kinds of reply lines beyond those of `ReplyKind`. */
 const TEXT_BESIDE = 6;
 const FAILURE = 7;
 const QUESTIONS = 8;
-/** How long handlers have to end after they were told to. */
+/** The time for cancelled handlers to end. */
 const UNWIND_MS = 500;
-/** How long the peer has to read the last replies. */
+/** The time for the peer to read the last replies. */
 const DRAIN_MS = 1_000;
 
 type Run = readonly [slot: number, handler: number, input: Record<string, unknown>, revision: Revision, id: string | number | null];
@@ -45,10 +45,10 @@ export interface Host {
   principalOf(request: number | undefined): Principal | undefined;
 }
 
-/** What is served, seen by handlers: takes batches, runs them in place, and hands all replies of a turn back at once. */
+/** Runs the handlers of a served connection: takes batches of calls, and returns all replies of one turn together. */
 export class Connection {
   readonly shell: NativeShell;
-  /** Resolves when the peer will send no more. */
+  /** Resolves when the peer has ended its input. */
   readonly ended: Promise<void>;
   readonly #running = new Map<number, CallContext>();
   readonly #core: ServerCore;
@@ -57,11 +57,11 @@ export class Connection {
   #isScheduled = false;
   /** Calls whose handlers have asked in this turn of the event loop. */
   readonly #asking = new Set<number>();
-  /** Handlers that were told to end and have not. */
+  /** The number of cancelled handlers that have not ended. */
   #ending = 0;
   #lines = "";
   #texts: string[] = [];
-  /** Of legacy sessions, by the numbers that facts give their conversations. */
+  /** The values of `ctx.session`, by the number of the session. */
   readonly #sessions = new Map<number, Map<string, unknown>>();
   readonly #host: Host | undefined;
 
@@ -72,13 +72,13 @@ export class Connection {
     this.shell = open(() => this.drain());
   }
 
-  /** Handlers run from now on; what needs none was answered before. */
+  /** Starts to run handlers. Requests that need none were answered before. */
   start(): void {
     this.#isStarted = true;
     this.drain();
   }
 
-  /** Finishes what is in flight, within the grace, and ends the stream. */
+  /** Waits for the calls in flight, at most `graceMs`, and closes the stream. */
   async stop(graceMs: number): Promise<void> {
     this.shell.pause();
     await until(() => this.shell.underWay() === 0 && this.#lines === "", graceMs);
@@ -91,7 +91,7 @@ export class Connection {
     this.shell.close();
   }
 
-  /** Waits until the peer has read enough. */
+  /** Waits until the peer has read enough of the output. */
   room(hasRoom: boolean): Promise<void> {
     return hasRoom ? DONE : this.#waitForRoom();
   }
@@ -100,7 +100,7 @@ export class Connection {
     return this.#core.readResource(ctx, uri);
   }
 
-  /** This call's handler has asked; what it asks in this turn of the event loop goes out together. */
+  /** Notes that this call's handler has asked. Questions of one turn of the event loop are sent together. */
   wait(slot: number): void {
     if (this.#asking.size === 0) setImmediate(this.#sendAsked);
     this.#asking.add(slot);
@@ -118,7 +118,7 @@ export class Connection {
     while (!this.shell.hasRoom()) await sleep(5);
   }
 
-  /** What a legacy session keeps as long as it lives. */
+  /** Returns the value of `ctx.session`, which lives as long as the session. */
   session(conversation: number): Map<string, unknown> {
     const known = this.#sessions.get(conversation);
     if (known) return known;
@@ -133,7 +133,7 @@ export class Connection {
     return this.#host?.principalOf(request === undefined ? undefined : Number(request));
   }
 
-  /** Does what there is to do. */
+  /** Runs the batches that are ready. */
   drain(): void {
     if (this.#isStarted) this.#runBatch();
     this.#host?.collect?.();
@@ -153,12 +153,12 @@ export class Connection {
       else this.#cancel(entry[0]);
       if (this.#lines.length > MANY) this.#flush();
     }
-    // Handlers that are async in name only end before this turn does: their replies go out with the others.
+    // Async functions without an await settle in this turn; their replies are sent with the others.
     if (hasPending) this.#schedule();
     else this.#flush();
   }
 
-  /** Whether its reply is still to come. */
+  /** Runs a call's handler; returns true if its reply is pending. */
   #run([slot, handler, input, revision, id]: Run): boolean {
     const plan = this.#core.plans[handler];
     if (!plan) {
@@ -223,7 +223,7 @@ export class Connection {
     this.#put(slot, FAILURE, failureJson(thrown, { exposeErrors: plan.exposeErrors, signal: ctx.usedSignal }));
   }
 
-  /** What it gives and throws from now on is nobody's. */
+  /** Cancels a handler. Its result and errors are dropped from now on. */
   #cancel(slot: number): void {
     const ctx = this.#running.get(slot);
     if (!this.#running.delete(slot)) return;
@@ -242,7 +242,7 @@ export class Connection {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // A tick that is asked for in a microtask comes after all microtasks.
+    // A tick requested in a microtask runs after all microtasks.
     queueMicrotask(() => process.nextTick(this.#flushScheduled));
   }
 
@@ -263,12 +263,12 @@ export class Connection {
 
 const DONE = Promise.resolve();
 
-/** What a resource's handler gave, as a client would read it. */
+/** Returns the value of a resource's handler as a client would receive it. */
 export function resourceResult(uri: string, mimeType: string | null, value: unknown): ResourceResult {
   if (value instanceof ResourceResult) return value;
   const official = officialResourceResult(value);
   if (official) return official;
-  if (questionsIn(value)) throw new TypeError(`the resource ${uri} asks its client first: only a client can read it`);
+  if (questionsIn(value)) throw new TypeError(`the resource ${uri} asks its client a question; ctx.readResource() can't read it`);
   const [kind, payload] = toReply("resource" satisfies ComponentKind, value);
   const type = mimeType ?? (kind === ReplyKind.json ? "application/json" : kind === ReplyKind.blob ? "application/octet-stream" : "text/plain");
   const held = kind === ReplyKind.blob ? { blob: new Uint8Array(Buffer.from(payload, "base64")) } : { text: payload };

@@ -24,16 +24,16 @@ function made<T extends Content>(fields: Unmarked<T>): T {
   return mark(fields, CONTENT) as T;
 }
 
-/** A text as content; throws `TypeError` for what is none. Spec: Server Features › Tools › Text content. */
+/** Makes text content. Throws a TypeError unless the value is a string. Spec: Server Features › Tools › Text content. */
 export function text(value: string): TextContent {
-  return made<TextContent>({ type: "text", text: checkedText(value, "text() takes a text") });
+  return made<TextContent>({ type: "text", text: checkedText(value, "text() takes a string") });
 }
 
 /**
- * A picture as content. Spec: Server Features › Tools › Image content.
+ * Makes image content. Spec: Server Features › Tools › Image content.
  *
  * @param format - `"png"`, `"jpeg"`, … or a whole media type.
- * @throws TypeError when the data is no `Uint8Array`, or the format no text.
+ * @throws TypeError when the data is not a `Uint8Array`, or the format not a string.
  *
  * @example
  * ```ts
@@ -47,19 +47,19 @@ export function image(data: Uint8Array, format: string): ImageContent {
 }
 
 /**
- * Sound as content. Spec: Server Features › Tools › Audio content (2025-03-26 and later).
+ * Makes audio content. Spec: Server Features › Tools › Audio content (2025-03-26 and later).
  *
  * @param format - `"wav"`, `"mp3"`, … or a whole media type.
- * @throws TypeError when the data is no `Uint8Array`, or the format no text.
+ * @throws TypeError when the data is not a `Uint8Array`, or the format not a string.
  */
 export function audio(data: Uint8Array, format: string): AudioContent {
   return made<AudioContent>({ type: "audio", data: bytesOf(data, "audio()"), mimeType: mediaType("audio", format) });
 }
 
 /**
- * Reads a file into an embedded resource: as text where its bytes are UTF-8, else as bytes.
+ * Reads a file into an embedded resource: as text if its bytes are UTF-8, else as bytes.
  *
- * @throws Node's error when it can't be read.
+ * @throws The error of node:fs when the file can't be read.
  */
 export async function file(path: string | URL): Promise<EmbeddedResource> {
   const { readFile } = await import("node:fs/promises");
@@ -74,9 +74,9 @@ export async function file(path: string | URL): Promise<EmbeddedResource> {
 }
 
 /**
- * A link to a resource that the client may read. Spec: Tools › Resource links (2025-06-18 and later).
+ * Makes a link to a resource that the client may read. Spec: Tools › Resource links (2025-06-18 and later).
  *
- * @throws TypeError when the URI or the name is no text.
+ * @throws TypeError when the URI or the name is not a string.
  *
  * @example
  * ```ts
@@ -86,44 +86,44 @@ export async function file(path: string | URL): Promise<EmbeddedResource> {
  * ```
  */
 export function resourceLink(link: Omit<ResourceLink, "type" | ContentMark>): ResourceLink {
-  checkedText(link?.uri, "resourceLink({ uri, name }) needs the URI as a text");
-  checkedText(link.name, "resourceLink({ uri, name }) needs the name as a text");
+  checkedText(link?.uri, "resourceLink({ uri, name }) needs the URI as a string");
+  checkedText(link.name, "resourceLink({ uri, name }) needs the name as a string");
   return made<ResourceLink>({ ...link, type: "resource_link" });
 }
 
 /**
- * A resource's contents, handed over at once. Spec: Server Features › Tools › Embedded resources.
+ * Embeds a resource's contents in a result. Spec: Server Features › Tools › Embedded resources.
  *
- * @throws TypeError when the URI is no text, or there is neither text nor blob.
+ * @throws TypeError when the URI is not a string, or there is neither text nor blob.
  */
 export function embed(resource: ResourceContents): EmbeddedResource {
-  checkedText(resource?.uri, "embed({ uri, text }) needs the URI as a text");
+  checkedText(resource?.uri, "embed({ uri, text }) needs the URI as a string");
   if (resource.blob === undefined) checkedText(resource.text, "embed({ uri, text }) needs text or, as bytes, blob");
   return made<EmbeddedResource>({ type: "resource", resource });
 }
 
 /**
- * In sampling: the model wants a tool called; what `onSample` gives. Spec: Client Features › Sampling › Sampling with tools
- * (2025-11-25 and later).
+ * Makes the model's request to call a tool, for the result of `onSample`. Spec: Client Features › Sampling › Sampling with
+ * tools (2025-11-25 and later).
  *
- * @param use - `id`: how its outcome will name it. `input`: the tool's arguments.
+ * @param use - `id`: the id that the tool's outcome refers to. `input`: the tool's arguments.
  */
 export function toolUse(use: Omit<ToolUse, "type" | ContentMark>): ToolUse {
   return made<ToolUse>({ ...use, type: "tool_use" });
 }
 
 /**
- * In sampling: what a tool answered, for the next `ctx.sample`. Spec: Client Features › Sampling › Sampling with tools
- * (2025-11-25 and later).
+ * Makes a tool's outcome, for the next `ctx.sample`. Spec: Client Features › Sampling › Sampling with tools (2025-11-25 and
+ * later).
  *
- * @param outcome - `toolUseId`: the `id` of what the model wanted. `content`: a string is a text.
- * @throws TypeError when the content is none.
+ * @param outcome - `toolUseId`: the `id` of the model's request. `content`: a string becomes text content.
+ * @throws TypeError when the content is neither a string nor content.
  *
  * @example
  * ```ts
  * import { assistant, toolOutcome, toolUse, user } from "gudgeon";
  *
- * // What ctx.sample("2 + 3?", { tools }) gave is followed by what the tool answered; both go into the next ctx.sample.
+ * // The model's request from ctx.sample("2 + 3?", { tools }) and the tool's outcome both go into the next ctx.sample.
  * const wanted = toolUse({ id: "call-1", name: "add", input: { a: 2, b: 3 } });
  * const messages = [user("2 + 3?"), assistant(wanted), user(toolOutcome({ toolUseId: wanted.id, content: "5" }))];
  * console.log(messages.map(({ content }) => ("type" in content ? content.type : "")).join()); // text,tool_use,tool_result
@@ -136,13 +136,13 @@ export function toolOutcome(
   return made<ToolOutcome>({ ...outcome, type: "tool_result", content: isList(content) ? content.map(asContent) : [asContent(content)] });
 }
 
-/** A type of content that this package does not know, sent as it is. */
+/** Makes content of a type unknown to this package; it is sent unchanged. */
 export function other(raw: Readonly<Record<string, unknown>>): Other {
   return made<Other>({ type: "other", raw });
 }
 
 /**
- * A message of the user's; a string is a text. Spec: Server Features › Prompts › PromptMessage.
+ * Makes a message of the user; a string becomes text content. Spec: Server Features › Prompts › PromptMessage.
  *
  * @example
  * ```ts
@@ -156,7 +156,7 @@ export function user(content: string | Content | readonly (string | Content)[]):
   return message("user", content);
 }
 
-/** A message of the assistant's; a string is a text. */
+/** Makes a message of the assistant; a string becomes text content. */
 export function assistant(content: string | Content | readonly (string | Content)[]): Message {
   return message("assistant", content);
 }
@@ -174,14 +174,14 @@ export function isMessage(value: unknown): value is Message {
   return isMarked(value, MESSAGE);
 }
 
-/** A string is a text; anything else must have been made by one of the functions above. */
+/** Returns content: a string becomes text content; any other value must be made by one of the functions above. */
 export function asContent(value: unknown): Content {
   if (typeof value === "string") return text(value);
   if (isContent(value)) return value;
   throw new TypeError("content must be a string or made by text(), image(), audio(), file(), resourceLink() or embed()");
 }
 
-/** All texts, joined by line breaks. */
+/** Returns all texts, joined by line breaks. */
 export function textOf(content: readonly Content[]): string {
   return content.flatMap((one) => (one.type === "text" ? [one.text] : [])).join("\n");
 }
@@ -190,7 +190,7 @@ export function textOf(content: readonly Content[]): string {
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** Content as the newest revision spells it. */
+/** Returns content in the wire format of the newest revision. */
 export function contentToWire(content: Content): Wire {
   const { annotations, meta } = content;
   return { ...bodyToWire(content), ...(annotations && { annotations }), ...(meta && { _meta: meta }) };
@@ -219,7 +219,7 @@ function bare(content: Content): Wire {
   return fields;
 }
 
-/** Content from the wire; what is not known here, or not of its shape, is `Other`. */
+/** Returns content from the wire; content of an unknown type or shape is `Other`. */
 export function contentFromWire(raw: Wire): Content {
   const common = commonFromWire(raw);
   const { type, _meta: _, annotations: __, ...fields } = raw;
@@ -256,12 +256,12 @@ export function contentFromWire(raw: Wire): Content {
   return other(raw);
 }
 
-/** One piece or a list of them; what is neither is left out. */
+/** Returns a list of content from one object or a list; other values are left out. */
 export function contentListFromWire(raw: unknown): Content[] {
   return (Array.isArray(raw) ? raw : [raw]).filter(isObject).map(contentFromWire);
 }
 
-/** Without a URI of its own it is left out, and the core puts in the one that was asked for. */
+/** Returns contents in the wire format. Without a URI of their own, the core adds the requested one. */
 export function contentsToWire({ uri, mimeType, text, blob, meta }: ResourceContents): Wire {
   const what = blob === undefined ? { text: text ?? "" } : { blob: toBase64(blob) };
   return {
@@ -282,7 +282,7 @@ export function contentsFromWire(raw: Wire): ResourceContents {
   };
 }
 
-/** One message for each piece of content where there are several: a prompt's message holds one. */
+/** Returns one message for each piece of content, since a prompt's message holds only one. */
 export function messageToWire(value: Message): Wire[] {
   const pieces = isList(value.content) ? value.content : [value.content];
   return pieces.map((piece) => ({ role: value.role, content: contentToWire(piece) }));
@@ -314,7 +314,7 @@ function bytesOf(data: unknown, place: string): Uint8Array {
   throw new TypeError(`${place} takes bytes as a Uint8Array; for a path use file(), or read the file first`);
 }
 
-/** Who writes JavaScript is told by nobody else. */
+/** Throws a TypeError unless the value is a string: in JavaScript no compiler checks it. */
 function checkedText(value: unknown, problem: string): string {
   if (typeof value === "string") return value;
   throw new TypeError(`${problem}, not ${value === null ? "null" : Array.isArray(value) ? "a list" : typeof value}`);
@@ -330,7 +330,7 @@ function decodeUtf8(data: Uint8Array): string | undefined {
 }
 
 function mediaType(family: "image" | "audio", format: string): string {
-  checkedText(format, `${family}(data, format) takes the format as a text, such as "${family === "image" ? "png" : "wav"}" or a media type`);
+  checkedText(format, `${family}(data, format) takes the format as a string, such as "${family === "image" ? "png" : "wav"}" or a media type`);
   if (format.includes("/")) return format;
   const name = format.replace(/^\./, "").toLowerCase();
   return `${family}/${SUBTYPES[name] ?? name}`;

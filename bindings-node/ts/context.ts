@@ -13,12 +13,12 @@ import type {
   SampleOptions, SampleResult, Schema, ServerMembers,
 } from "./types.js";
 
-/** What the client said about itself and its request. */
+/** The facts that the native half knows about a call and its client. */
 interface Facts {
   readonly hasSession: boolean;
   readonly conversation: number;
   readonly sessionId?: string;
-  /** The number of a host's request. */
+  /** The number of the host's HTTP request. */
   readonly request?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly meta?: Meta;
@@ -32,17 +32,17 @@ interface Keyed {
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** A question without an answer, and its place among those asked. */
+/** A question without an answer, and its index among those asked. */
 interface Open {
   readonly question: Asked;
   readonly at: number;
-  /** Why the answer that there was does not fit. */
+  /** The reason that the previous answer was refused. */
   readonly unfit?: SchemaMismatch;
 }
 
 export class CallContext implements Context {
   #abort: AbortController | undefined;
-  /** Why nobody waits for this run any more. */
+  /** The reason that this run of the handler was cancelled. */
   #end: DOMException | undefined;
   #facts: Facts | undefined;
   #headers: Headers | undefined;
@@ -76,7 +76,7 @@ export class CallContext implements Context {
     return { name: "", version: "", ...client, capabilities };
   }
 
-  /** Only HTTP has them. */
+  /** The headers of the HTTP request; empty on other transports. */
   get headers(): Headers {
     return (this.#headers ??= new Headers(this.facts.headers as [string, string][] | undefined));
   }
@@ -85,7 +85,7 @@ export class CallContext implements Context {
     return this.facts.sessionId;
   }
 
-  /** A host knows it until its request is answered, and a handler may wait for longer. */
+  /** Read once and kept: a host forgets it when its request is answered, and a handler may wait for longer. */
   get principal(): Principal | undefined {
     return (this.#principal ??= { value: this.connection.principalOf(this.facts.request) }).value;
   }
@@ -93,7 +93,7 @@ export class CallContext implements Context {
   get session(): Map<string, unknown> {
     if (!this.facts.hasSession) {
       throw new NotSupported(
-        `revision ${this.revision} has no sessions, so there is no ctx.session`,
+        `revision ${this.revision} has no sessions, so ctx.session does not exist`,
         { hint: "give the client a handle that it passes as an argument, or keep the data in a store of your own, by ctx.principal" },
       );
     }
@@ -104,7 +104,7 @@ export class CallContext implements Context {
     return (this.#state ??= new Map());
   }
 
-  /** Made when it is first looked at: most handlers never do. */
+  /** Created at first use, since most handlers never read it. */
   get signal(): AbortSignal {
     if (!this.#abort) {
       this.#abort = new AbortController();
@@ -113,24 +113,24 @@ export class CallContext implements Context {
     return this.#abort.signal;
   }
 
-  /** The signal, where somebody has looked at it. */
+  /** The signal, if the handler has read it. */
   get usedSignal(): AbortSignal | undefined {
     return this.#abort?.signal;
   }
 
-  /** Nobody waits for this run any more: it was cancelled, or is to run anew when its answers come. */
+  /** Cancels this run of the handler: the call was cancelled, or is replayed when its answers arrive. */
   cancel(): void {
     this.#end = new DOMException(END, "AbortError");
     this.#abort?.abort(this.#end);
     this.#asking?.end(this.#end);
   }
 
-  /** The request may be answered while the handler waits. */
+  /** Reads the facts that are lost when the request is answered while the handler waits. */
   keepFacts(): void {
     void this.principal;
   }
 
-  /** From now on the handler runs for this request. */
+  /** Continues the handler on behalf of a new request. */
   resume(revision: Revision, requestId: string | number): void {
     this.revision = revision;
     this.requestId = requestId;
@@ -207,20 +207,20 @@ export class CallContext implements Context {
       return undefined;
     }
     if (!isPromise(answer)) return answer as T;
-    // Nobody waits for it: what it rejects with must not end the process.
+    // Nothing awaits this promise; its rejection must not end the process.
     (answer as Promise<T>).catch(() => undefined);
     throw new TypeError(
-      `ctx.answer() can't wait for the answer to ${JSON.stringify(asked.message)}, which an async schema checks: ` +
+      `ctx.answer() can't wait for the answer to ${JSON.stringify(asked.message)}, which an async schema checks; ` +
         "write `const [answer] = await ctx.ask(question)`, or use a schema that is not async",
     );
   }
 
-  /** Questions that the handler returned, each under its key. */
+  /** Returns the wire's form of questions that the handler returned, with their keys. */
   requests(questions: readonly Asked[]): readonly object[] {
     return questions.map((question) => ({ key: this.asking.keyOf(question), method: question.method, params: question.params }));
   }
 
-  /** An answer of the client's has come. */
+  /** Settles a question with the client's answer. */
   answered(number: number, result: Readonly<Record<string, unknown>> | null, refusal: Refusal | null): void {
     this.asking.answered(number, result, refusal);
   }
@@ -233,11 +233,11 @@ export class CallContext implements Context {
     return this.connection.readResource(this, uri);
   }
 
-  /** Only HTTP streams of sessions can be closed before their answer. */
+  /** Closes the stream of an HTTP session before the answer; elsewhere it does nothing. */
   async closeStream(rest: { retryMs?: number | undefined } = {}): Promise<void> {
     const { retryMs } = rest;
     if (retryMs !== undefined && !(retryMs >= 0 && Number.isFinite(retryMs))) {
-      throw new TypeError(`closeStream({ retryMs: ${retryMs} }): it must be a number of milliseconds`);
+      throw new TypeError(`closeStream({ retryMs: ${retryMs} }): retryMs must be a number of milliseconds`);
     }
     this.connection.shell.closeStream(this.slot, retryMs);
   }
@@ -259,7 +259,7 @@ export class CallContext implements Context {
     return this.#read(asked, (question, result) => question.read(result));
   }
 
-  /** They are numbered and asked now; all are answered before any is looked at. What does not fit is asked again. */
+  /** Asks questions together and reads their answers once all have arrived. Refused answers are asked for again. */
   async #read<T>(questions: readonly Asked[], read: (question: Asked, result: Wire) => Maybe<T>): Promise<T[]> {
     const answers: T[] = [];
     let open = questions.map((question, at): Open => ({ question, at }));
@@ -294,13 +294,13 @@ export class CallContext implements Context {
   private readFacts(): Facts {
     const json = this.connection.shell.facts(this.slot);
     if (json !== null) return JSON.parse(json) as Facts;
-    throw new Error("what the client said of itself is known until the call is over: read it before the handler returns");
+    throw new Error("the context knows its call's facts only until the handler returns; read them before");
   }
 }
 
 function checked(question: unknown): Asked {
   if (isQuestion(question)) return question;
-  throw new TypeError("ctx.ask and ctx.answer take questions, made by ask.elicit, ask.sample and their kin");
+  throw new TypeError("ctx.ask and ctx.answer take questions made by ask.elicit(), ask.elicitUrl(), ask.sample() or ask.roots()");
 }
 
 function resultOf(answer: Answer | undefined): Wire {
@@ -308,7 +308,7 @@ function resultOf(answer: Answer | undefined): Wire {
   return answer ?? {};
 }
 
-/** A handler that asks twice and dies of the first answer awaits the second no more: that must not end the process. */
+/** Handles the rejection of a promise that a failed handler no longer awaits; it must not end the process. */
 function heard<T>(answer: Promise<T>): Promise<T> {
   answer.catch(() => {});
   return answer;
@@ -317,5 +317,5 @@ function heard<T>(answer: Promise<T>): Promise<T> {
 tellForeign("Context", CallContext);
 
 const END =
-  "nobody waits for this run of the handler any more: the client gave the call up, its time is over, the server stops, " +
-  "or others needed its place, and it runs anew when its answers come";
+  "this run of the handler was cancelled: by the client, by its timeout, because the server stops, or to be replayed when " +
+  "the answers arrive";

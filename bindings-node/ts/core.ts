@@ -16,7 +16,7 @@ import { visibilityPlan, type Visible } from "./visible.js";
 
 export type Kind = "tool" | "resource" | "resourceTemplate" | "prompt";
 
-/** What a server registered, so that it can be registered again where it is mounted. */
+/** A registered component, kept so that it can be registered again with servers that mount this one. */
 interface Registration {
   readonly place: string;
   readonly kind: Kind | "completion" | "method" | "notification";
@@ -37,15 +37,15 @@ type Change =
   | { readonly how: "update"; readonly changes: Record<string, unknown> }
   | { readonly how: "enable" | "disable"; readonly tags: readonly string[] };
 
-/** What a server consists of, behind its public face; ESM and CommonJS copies of that face may share it. */
+/** The state of a server behind its public class; ESM and CommonJS copies of that class may share it. */
 export class ServerCore {
   readonly native: NativeServer;
   readonly lifespan: Lifespan<unknown>;
-  /** By the numbers that the native half knows handlers by. */
+  /** The plans by handler number, as the native half refers to them. */
   readonly plans: (Plan | undefined)[] = [];
   readonly #registrations: Registration[] = [];
   readonly #mountPoints: MountPoint[] = [];
-  /** Servers mounted here, whose lifespans belong to this one's. */
+  /** The servers mounted into this one; their lifespans are entered with its own. */
   readonly mounted: ServerCore[] = [];
   #hosted: Mounted | undefined;
   #hasVisibilityFilter = false;
@@ -71,19 +71,19 @@ export class ServerCore {
   }
 
   use(handler: Middleware, on: string | readonly string[] | undefined): void {
-    if (typeof handler !== "function") throw new TypeError("middleware(handler): the handler must be a function (request, next)");
+    if (typeof handler !== "function") throw new TypeError("middleware(): the handler must be a function (request, next)");
     const methods = on === undefined ? ["*"] : typeof on === "string" ? [on] : on;
     if (!Array.isArray(methods) || !methods.every((one) => typeof one === "string")) {
-      throw new TypeError('middleware(handler, { on }): a method, such as "tools/call", or a list of methods');
+      throw new TypeError('middleware(): on must be a method such as "tools/call", or a list of methods');
     }
     checked("middleware", () => this.native.checkMiddleware([...methods]));
     this.#middleware.push({ handler, on: methods.includes("*") ? undefined : new Set(methods) });
-    // What the core answers by itself; handlers are wrapped by their plans.
+    // For results that the core produces itself; handlers are wrapped by their plans.
     const passing = this.plans.push(passingPlan(this)) - 1;
     this.native.setMiddleware(passing, this.#middleware.flatMap(({ on: wanted }) => (wanted ? [...wanted] : ["*"])));
   }
 
-  /** Passes the request through the middleware, the first registered outermost. */
+  /** Runs the middleware around a request, the first registered outermost. */
   around(method: string, params: Record<string, unknown>, ctx: CallContext, inner: () => unknown): unknown {
     const chain = this.#middleware.filter(({ on }) => on === undefined || on.has(method));
     const request = { method, params, ctx };
@@ -93,7 +93,7 @@ export class ServerCore {
       const result = await chain[at]?.handler(request, async () => (given = await step(at + 1)));
       if (result === undefined && given !== undefined) {
         throw new TypeError(
-          `middleware gave nothing for ${method}, though next() gave a result: return what next() gave, or a result of its own`,
+          `middleware returned nothing for ${method}, although next() returned a result; return that result, or another one`,
         );
       }
       return result;
@@ -131,7 +131,7 @@ export class ServerCore {
     for (const link of this.#mountPoints) link.into.#register(linked(registration, link));
   }
 
-  /** Refuses a name that is taken here, or in a server that this one is mounted into. */
+  /** Throws if a name is taken, here or in a server that mounts this one. */
   #checkFree({ place, kind, key, declaration }: Pick<Registration, "place" | "kind" | "key" | "declaration">): void {
     const argument = declaration["argument"];
     const taken = this.#registrations.some(
@@ -140,21 +140,21 @@ export class ServerCore {
     if (taken) {
       const name = JSON.stringify(key) + (argument === undefined ? "" : ` ${JSON.stringify(argument)}`);
       throw new TypeError(
-        `${place}: a ${kind} named ${name} is already registered with ${JSON.stringify(this.server.name)}: ` +
-          "give this one another name, or remove that one first",
+        `${place}: a ${kind} named ${name} is already registered with ${JSON.stringify(this.server.name)}; ` +
+          "use another name, or remove the registered one first",
       );
     }
     for (const { into, prefix } of this.#mountPoints) into.#checkFree({ place, kind, key: keyIn(kind, key, prefix), declaration });
   }
 
-  /** Offers all of this server's, now and later, in another one. */
+  /** Registers this server's components, present and future, with another server. */
   mountInto(into: ServerCore, prefix: string): void {
     if (contains(this, into)) throw new TypeError(`mount(${JSON.stringify(prefix)}): a server can't be mounted into itself`);
     const late = into.lifespan.isUsed && this.#lasting();
     if (late) {
       throw new TypeError(
-        `mount(${JSON.stringify(prefix)}): the lifespan of ${JSON.stringify(late.server.name)} begins with that of ` +
-          `${JSON.stringify(into.server.name)}, which runs already: mount it before`,
+        `mount(${JSON.stringify(prefix)}): the lifespan of ${JSON.stringify(late.server.name)} is entered with that of ` +
+          `${JSON.stringify(into.server.name)}, which is served already; mount it before`,
       );
     }
     const link = { prefix, into };
@@ -164,7 +164,7 @@ export class ServerCore {
     this.#mountPoints.push(link);
   }
 
-  /** The first that has a lifespan, of this server and those mounted into it. */
+  /** Returns the first server with a lifespan, of this one and those mounted into it. */
   #lasting(): ServerCore | undefined {
     if (this.options.lifespan) return this;
     for (const one of this.mounted) {
@@ -200,11 +200,11 @@ export class ServerCore {
     }
   }
 
-  /** What serves the requests of hosts; begun with the first. */
+  /** Returns the endpoint for the requests of hosts, opened at the first request. */
   hosted(): Mounted {
     if (this.#hosted) return this.#hosted;
     const hosted = (this.#hosted = new Mounted(this));
-    // What could not begin may be able to with the next request.
+    // An endpoint that failed to open is opened again at the next request.
     hosted.ready.catch(() => {
       if (this.#hosted === hosted) this.#hosted = undefined;
       void hosted.close();
@@ -225,7 +225,7 @@ export class ServerCore {
   }
 
   change(kind: Kind, keys: readonly string[], change: Change): void {
-    // Servers above have things of their own under the same tags: they are told names.
+    // Servers that mount this one may use the same tags for other components, so names are passed on.
     const tags = change.how === "enable" || change.how === "disable" ? change.tags : [];
     this.#change(kind, tags.length > 0 ? [...keys, ...this.#tagged(kind, tags)] : keys, change);
   }
@@ -246,20 +246,20 @@ export class ServerCore {
     for (const { into, prefix } of this.#mountPoints) into.#change(kind, keys.map((key) => keyIn(kind, key, prefix)), change);
   }
 
-  /** The keys here of what carries one of the tags. */
+  /** Returns the keys of the components with one of the tags. */
   #tagged(kind: Kind, tags: readonly string[]): string[] {
     const carries = (own: unknown): boolean => Array.isArray(own) && own.some((tag) => tags.includes(tag as string));
     return this.#registrations.filter((one) => one.kind === kind && carries(one.declaration["tags"])).map(({ key }) => key);
   }
 
-  /** This server and those that it is mounted into, each once. */
+  /** Returns this server and all servers that mount it, each once. */
   #above(found: Set<ServerCore> = new Set()): Set<ServerCore> {
     found.add(this);
     for (const { into } of this.#mountPoints) if (!found.has(into)) into.#above(found);
     return found;
   }
 
-  /** Reads a resource of this server's on behalf of a handler. */
+  /** Reads a resource of this server on behalf of a handler. */
   async readResource(ctx: CallContext, uri: string): Promise<ResourceResult> {
     const found = this.native.resolveResource(uri);
     const [id, input, mimeType] = found === null ? [] : (JSON.parse(found) as [number, Record<string, unknown>, string | null]);
@@ -285,19 +285,19 @@ export function setCore(server: object, core: ServerCore): void {
   Object.defineProperty(server, CORE, { value: core });
 }
 
-/** Whether it is a server, of whichever copy of the package. */
+/** Returns true for a `Server` of any copy of the package. */
 export function isServer(value: object): boolean {
   return CORE in value;
 }
 
-/** What stands behind a server, whichever copy of the package made it. */
+/** Returns the core of a `Server` of any copy of the package; throws a TypeError for another value. */
 export function coreOf(server: unknown, place: string): ServerCore {
   const core = isObject(server) ? (server as Record<symbol, unknown>)[CORE] : undefined;
   if (core === undefined) throw new TypeError(`${place}: this is no Server of gudgeon's`);
   return core as ServerCore;
 }
 
-/** Tools and prompts get the prefix; URIs and vendors' names say where they belong by themselves. */
+/** Returns the key in the mounting server: tools and prompts get the prefix, URIs and vendors' methods do not. */
 function keyIn(kind: Registration["kind"], key: string, prefix: string): string {
   return kind === "tool" || kind === "prompt" || (kind === "completion" && !isTemplate(key)) ? `${prefix}_${key}` : key;
 }
@@ -320,22 +320,22 @@ function linked(registration: Registration, { prefix, into }: MountPoint): Regis
   };
 }
 
-/** Whether completions belong to such things, and go with them. */
+/** Returns true for kinds whose completions are removed with them. */
 function isCompleted(kind: Kind): boolean {
   return kind === "prompt" || kind === "resourceTemplate";
 }
 
-/** Whether it is a URI template (RFC 6570): of what is completed, whether it is no prompt's name. */
+/** Returns true for a URI template (RFC 6570); names of prompts have no braces. */
 export function isTemplate(uri: string): boolean {
   return uri.includes("{");
 }
 
-/** What a completion completes, as clients say it. */
+/** Returns the target of a completion in the wire's form. */
 export function referenceTo(target: string): Record<string, unknown> {
   return isTemplate(target) ? { type: "ref/resource", uri: target } : { type: "ref/prompt", name: target };
 }
 
-/** Whether a server is another one, or is mounted in it at any depth. */
+/** Returns true if two servers are the same, or the inner one is mounted into the outer one at any depth. */
 function contains(outer: ServerCore, inner: ServerCore): boolean {
   return outer === inner || outer.mounted.some((one) => contains(one, inner));
 }

@@ -4,14 +4,14 @@ import type { Context } from "./types.js";
 
 const running = new AsyncLocalStorage<Context>();
 
-/** Calls a handler so that `currentContext()` finds its context, also after awaits. */
+/** Calls a handler with `currentContext()` set to its context, also after awaits. */
 export function runInContext<C extends Context, I, R>(ctx: C, call: (input: I, ctx: C) => R, input: I): R {
   return running.run(ctx, call, input, ctx);
 }
 
-/** The context of the handler that runs this code. */
+/** Returns the context of the handler that runs this code. */
 export function currentContext(): Context {
   const ctx = running.getStore();
   if (ctx) return ctx;
-  throw new Error("currentContext() gives a context inside a handler and what it calls; here no handler runs");
+  throw new Error("currentContext() works only in a handler and in functions that it calls; no handler is running");
 }

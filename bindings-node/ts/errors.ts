@@ -2,7 +2,7 @@ import { brandClass } from "./brand.js";
 import { ToolResult } from "./results.js";
 import type { ElicitRequest, Meta } from "./types.js";
 
-/** Which of the errors it is: what to look at where classes can't be. */
+/** The kind of an error, for programs that can't use `instanceof`. */
 export type ErrorKind =
   | "connect"
   | "lost"
@@ -15,7 +15,7 @@ export type ErrorKind =
   | "declined"
   | "cancelled";
 
-/** What an error may know beside its message. */
+/** The details of an error beside its message. */
 export interface ErrorDetails {
   cause?: unknown;
   kind?: ErrorKind | undefined;
@@ -26,13 +26,13 @@ export interface ErrorDetails {
   phase?: string | undefined;
 }
 
-/** Everything that Gudgeon throws on purpose. `instanceof` works across the ESM and the CommonJS copy. */
+/** The base class of Gudgeon's errors. `instanceof` works across the ESM and the CommonJS copy. */
 export class McpError extends Error {
   readonly kind: ErrorKind;
-  /** The JSON-RPC code, where there is one. */
+  /** The JSON-RPC code, if the error came as a JSON-RPC error. */
   readonly code: number | undefined;
   readonly data: unknown;
-  /** What would mend it. */
+  /** Advice on how to fix the error. */
   readonly hint: string | undefined;
   /** The URL or command. */
   readonly target: string | undefined;
@@ -52,7 +52,7 @@ export class McpError extends Error {
 
 /** No server could be reached or started. */
 export class ConnectFailed extends McpError {
-  /** Of the command, where it has ended. */
+  /** The exit status of the command, if it has exited. */
   readonly exitStatus: number | undefined;
   /** The last lines that the command wrote to stderr. */
   readonly stderr: string;
@@ -69,7 +69,7 @@ export class ConnectFailed extends McpError {
 
 /** The server went away while a call was in flight. */
 export class ConnectionLost extends McpError {
-  /** Of the command, where it has ended. */
+  /** The exit status of the command, if it has exited. */
   readonly exitStatus: number | undefined;
   /** The last lines that the command wrote to stderr. */
   readonly stderr: string;
@@ -84,7 +84,7 @@ export class ConnectionLost extends McpError {
   }
 }
 
-/** No answer in time; `timeoutMs` of the client or the call sets the milliseconds. */
+/** No answer arrived in time; `timeoutMs` of the client or the call sets the limit. */
 export class CallTimeout extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
     super(message, { ...details, kind: "timeout" });
@@ -98,14 +98,14 @@ export class AuthError extends McpError {
   }
 }
 
-/** The other side, or the revision spoken, does not have what was asked for. */
+/** The peer, or the negotiated revision, does not support the request. */
 export class NotSupported extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
     super(message, { ...details, kind: "unsupported" });
   }
 }
 
-/** A JSON-RPC error; thrown in a handler it goes to the client as it is. Spec: Base Protocol › Messages. */
+/** A JSON-RPC error. Thrown in a handler it is sent to the client unchanged. Spec: Base Protocol › Messages. */
 export class ProtocolError extends McpError {
   constructor(code: number, message: string, data?: unknown, details?: ErrorDetails) {
     super(message, { ...details, kind: "protocol", code, data });
@@ -130,7 +130,8 @@ export class ResourceNotFound extends McpError {
 }
 
 /**
- * A tool's failure, told to the model so that it can mend it. Spec: Server Features › Tools › Error handling.
+ * A tool's failure, whose message is sent to the model so that it can correct the call. Spec: Server Features › Tools ›
+ * Error handling.
  *
  * @example
  * ```ts
@@ -160,7 +161,7 @@ export class ToolError extends McpError {
   }
 }
 
-/** The user said no to a question. */
+/** The user declined a question. */
 export class Declined extends McpError {
   constructor(message?: string, details?: ErrorDetails) {
     super(message, { ...details, kind: "declined" });

@@ -15,7 +15,7 @@ import { stringify, toJson } from "./json.js";
 import { SchemaMismatch } from "./schema.js";
 import type { ErrorClass } from "./types.js";
 
-/** What a handler died of, for the core, which decides the code and what the client may see. */
+/** A handler's failure as the core reads it; the core decides the code and the text for the client. */
 export type Failure =
   | { kind: "tool"; message: string; meta?: Readonly<Record<string, unknown>> }
   | { kind: "protocol"; code: number; message: string; data?: unknown }
@@ -26,19 +26,19 @@ export type Failure =
   | { kind: "exception"; type: string; message: string; traceback: string };
 
 export interface FailureOptions {
-  /** Errors whose message the client may see. */
+  /** The classes of errors whose message the client may see. */
   readonly exposeErrors?: readonly ErrorClass[] | undefined;
-  /** The call's own: what is thrown because it fired is no failure. */
+  /** The call's signal. An error that it caused is a cancellation. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The JSON text of what was thrown; never throws, whatever was. */
+/** Returns a thrown value as JSON for the core; never throws. */
 export function failureJson(thrown: unknown, options: FailureOptions = {}): string {
   try {
     return toJson(describeFailure(thrown, options), `what the ${typeOf(thrown)} carries`);
   } catch (error) {
-    // Its data can't be written, or it has getters that throw.
-    console.error("what was thrown carries is left out:", messageOf(error));
+    // The error's data can't be written as JSON, or a getter throws.
+    console.error("the details of a thrown error are left out:", messageOf(error));
     return stringify(bareFailure(thrown)) ?? "";
   }
 }
@@ -53,7 +53,7 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     const uri = String((thrown.data as { uri?: unknown } | undefined)?.uri ?? "");
     return { kind: "notFound", uri, message: thrown.message };
   }
-  // An aborted call of the handler's own is no answer of the user's.
+  // An aborted request of the handler itself is not the user's answer.
   const isAnswer = thrown instanceof Declined || (thrown instanceof Cancelled && thrown.name !== "AbortError");
   if (isAnswer) return { kind: "declined", message: thrown.message };
   if (thrown instanceof SchemaMismatch && thrown.side === "input") return { kind: "invalid", message: thrown.message };
@@ -64,7 +64,7 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
   if (thrown instanceof NotSupported && isObject(thrown.data) && "requiredCapabilities" in thrown.data) {
     return { kind: "missingCapability", message: thrown.message, data: thrown.data };
   }
-  // It names what the other side lacks, and nothing of ours.
+  // The message names what the peer lacks, and nothing of this server.
   if (thrown instanceof NotSupported && thrown.code === undefined) return { kind: "exposed", message: hinted(thrown) };
   if (exposeErrors.some((made) => thrown instanceof made)) return { kind: "exposed", message: messageOf(thrown) };
   if (thrown instanceof UrlElicitationRequired) {
@@ -72,7 +72,7 @@ export function describeFailure(thrown: unknown, { exposeErrors = [], signal }: 
     const wire = elicitations.map(({ id, mode, message, url }) => ({ mode, elicitationId: id, message, url }));
     return { kind: "protocol", code: -32042, message, data: thrown.data ?? { elicitations: wire } };
   }
-  // Other errors of a client's belong to a call of the handler's own: their text is not for this one's caller.
+  // Other errors of clients come from requests that the handler made; their text is not meant for its caller.
   if ((thrown instanceof ProtocolError || thrown instanceof NotSupported) && thrown.code !== undefined) {
     const { code, message, data } = thrown;
     return { kind: "protocol", code, message, ...(data !== undefined && { data }) };
@@ -93,7 +93,7 @@ function exception(thrown: unknown): Failure {
   return { kind: "exception", type: typeOf(thrown), message: messageOf(thrown), traceback: traceback(thrown) };
 }
 
-/** The class's name, where a class of the user's own left `name` as it was. */
+/** Returns the error's name, or its class's name if the class did not set one. */
 function typeOf(thrown: unknown): string {
   if (!isError(thrown)) return typeof thrown;
   return thrown.name === "Error" ? thrown.constructor.name || "Error" : String(thrown.name);
@@ -104,7 +104,7 @@ function messageOf(thrown: unknown): string {
   return String(hasMessage ? (thrown as { message: unknown }).message : thrown);
 }
 
-/** The stack, and those of its causes and of the errors that it gathers. */
+/** Returns the stack of an error, of its causes, and of the errors of an AggregateError. */
 function traceback(thrown: unknown): string {
   const stacks: string[] = [];
   for (let at = thrown; isError(at) && stacks.length < MANY; at = at.cause) {
@@ -120,12 +120,12 @@ function traceback(thrown: unknown): string {
 
 const MANY = 8;
 
-/** Also of another realm, as Node's own are in a test runner's sandbox. */
+/** Returns true for errors of any realm: in a test runner's sandbox Node's own errors come from another one. */
 function isError(thrown: unknown): thrown is Error {
   return thrown instanceof Error || types.isNativeError(thrown);
 }
 
-/** The same with nothing in it that could not be written. */
+/** Returns the failure without the parts that may not be writable as JSON. */
 function bareFailure(thrown: unknown): Failure {
   try {
     const message = messageOf(thrown);

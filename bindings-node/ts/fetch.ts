@@ -3,14 +3,14 @@ import type { NativePart } from "./native.js";
 import type { Principal } from "./types.js";
 
 const EMPTY = new Uint8Array();
-/** Bytes beyond the limit that are read all the same, because a client that is still sending reads no answer. */
+/** The bytes read beyond the limit, since many clients read no answer while they send. */
 const MAX_DISCARDED = 64 * 1024 * 1024;
 
-/** Answers a request of a host that speaks `fetch`. */
+/** Answers a request of a host with the `fetch` interface. */
 export async function answerFetch(mounted: Mounted, request: Request, principal?: Principal): Promise<Response> {
   await mounted.ready;
   if (request.bodyUsed || request.body?.locked) {
-    throw new TypeError("app.fetch(request): its body was read before: give it request.clone()");
+    throw new TypeError("app.fetch(request): the request's body was read before; pass request.clone()");
   }
   const head = { ...headOf(request), principal };
   const body = await readBody(request, mounted.maxBody);
@@ -34,9 +34,9 @@ export async function answerFetch(mounted: Mounted, request: Request, principal?
   });
 }
 
-/** One response on its way: whole, or a stream that grows. */
+/** A response in progress: complete, or a stream. */
 class Answer {
-  /** Tells the server that nobody reads any more. */
+  /** Tells the server that the client has left. */
   leave: () => void = () => {};
   ended: () => void = () => {};
   isComplete = false;
@@ -44,7 +44,7 @@ class Answer {
 
   constructor(private readonly resolve: (response: Response) => void) {}
 
-  /** Gives back how many bytes the client has not read. */
+  /** Adds a part of the response; returns the number of bytes that the client has not read. */
   take(part: NativePart): number {
     if (part.status !== undefined) this.resolve(part.more ? this.#begin(part) : new Response(...respond(part)));
     else if (part.body) this.#write(part.body);
@@ -52,7 +52,7 @@ class Answer {
     return MAX_UNREAD - (this.#stream?.desiredSize ?? MAX_UNREAD);
   }
 
-  /** The client is gone: nobody is left to be told of an error. */
+  /** Ends the response without an error, because the client has left. */
   cut(): void {
     this.#finish((stream) => stream.close());
   }
@@ -100,12 +100,12 @@ function headOf(request: Request): Head {
   const { pathname, search, host } = new URL(request.url);
   const headers: string[] = [];
   for (const [name, value] of request.headers) headers.push(name, value);
-  // Not every host repeats what the URL says already.
+  // Some hosts leave out the Host header, which the URL contains.
   if (!request.headers.has("host")) headers.push("host", host);
   return { method: request.method, target: pathname + search, headers };
 }
 
-/** The whole body, or why there is none. */
+/** Returns the body, or the reason that there is none. */
 async function readBody(request: Request, limit: number): Promise<Uint8Array | "too long" | "gone"> {
   if (!request.body) return EMPTY;
   const length = request.headers.get("content-length");
@@ -113,7 +113,7 @@ async function readBody(request: Request, limit: number): Promise<Uint8Array | "
     if (length !== null && Number(length) <= limit) return new Uint8Array(await request.arrayBuffer());
     return await readStream(request.body, limit);
   } catch {
-    // The client left amid its body: nothing that the host should be told as an error of ours.
+    // The client left while sending its body; to the host this is no error of the server.
     return "gone";
   }
 }

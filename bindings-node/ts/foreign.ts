@@ -1,4 +1,4 @@
-/** Names that people bring from other SDKs, and what they are called here. */
+/** Names from other SDKs, and their counterparts here. */
 
 const NAMES = {
   Server: {
@@ -56,7 +56,7 @@ const NAMES = {
   },
 } as const;
 
-/** Reading one of these names throws an error that names ours; setting one is nobody's business. */
+/** Makes reading one of these names throw an error with its counterpart; setting one still works. */
 export function tellForeign(owner: keyof typeof NAMES, made: { readonly prototype: object }): void {
   for (const [name, ours] of Object.entries(NAMES[owner])) {
     Object.defineProperty(made.prototype, name, {
@@ -71,14 +71,14 @@ export function tellForeign(owner: keyof typeof NAMES, made: { readonly prototyp
   }
 }
 
-/** Not here: it is `Server`. Only there to say so. */
+/** The name of other SDKs for `Server`; its constructor throws an error that says so. */
 export class McpServer {
   private constructor() {
     throw new TypeError("'gudgeon' has no 'McpServer': here it is Server");
   }
 }
 
-/** Not here: it is `Server`. Only there to say so. */
+/** The name of other SDKs for `Server`; its constructor throws an error that says so. */
 export class FastMCP {
   private constructor() {
     throw new TypeError("'gudgeon' has no 'FastMCP': here it is Server");

@@ -4,26 +4,26 @@ import type { JsonObject } from "./portable.js";
 import { compileSchema, isPromise } from "./schema.js";
 import type { Maybe } from "./types.js";
 
-/** What a question's schema becomes: a flat object, and the way back from what was filled in. */
+/** The form of a question: a flat object schema, and the reader of its answers. */
 export interface Form {
   readonly schema: JsonObject;
-  /** Whether the core was asked already, and some revision can say it. */
+  /** True once the core has accepted the form for at least one revision. */
   isAskable: boolean;
-  /** The answer in the type that was asked for. */
+  /** Returns the answer in the type of the schema. */
   read(content: unknown): Maybe<unknown>;
 }
 
-/** The formats that a form can name. */
+/** The values of `format` that forms allow. */
 const FORMATS = new Set(["email", "uri", "date", "date-time"]);
-/** Keywords that say nothing of which values fit. */
+/** Keywords that do not restrict values. */
 const REMARKS = ["$schema", "$id", "$comment", "id", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType"];
 
-/** The one property of a form that asks for a plain type. */
+/** The only property of a form that asks for a plain type. */
 export const VALUE = "value";
 
 const known = new WeakMap<object, Form>();
 
-/** Refuses what no form can ask; `message` is what the user is to read. */
+/** Throws a TypeError for a schema that no form can express. `message` is the text for the user. */
 export function formOf(schema: unknown, message: string): Form {
   let form = known.get(schema as object);
   if (!form) {
@@ -38,7 +38,7 @@ export function formOf(schema: unknown, message: string): Form {
 
 function makeForm(schema: unknown, place: string): Form {
   const { json, validate, fill } = compileSchema(schema, place);
-  // A record has no fields that could be shown.
+  // A record has no fields to show.
   const whole = isObject(json["properties"]) || (json["type"] === "object" && !isObject(json["additionalProperties"]));
   const properties: JsonObject = {};
   const asked = whole ? (isObject(json["properties"]) ? json["properties"] : {}) : { [VALUE]: json };
@@ -59,7 +59,7 @@ function makeForm(schema: unknown, place: string): Form {
   };
 }
 
-/** Whether a plain type is optional, which its JSON Schema has no word for. */
+/** Returns true for an optional plain type, which JSON Schema can't express. */
 function takesNothing(validate: (value: unknown) => Maybe<unknown>): boolean {
   try {
     const value = validate(undefined);
@@ -70,7 +70,7 @@ function takesNothing(validate: (value: unknown) => Maybe<unknown>): boolean {
   }
 }
 
-/** A form's property, choices as forms have them. What no form can ask stays as it is, for the core to say so. */
+/** Returns a form's property, with choices in the form's notation. Unsupported schemas stay, for the core to refuse. */
 function question(property: unknown): JsonObject {
   const written = isObject(property) ? property : {};
   const choices = choicesOf(written);
@@ -80,11 +80,11 @@ function question(property: unknown): JsonObject {
   return many ? { ...written, items: "enum" in many ? { type: "string", ...many } : { anyOf: many["oneOf"] } } : written;
 }
 
-/** Without what the validator checks in the answer all the same, and what only remarks; more the core would refuse. */
+/** Removes keywords that the library's validator checks anyway, or that do not restrict values. */
 function withoutChecked(written: JsonObject): JsonObject {
   const { format, pattern, exclusiveMinimum: above, exclusiveMaximum: below, ...rest } = written;
   for (const remark of REMARKS) delete rest[remark];
-  // Formats are written as patterns, too.
+  // Libraries write formats as patterns as well.
   if (typeof format === "string") Object.assign(rest, FORMATS.has(format) && { format });
   else if (pattern !== undefined) rest["pattern"] = pattern;
   const isInteger = rest["type"] === "integer";
@@ -93,7 +93,7 @@ function withoutChecked(written: JsonObject): JsonObject {
   return rest;
 }
 
-/** `{ enum }`, or `{ oneOf }` where every choice has a title. */
+/** Returns `{ enum }`, or `{ oneOf }` if every choice has a title. */
 function choicesOf(schema: JsonObject): { enum: string[] } | { oneOf: { const: string; title: string }[] } | undefined {
   const listed = schema["enum"] ?? ("const" in schema ? [schema["const"]] : undefined);
   if (isTexts(listed)) return { enum: listed };

@@ -1,9 +1,12 @@
 import { isContent, isMessage } from "./content.js";
 
 /**
- * JSON text of a value. What JSON would lose without a word (NaN, a function, a Map, bytes) or can't say (a BigInt, a
- * cycle) is an error that names its place; `undefined` is left out of objects and is null in lists, as everywhere in
- * JavaScript: nothing stays nothing. Half a character, as of a text that was cut, becomes U+FFFD.
+ * Returns a value as JSON text. `undefined` is left out of objects and is null in lists, as with JSON.stringify. Half of a
+ * surrogate pair, as in a string that was cut, becomes U+FFFD.
+ *
+ * @param place - The name of the value in errors.
+ * @throws TypeError for values that JSON would silently lose (NaN, a function, a Map, bytes) or can't represent (a BigInt, a
+ *   cycle), with their place.
  */
 export function toJson(value: unknown, place = "the result"): string {
   let fault: string | undefined;
@@ -11,25 +14,25 @@ export function toJson(value: unknown, place = "the result"): string {
     if (!isPlain(value, 0)) fault = findFault(value, place, new Set());
     const text = fault === undefined ? stringify(value) : undefined;
     if (text !== undefined) return text;
-    fault ??= `${place} is undefined, which JSON can't say`;
+    fault ??= `${place} is undefined, which JSON can't represent`;
   } catch (error) {
     fault = error instanceof RangeError ? `${place} is nested too deeply` : `${place} can't be written as JSON: ${String(error)}`;
   }
   throw new TypeError(fault);
 }
 
-/** JSON.stringify, without the halves of surrogate pairs: UTF-8 has no bytes for them, and many readers of JSON refuse the whole text. */
+/** JSON.stringify with halves of surrogate pairs replaced: UTF-8 can't encode them, and many parsers refuse the whole text. */
 export function stringify(value: unknown): string | undefined {
   const text = JSON.stringify(value) as string | undefined;
   return text?.includes("\\ud") ? text.replace(ESCAPE, (escape) => (escape.length > 2 ? "\ufffd" : escape)) : text;
 }
 
-/** A half is all that JSON.stringify writes so; an escaped backslash before "ud83d" is none. */
+/** Matches escapes; only halves of surrogate pairs are written as \u escapes of this range. */
 const ESCAPE = /\\(?:ud[89a-f][0-9a-f]{2}|.)/g;
 
 const DEEP = 64;
 
-/** The quick check: true where JSON.stringify is known to say everything. */
+/** The quick check: returns true if JSON.stringify loses nothing of the value. */
 function isPlain(value: unknown, depth: number): boolean {
   switch (typeof value) {
     case "string":
@@ -55,19 +58,19 @@ function isPlain(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** The slow check: what stands in JSON's way, and where. */
+/** The slow check: returns what JSON can't represent, and its place. */
 function findFault(value: unknown, place: string, above: Set<object>): string | undefined {
-  if (typeof value === "bigint") return `${place} is a BigInt, which JSON can't say: write Number(…) or String(…)`;
-  if (typeof value === "function" || typeof value === "symbol") return `${place} is a ${typeof value}, which JSON can't say`;
+  if (typeof value === "bigint") return `${place} is a BigInt, which JSON can't represent; write Number(…) or String(…)`;
+  if (typeof value === "function" || typeof value === "symbol") return `${place} is a ${typeof value}, which JSON can't represent`;
   if (value instanceof Number) value = Number(value);
   if (typeof value === "number" && !Number.isFinite(value)) return `${place} is ${value}, ${NO_NUMBER}`;
   if (typeof value !== "object" || value === null) return undefined;
-  if (above.has(value)) return `${place} is a part of itself (a cycle), which JSON can't say`;
-  if (isContent(value)) return `${place} is content inside other data: return content alone, in a list, or in a ToolResult`;
-  if (isMessage(value)) return `${place} is a prompt's message: only prompts give messages`;
+  if (above.has(value)) return `${place} contains itself (a cycle), which JSON can't represent`;
+  if (isContent(value)) return `${place} is content inside other data; return content alone, in a list, or in a ToolResult`;
+  if (isMessage(value)) return `${place} is a prompt's message; only prompts return messages`;
   const lost = LOST.find(([made]) => value instanceof made);
-  if (lost) return `${place} is ${lost[1]}, which JSON can't say: ${lost[2]}`;
-  if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is no date, ${NO_NUMBER}`;
+  if (lost) return `${place} is ${lost[1]}, which JSON can't represent; ${lost[2]}`;
+  if (value instanceof Date && Number.isNaN(value.getTime())) return `${place} is an invalid date, ${NO_NUMBER}`;
   above.add(value);
   if ("toJSON" in value && typeof value.toJSON === "function") {
     const fault = findFault(value.toJSON(""), place, above);
@@ -75,7 +78,7 @@ function findFault(value: unknown, place: string, above: Set<object>): string | 
     return fault;
   }
   const made = Object.prototype.toString.call(value).slice(8, -1);
-  if (!PLAIN.has(made) && Object.keys(value).length === 0) return `${place} is of class ${made}, which JSON can't say: write what is in it`;
+  if (!PLAIN.has(made) && Object.keys(value).length === 0) return `${place} is of class ${made}, which JSON can't represent; write its contents`;
   for (const [key, field] of Object.entries(value)) {
     const fault = findFault(field, place + step(key, Array.isArray(value)), above);
     if (fault !== undefined) return fault;
@@ -89,9 +92,9 @@ function step(key: string, inList: boolean): string {
   return /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
-const NO_NUMBER = "which JSON can't say: write null or a text";
+const NO_NUMBER = "which JSON can't represent; write null or a string";
 
-/** What JSON.stringify knows. Anything else without a field of its own keeps what it holds where JSON does not look. */
+/** The classes that JSON.stringify supports. Other objects without own properties would be written as empty ones. */
 const PLAIN = new Set(["Object", "Array", "Boolean", "Number", "String"]);
 
 const BYTES = "use image(), audio(), embed(), or base64 text";

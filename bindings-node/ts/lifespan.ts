@@ -4,7 +4,7 @@ export type LifespanOption<L> =
   | ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>)
   | undefined;
 
-/** What `lifespan` gave; entered for the first that serves, left after the last. */
+/** The value of the option `lifespan`: entered by the first connection that serves, left by the last. */
 export class Lifespan<L> {
   #users = 0;
   #entered: Promise<{ value: L; close?: (() => Maybe<void>) | undefined } | undefined> | undefined;
@@ -35,7 +35,7 @@ export class Lifespan<L> {
     }
   }
 
-  /** `force` leaves even while others use it. */
+  /** Leaves the lifespan after the last user; with `force` at once. */
   async leave(force = false): Promise<void> {
     const entered = this.#entered;
     this.#users = force ? 0 : Math.max(0, this.#users - 1);

@@ -62,13 +62,6 @@ export function compileInput(schema: unknown, place: string, profile: Profile = 
   return json["type"] === "object" ? compiled : { ...compiled, json: { type: "object", ...json } };
 }
 
-/** Returns whether arguments that the schema does not name are refused: a library's schema, where it leaves that open. */
-export function isClosed({ json, validate }: CompiledSchema): boolean {
-  return validate !== undefined && isObject(json["properties"]) && !OPENING.some((keyword) => json[keyword] !== undefined);
-}
-
-const OPENING = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
-
 /** Only the check, where JSON Schema is not needed; undefined for a plain JSON Schema. */
 export function validatorOf(schema: unknown, side: Side = "input"): Validate | undefined {
   const standard = standardOf(schema);

@@ -19,7 +19,7 @@ import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWir
 import { makePlan, promptCall, toolCall, type Steps } from "./plan.js";
 import { promptArguments } from "./prompt-arguments.js";
 import { RegistryView } from "./registry.js";
-import { compileInput, compileSchema, type CompiledSchema, isClosed } from "./schema.js";
+import { compileInput, compileSchema, type CompiledSchema } from "./schema.js";
 import { runStdio, serveTransport } from "./serving.js";
 import type {
   AnyServer, Completion, Context, FetchHandler, Given, HttpOptions, Listening, Maybe, Message, Middleware, Output, Principal, Prompt,
@@ -110,7 +110,8 @@ export class Server<L = unknown> implements ServerMembers<L> {
         inputSchema: given.json,
         outputSchema: taken?.json,
         annotations: annotations && checkedToolAnnotations(place, annotations as Wire),
-        closed: unknownArguments !== "ignore" && (input === undefined || isClosed(given)),
+        // A plain JSON Schema says by itself whether it is closed.
+        closed: unknownArguments !== "ignore" && (!input || given.validate !== undefined),
         concurrency,
         replay,
       },

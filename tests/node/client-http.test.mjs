@@ -122,11 +122,11 @@ test("nobody there is told with the mend and without the query", async (t) => {
 
 test("headers that can't be sent are refused at once, and their values are not shown", async () => {
   for (const [target, headers, message] of [
-    ["http://127.0.0.1:1", { A: 1 }, /"A" must be a text/],
+    ["http://127.0.0.1:1", { A: 1 }, /"A" must be a string/],
     ["http://127.0.0.1:1", ["a"], /object of names and values/],
     ["http://127.0.0.1:1", { A: "secret\nB: c" }, /line end/],
-    [{ command: "a" }, { A: "b" }, /only http, https, ws and wss/],
-    ["tcp://127.0.0.1:1", { A: "b" }, /only http, https, ws and wss/],
+    [{ command: "a" }, { A: "b" }, /headers can be sent to http, https, ws and wss URLs only/],
+    ["tcp://127.0.0.1:1", { A: "b" }, /headers can be sent to http, https, ws and wss URLs only/],
     ["tcp://127.0.0.1", undefined, /tcp:\/\/host:port/],
   ]) {
     await assert.rejects(Client.connect(target, { headers }), (error) => {

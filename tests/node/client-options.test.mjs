@@ -30,7 +30,7 @@ test("options that a client has not, or that can't be meant, are refused before 
     await assert.rejects(Client.connect({ command: "no-such-program" }, options), wrong);
     await assert.rejects(ClientGroup.connect({ a: { command: "no-such-program" } }, options), TypeError);
   }
-  await assert.rejects(Client.connect({ cmd: "node" }), /there is nothing to connect to in an object with cmd\. Give a URL, a command \(\{ command, args \}\)/);
+  await assert.rejects(Client.connect({ cmd: "node" }), /the target must be a URL, a command \(\{ command, args \}\), .*, not an object with cmd$/);
 });
 
 test("options that a call has not, or that can't be meant, are refused before it is sent", () =>

@@ -35,20 +35,20 @@ test("a text that is no URL is refused with the mend", async () => {
 
 test("anything else is refused at its place", async () => {
   for (const [target, message] of [
-    [undefined, /nothing to connect to/],
-    [3, /nothing to connect to/],
-    [{}, /nothing to connect to in an object with nothing in it\. Give a URL, a command/],
+    [undefined, /the target must be a URL, a command .*, not undefined/],
+    [3, /the target must be a URL, a command .*, not 3/],
+    [{}, /the target must be a URL, a command .*, not an empty object/],
     [{ command: "" }, /command must be a program's name/],
-    [{ command: "a", args: ["b", 3] }, /args\[1\] is none/],
-    [{ command: "a", env: { B: 3 } }, /env\.B must be a text/],
+    [{ command: "a", args: ["b", 3] }, /args\[1\] is not a string/],
+    [{ command: "a", env: { B: 3 } }, /env\.B must be a string/],
     [{ command: "a", type: "http" }, /of type "stdio"/],
-    [{ mcpServers: {} }, /ClientGroup\.connect\(\) takes it/],
+    [{ mcpServers: {} }, /pass it to ClientGroup\.connect\(\)/],
   ]) {
     await assert.rejects(Client.connect(target), (error) => error instanceof TypeError && message.test(error.message));
   }
   const app = named("a");
   await assert.rejects(Client.connect(app, { revision: "2023-01-01" }), (error) => error instanceof TypeError && /there are 2024-11-05/.test(error.message));
-  await assert.rejects(Client.connect(app, { timeoutMs: -5 }), /timeoutMs must be milliseconds above 0/);
+  await assert.rejects(Client.connect(app, { timeoutMs: -5 }), /timeoutMs must be a number of milliseconds above 0/);
   await assert.rejects(Client.connect(app, { roots: [3] }), /roots\[0\] must be a file: URI/);
   await assert.rejects(Client.connect(app, { roots: ["/a", "http://b"] }), /roots\[1\]: a root is a file:\/\/ URI .* not "http:\/\/b"/);
 });

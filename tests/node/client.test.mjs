@@ -107,7 +107,7 @@ for (const era of eras) {
 
 test("data that the given output schema refuses is an error that says so", async () => {
   const client = await connect(shelf());
-  const wrong = /tool "odd" answered what the given output schema refuses/;
+  const wrong = /tool "odd" returned a result that the given output schema refuses/;
   await assert.rejects(client.callTool("odd", {}, { output: z.object({ title: z.string() }) }), wrong);
   const plain = { type: "object", properties: { title: { type: "string" } } };
   await assert.rejects(client.callTool("odd", {}, { output: plain }), (error) => error instanceof McpError && wrong.test(error.message));
@@ -183,10 +183,10 @@ test("misuse says what to write", async () => {
   const client = await connect(shelf());
   await assert.rejects(client.callTool("add", [1, 2]), /the arguments of tool "add" must be an object/);
   await assert.rejects(client.callTool("add", { a: 1n }), /callTool\(\)\.arguments\.a is a BigInt/);
-  await assert.rejects(client.callTool("add", {}, { timeoutMs: 0 }), /timeoutMs must be milliseconds above 0/);
+  await assert.rejects(client.callTool("add", {}, { timeoutMs: 0 }), /timeoutMs must be a number of milliseconds above 0, or Infinity for no limit, not 0/);
   await assert.rejects(client.setLogLevel("loud"), /"loud" is no log level/);
   assert.throws(() => client.subscribe({}), /subscribe\(\) to something/);
-  assert.throws(() => client.subscribe({ uris: [3] }), /uris\[0\] must be a text/);
+  assert.throws(() => client.subscribe({ uris: [3] }), /uris\[0\] must be a string, not 3/);
   await client.close();
 });
 

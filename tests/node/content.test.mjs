@@ -28,12 +28,12 @@ test("what the functions make is content; a like-shaped object and a spread copy
 test("what no client could read is refused where it is made", () => {
   const bytes = new Uint8Array([1]);
   for (const [make, problem] of [
-    [() => text(5), "text() takes a text, not number"],
-    [() => image(bytes), 'image(data, format) takes the format as a text, such as "png" or a media type, not undefined'],
-    [() => audio(bytes, { mimeType: "audio/wav" }), 'audio(data, format) takes the format as a text, such as "wav" or a media type, not object'],
-    [() => resourceLink("a://b"), "resourceLink({ uri, name }) needs the URI as a text, not undefined"],
-    [() => resourceLink({ uri: "a://b" }), "resourceLink({ uri, name }) needs the name as a text, not undefined"],
-    [() => embed({ text: "b" }), "embed({ uri, text }) needs the URI as a text, not undefined"],
+    [() => text(5), "text() takes a string, not number"],
+    [() => image(bytes), 'image(data, format) takes the format as a string, such as "png" or a media type, not undefined'],
+    [() => audio(bytes, { mimeType: "audio/wav" }), 'audio(data, format) takes the format as a string, such as "wav" or a media type, not object'],
+    [() => resourceLink("a://b"), "resourceLink({ uri, name }) needs the URI as a string, not undefined"],
+    [() => resourceLink({ uri: "a://b" }), "resourceLink({ uri, name }) needs the name as a string, not undefined"],
+    [() => embed({ text: "b" }), "embed({ uri, text }) needs the URI as a string, not undefined"],
     [() => embed({ uri: "a://b", text: null }), "embed({ uri, text }) needs text or, as bytes, blob, not null"],
   ]) {
     assert.throws(make, { name: "TypeError", message: problem });

@@ -107,7 +107,7 @@ test("a lifespan that comes too late is refused", async () => {
   shelf.mount("books", new Server("books", { lifespan: () => ({ value: 1 }) }));
   await closing(connect(house, {}), async () => {
     house.mount("plain", new Server("plain"));
-    assert.throws(() => house.mount("shelf", shelf), /the lifespan of "books" begins with that of "house".*mount it before/);
+    assert.throws(() => house.mount("shelf", shelf), /the lifespan of "books" is entered with that of "house".*mount it before/);
   });
   house.mount("shelf", shelf);
   await closing(connect(house, {}), async () => {});

@@ -333,7 +333,7 @@ describe("what can't be meant is refused", () => {
     });
     await using([app], async (client) => {
       assert.equal((await client.callTool("leaves")).text, "left");
-      assert.match(await heard, /NotSupported: the handler has ended: it can ask its client only until it gives its answer/);
+      assert.match(await heard, /NotSupported: the handler has ended; it can ask its client only until it returns/);
     });
   });
 

@@ -163,7 +163,7 @@ test("a cyclic schema fails at once with the place and the mend; the full profil
   }
   const itself = { type: "object", properties: {} };
   itself.properties.up = itself;
-  assert.throws(() => compileInput(itself, PLACE), /the schema\.properties\.up is a part of itself \(a cycle\).* use \$ref/);
+  assert.throws(() => compileInput(itself, PLACE), /the schema\.properties\.up contains itself \(a cycle\).* use \$ref/);
 });
 
 test("a schema that would grow without bound when inlined fails", () => {

@@ -146,7 +146,7 @@ export interface Context<L = unknown> {
    * @param key - Names it within the call; a second step with this key gives the first one's value.
    * @param fn - Its value goes through JSON, the first time as well. When it throws, nothing is written down.
    * What it asks is numbered for itself, as `<key>/elicit-1`.
-   * @throws TypeError when JSON can't say the value.
+   * @throws TypeError when JSON can't represent the value.
    */
   step<T>(key: string, fn: () => Maybe<T>): Promise<T>;
   /** Reads a resource of this server; throws `ResourceNotFound`. */
