@@ -71,7 +71,7 @@ impl Questions {
     fn check_sampling(&self, params: &Raw) -> Result<(), Error> {
         let message = if !self.may_use_tools && asking::wants_tools(params.get()) {
             "this client did not declare sampling.tools".to_owned()
-        } else if let Some(disorder) = asking::disorder(params.get()) {
+        } else if let Some(disorder) = asking::order_violation(params.get()) {
             disorder.as_str().to_owned()
         } else {
             return Ok(());

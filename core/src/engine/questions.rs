@@ -252,7 +252,7 @@ impl Kept {
     pub(crate) fn refuse(&mut self, question: &Question, problem: &str) -> Result<(), Fault> {
         let earlier = self.recorded.tries(question).max(self.context.answers.tries(question));
         let tries = earlier.saturating_add(1);
-        self.context.answers.strike(question, problem);
+        self.context.answers.discard(question, problem);
         self.recorded.refused(question, tries);
         asking::check_retry_limit(question, tries, problem)
     }

@@ -307,7 +307,7 @@ impl Endpoint {
         };
         match is_there {
             true => self.has_way_to_ask(call),
-            false => Err(session::nobody()),
+            false => Err(session::disconnected()),
         }
     }
 

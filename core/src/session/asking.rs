@@ -1,12 +1,12 @@
-//! What a handler may ask its client, and what the client has answered already. Pure: values in, values out.
+//! Questions of a handler to its client, and the answers received so far. Pure functions of values.
 //!
-//! A question is asked in one of two ways, which the revision's tables tell apart:
+//! A question is sent in one of two ways, depending on the revision's tables:
 //!
-//! - *inside a result* (`input_required`): the client sends its request again, with the answers. What was answered so far
-//!   travels in the sealed state as a [`Journal`].
-//! - *as a real request* on the stream.
+//! - *inside a result* (`input_required`): the client repeats its request with the answers. Earlier answers travel in
+//! the sealed state as a [`Journal`].
+//! - *as a request* on the stream.
 //!
-//! A handler that returned its questions is run again with the answers; one that waits for them goes on.
+//! A handler that returned its questions is run again with the answers; a suspended handler resumes.
 
 mod retry_limit;
 mod capability;
@@ -24,7 +24,7 @@ pub use self::{
     form::check_form,
     journal::{AnotherQuestion, Answers, Journal, QuestionDigest},
     retry_limit::check_retry_limit,
-    sampling::{Disorder, disorder},
+    sampling::{OrderViolation, order_violation},
     validate::{fill, validate},
 };
 pub use crate::protocol::Question;
@@ -34,24 +34,25 @@ use crate::{
     wire::Wire,
 };
 
-/// A question of one call that waits for its answer, by a number of the shell's own.
+/// The id of an open question of one call, chosen by the engine.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct AskId(pub u64);
 
-/// What is to be done about questions that a handler returned.
+/// The next step for questions that a handler returned.
 #[derive(Debug)]
 pub enum Round {
-    /// Answer the request with these ([`Response::InputRequired`](crate::protocol::Response)), beside a state that seals
-    /// the journal.
+    /// Answer the request with these questions ([`Response::InputRequired`](crate::protocol::Response)) and a state
+    /// that seals the journal.
     Ask(Vec<Question>),
-    /// Send each as a request of its own; when all are answered, run the handler again.
+    /// Send each question as a request; run the handler again when all are answered.
     Request(Vec<Question>),
 }
 
-/// What becomes of the questions that a handler returned: a JSON array of `{"key", "method", "params"}`. Those that are
-/// answered are not asked again.
+/// Decides how to ask the questions that a handler returned: a JSON array of `{"key", "method", "params"}`. Answered
+/// questions are not asked again.
 ///
-/// `capabilities` is what the client declared.
+/// `capabilities` are those that the client declared. Errors if a question is not valid, two share a key, all are
+/// answered already, or a capability is missing.
 pub fn round(
     questions: &str,
     answers: &Answers,
@@ -79,17 +80,17 @@ pub fn round(
     Ok(if inside { Round::Ask(open) } else { Round::Request(open) })
 }
 
-/// Whether this question travels in a result, and its answer in the next request.
+/// Returns `true` if this question travels in a result, and its answer in the next request.
 pub fn travels_inside(method: Method, wire: &Wire) -> bool {
     wire.input_requests.contains(&method)
 }
 
-/// Whether a handler may put this question to its client at all. `capabilities` is what the client declared.
+/// Errors if a handler can't put this question to its client. `capabilities` are those that the client declared.
 pub fn check(question: &Question, capabilities: Option<&Raw>, wire: &Wire) -> Result<(), Fault> {
     check_all(std::slice::from_ref(question), capabilities, wire)
 }
 
-/// The same for questions that belong together: where one can't be asked, none is to be.
+/// Checks questions that are asked together: if one can't be asked, none is.
 pub fn check_all(
     questions: &[Question],
     capabilities: Option<&Raw>,
@@ -127,7 +128,7 @@ fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
     Ok(read)
 }
 
-/// What the client is asked must be something that it can answer at all.
+/// Checks that the question is one that a client can answer.
 fn check_question(question: &Question, wire: &Wire) -> Result<(), Fault> {
     let params: Map<String, Value> = serde_json::from_str(question.params.get())
         .map_err(|_| misused("the params of each must be an object"))?;
@@ -156,7 +157,7 @@ fn check_elicitation(params: &Value, wire: &Wire) -> Result<(), Fault> {
         },
         "form" => {
             let schema = params.get("requestedSchema").unwrap_or(&Value::Null);
-            // A revision that can't ask at all says so itself, as a capability that is missing.
+            // A revision without elicitation is reported as a missing capability instead.
             let can_ask = wire.server_requests.contains(&Method::Elicit)
                 || wire.input_requests.contains(&Method::Elicit);
             form::check(message, schema, Some(wire).filter(|_| can_ask))
@@ -174,7 +175,7 @@ fn misused(problem: &str) -> Fault {
     Fault::new(FaultKind::Handler, format!("the handler's questions can't be asked: {problem}"))
 }
 
-/// What can't be read stands for itself.
+/// Returns the canonical text; invalid JSON is returned unchanged.
 fn canonical_text(params: &str) -> String {
     serde_json::from_str(params).map_or_else(|_| params.to_owned(), |value| canonical(&value))
 }

@@ -1,6 +1,6 @@
-//! When something may be said: the state machines of one connection, without IO.
+//! The state machines of one connection, without IO: which messages are allowed at which time.
 //!
-//! The contract of every machine here: after each `handle`, call `poll` until it returns `None`.
+//! For every machine: after each `handle`, call `poll` until it returns `None`.
 
 pub mod asking;
 pub mod client;

@@ -1,4 +1,4 @@
-//! Requests in flight: the peer's id on one side, our own number on the other.
+//! Requests in flight, by the peer's id and by a number of our own.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use rustc_hash::FxHashMap;
 
 use crate::protocol::Id;
 
-/// A request in flight, by a number of our own: never used twice in one session.
+/// The number of a request in flight; never reused within a session.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct CallId(pub u64);
 
-/// Something for each of some calls. Their numbers are our own, so nobody can choose ones that collide.
+/// A map keyed by calls. The numbers are our own, so a peer can't choose colliding ones.
 pub type CallMap<T> = FxHashMap<CallId, T>;
 
-/// What is remembered of each request until it is answered or given up.
+/// The data of each request until it is answered or cancelled.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
     calls: CallMap<(Id, T)>,
@@ -34,14 +34,14 @@ impl<T> Pending<T> {
         self.ids.contains_key(id)
     }
 
-    /// A number for what is no request.
+    /// Returns a number for something that is not a request.
     pub(crate) fn number(&mut self) -> CallId {
         let call = CallId(self.next);
         self.next += 1;
         call
     }
 
-    /// Remembers a request. Its id must not be in flight.
+    /// Adds a request. Its id must not be in flight.
     pub(crate) fn register(&mut self, id: Id, value: T) -> CallId {
         let call = self.number();
         self.ids.insert(id.clone(), call);
@@ -53,20 +53,20 @@ impl<T> Pending<T> {
         self.calls.get_mut(&call).map(|(id, value)| (&*id, value))
     }
 
-    /// Forgets a request that is answered now.
+    /// Removes a request that is being answered.
     pub(crate) fn complete(&mut self, call: CallId) -> Option<(Id, T)> {
         let (id, value) = self.calls.remove(&call)?;
         self.ids.remove(&id);
         Some((id, value))
     }
 
-    /// Forgets a request that its sender gave up.
+    /// Removes a request that its sender cancelled.
     pub(crate) fn cancel(&mut self, id: &Id) -> Option<(CallId, T)> {
         let call = self.ids.remove(id)?;
         self.calls.remove(&call).map(|(_, value)| (call, value))
     }
 
-    /// Forgets everything.
+    /// Removes all requests.
     pub(crate) fn drain(&mut self) -> Vec<CallId> {
         self.ids.clear();
         let mut calls: Vec<_> = self.calls.drain().map(|(call, _)| call).collect();

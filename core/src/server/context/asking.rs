@@ -21,7 +21,7 @@ use crate::{
         ToolError,
         ask::{self, Misfits, Outcome, Put, Question, Questions},
     },
-    session::{asking::AskId, server::too_late},
+    session::{asking::AskId, server::handler_finished},
 };
 
 tokio::task_local! {
@@ -271,7 +271,7 @@ impl Context {
             if asking.is_over {
                 if !self.is_cancelled() {
                     // The receiver still exists here.
-                    let _ = sender.send(Err(too_late().into()));
+                    let _ = sender.send(Err(handler_finished().into()));
                 }
                 return receiver;
             }

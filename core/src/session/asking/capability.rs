@@ -1,4 +1,4 @@
-//! What a client must have declared to be asked a question.
+//! The client capability that each question requires.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,8 @@ use crate::{
     wire::Wire,
 };
 
-/// Nobody is asked what it did not declare (Multi Round-Trip Requests, "Server Requirements").
+/// Errors if the client did not declare the capability for a question (Multi Round-Trip Requests, "Server
+/// Requirements").
 pub(super) fn check_declared(
     questions: &[Question],
     capabilities: Option<&Raw>,
@@ -37,7 +38,7 @@ pub(super) fn check_declared(
     }
 }
 
-/// Whether the revision can say this question at all.
+/// Returns `true` if the revision defines this question.
 fn has_words(question: &Question, wire: &Wire) -> bool {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let is_newer = mode(&params) == "url" || uses_tools(&params);
@@ -45,7 +46,7 @@ fn has_words(question: &Question, wire: &Wire) -> bool {
         && (wire.has_pages_and_tools() || !is_newer)
 }
 
-/// Whether a model is asked that is given tools; `params` is a JSON object.
+/// Returns `true` if a sampling request uses tools; `params` is a JSON object.
 pub fn wants_tools(params: &str) -> bool {
     serde_json::from_str(params).is_ok_and(|it| uses_tools(&it))
 }
@@ -54,7 +55,7 @@ fn uses_tools(params: &Value) -> bool {
     params.get("tools").or_else(|| params.get("toolChoice")).is_some()
 }
 
-/// A capability, or a part of one.
+/// A capability or a part of one.
 struct Missing {
     feature: &'static str,
     part: Option<&'static str>,
@@ -76,7 +77,7 @@ impl Missing {
     }
 }
 
-/// What the client would have to declare for this question, if it did not.
+/// Returns the capability that this question requires and the client did not declare.
 fn missing(question: &Question, declared: &Value) -> Option<Missing> {
     let params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
     let has = |feature: &str| declared.get(feature).filter(|it| !it.is_null());
@@ -87,7 +88,7 @@ fn missing(question: &Question, declared: &Value) -> Option<Missing> {
             Some(_) => None,
             None => missing("elicitation", Some("url")),
         },
-        // Who names no mode means forms (Elicitation, "Capabilities").
+        // A client that names no mode supports forms (Elicitation, "Capabilities").
         Method::Elicit => {
             match (has("elicitation"), part("elicitation", "url"), part("elicitation", "form")) {
                 (None, ..) => missing("elicitation", None),

@@ -1,5 +1,5 @@
-//! What a form may ask: a flat object of texts, numbers, booleans, choices and lists of choices (Elicitation, "Requested
-//! Schema").
+//! Validation of forms: a flat object of strings, numbers, booleans, choices and lists of choices (Elicitation,
+//! "Requested Schema").
 
 use serde_json::{Map, Value};
 
@@ -10,23 +10,23 @@ const KNOWN: [&str; 4] = ["$schema", "type", "properties", "required"];
 const KINDS: &str =
     "a form asks for texts, numbers, booleans, choices and lists of choices, one level deep";
 
-/// What a property asks for.
+/// The type of a property.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     Text,
-    /// One of several texts.
+    /// One of several strings.
     Choice,
     Number,
     Integer,
     Boolean,
-    /// Some of several texts.
+    /// A list of values out of several strings.
     Choices,
 }
 
-/// Whether some revision can say this form, given as the JSON Schema that it asks by; if not, what is wrong with it, and
-/// the mend. For the time when a question is made or its type is registered, before anybody knows who will be asked.
+/// Checks that at least one revision supports this form, given as JSON Schema; otherwise returns the problem and the
+/// fix. Used when a question is created or its type registered, before the client is known.
 ///
-/// `name` is what the user is to read, or where that is not known yet, the type that is asked for.
+/// `name` is the message for the user, or the name of the type if the message is not known yet.
 ///
 /// ```
 /// # use gudgeon::session::asking::check_form;
@@ -43,7 +43,7 @@ pub fn check_form(name: &str, schema: &str) -> Result<(), String> {
     }
 }
 
-/// The same for one revision; for any where that is not known.
+/// Checks a form for one revision; `None`: for any revision.
 pub(super) fn check(name: &str, schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
     check_schema(schema, wire).map_err(|problem| unaskable(name, &problem))
 }
@@ -156,13 +156,13 @@ fn kind(property: &Map<String, Value>) -> Result<Kind, String> {
     }
 }
 
-/// Whether it has other alternatives than choices.
+/// Returns `true` if the property has alternatives other than choices.
 fn is_union(property: &Map<String, Value>) -> bool {
     let either = ["anyOf", "oneOf"].into_iter().filter_map(|it| property.get(it)?.as_array());
     either.flatten().any(|it| it.get("const").is_none())
 }
 
-/// The texts to choose from.
+/// Returns the strings to choose from.
 fn choices(kind: Kind, property: &Map<String, Value>) -> Result<Vec<&str>, String> {
     match kind {
         Kind::Choice => match (property.get("enum"), property.get("oneOf")) {

@@ -1,4 +1,4 @@
-//! What one call's handler has asked and done so far, in the order in which it came to it.
+//! The questions and steps of one call's handler, in the order in which it reached them.
 
 use std::{
     collections::HashMap,
@@ -18,16 +18,15 @@ use crate::{
     protocol::{Members, Method, Raw},
 };
 
-/// What tells one question from another under the same key.
+/// Identifies a question, apart from its key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QuestionDigest([u8; 16]);
 
-/// A key that stands for another question already.
+/// The error for a key that was used for another question.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AnotherQuestion;
 
-/// What is known of a call's questions and steps: which were asked, which were answered, what was done. It goes into the
-/// sealed state.
+/// The questions, answers and steps of a call. It is sealed into the request state.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Journal(Vec<Entry>);
@@ -36,43 +35,42 @@ pub struct Journal(Vec<Entry>);
 struct Entry {
     #[serde(rename = "k")]
     key: String,
-    /// The question as it was asked; `None` for an answer that came unasked, and for a step.
+    /// The question; `None` for an unsolicited answer, and for a step.
     #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
     question: Option<QuestionDigest>,
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     answer: Option<Raw>,
-    /// What a step gave.
+    /// The result of a step.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     step: Option<Raw>,
-    /// How often what the client answered did not fit.
+    /// The number of invalid answers so far.
     #[serde(rename = "t", default, skip_serializing_if = "is_zero")]
     tries: u32,
 }
 
-/// What came with a call: the answers so far, and what was done in earlier runs. Clones mean the same call; the default
-/// knows nothing.
+/// The answers that came with a call, and the steps of earlier runs. Clones share their state; the default is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Answers(Option<Arc<Known>>);
 
 #[derive(Debug)]
 struct Known {
     entries: Vec<Held>,
-    /// A question that is not the one of an earlier run leaves behind all that came after it.
+    /// The position from which on entries are discarded, because a question differs from that of an earlier run.
     valid: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Held {
     key: String,
-    /// Set when it is asked; a step has none.
+    /// Set when the question is asked; a step has none.
     question: OnceLock<QuestionDigest>,
-    /// This run has asked it.
+    /// `true` if this run has asked the question.
     is_asked: AtomicBool,
     answer: Option<Raw>,
     step: Option<Raw>,
-    /// How often earlier answers did not fit.
+    /// The number of invalid answers before this one.
     tries: u32,
-    /// Why this one does not, once that is known.
+    /// The problem of the current answer, once known.
     problem: OnceLock<String>,
 }
 
@@ -81,7 +79,7 @@ impl QuestionDigest {
         Self::of(question.method, question.params.get())
     }
 
-    /// The order of members, and how numbers are written, make no difference.
+    /// The digest ignores the order of members and the notation of numbers.
     pub fn of(method: Method, params: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(method.as_str());
@@ -108,24 +106,24 @@ impl<'de> Deserialize<'de> for QuestionDigest {
 }
 
 impl Journal {
-    /// What was answered to a question.
+    /// Records the answer to a question.
     pub fn answered(&mut self, question: &Question, answer: Raw) {
         self.ask(question, Some(answer), self.tries(question));
     }
 
-    /// What was answered to a question did not fit, and so many answers before: it is forgotten.
+    /// Records that the answer was rejected; `tries` is the number of invalid answers so far.
     pub fn refused(&mut self, question: &Question, tries: u32) {
         self.ask(question, None, tries);
     }
 
-    /// How often what was answered to this question did not fit.
+    /// Returns the number of invalid answers to this question.
     pub fn tries(&self, question: &Question) -> u32 {
         let digest = Some(QuestionDigest::of_question(question));
         let same = |it: &&Entry| it.key == question.key && it.question == digest;
         self.0.iter().find(same).map_or(0, |it| it.tries)
     }
 
-    /// These are asked now, and wait for their answers.
+    /// Records the questions that are asked now.
     #[must_use]
     pub fn asking(mut self, questions: &[Question]) -> Self {
         for question in questions {
@@ -134,14 +132,14 @@ impl Journal {
         self
     }
 
-    /// What a step gave, as JSON.
+    /// Records the result of a step, as JSON.
     pub fn done(&mut self, key: &str, value: Raw) {
         self.0.retain(|it| it.step.is_none() || it.key != key);
         let (key, step) = (key.to_owned(), Some(value));
         self.0.push(Entry { key, question: None, answer: None, step, tries: 0 });
     }
 
-    /// The same, and then what came later.
+    /// Appends the entries of a later journal.
     #[must_use]
     pub fn then(mut self, later: &Self) -> Self {
         for entry in &later.0 {
@@ -158,7 +156,7 @@ impl Journal {
         self
     }
 
-    /// What this question was answered; an error when the key stands for another question.
+    /// Returns the answer to this question; errors if the key was used for another question.
     pub fn get(&self, question: &Question) -> Result<Option<&Raw>, AnotherQuestion> {
         let Some(entry) = self.0.iter().find(|it| it.step.is_none() && it.key == question.key)
         else {
@@ -171,12 +169,12 @@ impl Journal {
         }
     }
 
-    /// Whether there is an answer or a step in it.
+    /// Returns `true` if the journal has no answer and no step.
     pub fn knows(&self) -> bool {
         self.0.iter().any(|it| it.answer.is_some() || it.step.is_some())
     }
 
-    /// Bytes that it holds, about.
+    /// Returns the approximate size in bytes.
     pub fn weight(&self) -> usize {
         let size = |it: &Option<Raw>| it.as_ref().map_or(0, |it| it.get().len());
         self.0.iter().map(|it| 64 + it.key.len() + size(&it.answer) + size(&it.step)).sum()
@@ -191,12 +189,12 @@ impl Journal {
 }
 
 impl Answers {
-    /// The client's `inputResponses` on top of what the state knew. An answer that the state holds is settled.
+    /// Merges the client's `inputResponses` into the journal of the state. Answers in the journal take precedence.
     pub fn new(responses: Option<&Raw>, Journal(entries): Journal) -> Self {
         let mut known: Vec<Held> = entries.into_iter().map(Held::from).collect();
         let responses: Members<Raw> =
             responses.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
-        // By key, because nothing limits how many a client sends.
+        // Keyed, because the number of responses is not limited.
         let mut places = HashMap::new();
         for (at, entry) in known.iter().enumerate().filter(|(_, it)| it.step.is_none()) {
             places.entry(entry.key.clone()).or_insert(at);
@@ -220,36 +218,34 @@ impl Answers {
         Self((!known.is_empty()).then(|| Arc::new(Known { entries: known, valid })))
     }
 
-    /// The answer to a question, where there is one that fits it: for an accepted form with the schema's defaults filled
-    /// in. Anything else counts as not answered, and another question under this key in an earlier run makes everything
-    /// that came after it count no more.
+    /// Returns the valid answer to a question; for an accepted form, with defaults filled in. Returns `None` if there
+    /// is no valid answer. If an earlier run asked another question under this key, all later entries are discarded.
     pub fn get(&self, key: &str, method: Method, params: &str) -> Option<Raw> {
         let held = self.held(key, method, params)?;
         let answer = held.answer.as_ref().filter(|_| held.problem.get().is_none())?;
         validate(method, params, answer).map_err(|it| held.problem.set(it)).ok()
     }
 
-    /// The answer that [`Answers::get`] gave is not what was wanted, because of this problem: from now on it counts as not
-    /// answered.
-    pub fn strike(&self, question: &Question, problem: &str) {
+    /// Rejects the answer that [`Answers::get`] returned; the question counts as unanswered from then on.
+    pub fn discard(&self, question: &Question, problem: &str) {
         if let Some(held) = self.of(question).filter(|it| it.answer.is_some()) {
             held.problem.get_or_init(|| problem.to_owned());
         }
     }
 
-    /// The same; fails where the question is not to be asked again.
+    /// Rejects the answer to a question, like [`Answers::discard`]; errors if the retry limit is reached.
     pub fn refuse(&self, question: &Question, problem: &str) -> Result<(), Fault> {
-        self.strike(question, problem);
+        self.discard(question, problem);
         self.may_ask(question)
     }
 
-    /// Whether this question may be asked: not if what was answered did not fit, once too often.
+    /// Errors if the retry limit for invalid answers to this question is reached.
     pub fn may_ask(&self, question: &Question) -> Result<(), Fault> {
         let problem = self.of(question).and_then(|it| Some((it.tries(), it.problem.get()?)));
         problem.map_or(Ok(()), |(tries, problem)| check_retry_limit(question, tries, problem))
     }
 
-    /// Whether this run has asked another question under this one's key.
+    /// Returns `true` if this run has asked another question under the same key.
     pub fn is_taken(&self, question: &Question) -> bool {
         let known = self.0.as_deref();
         let found = known.and_then(|it| it.find(|it| it.step.is_none() && it.key == question.key));
@@ -259,23 +255,23 @@ impl Answers {
         })
     }
 
-    /// Why what was answered to this question does not fit it.
+    /// Returns the problem of an invalid answer to this question.
     pub fn problem(&self, question: &Question) -> Option<&str> {
         self.of(question)?.problem.get().map(String::as_str)
     }
 
-    /// How often what was answered to this question did not fit.
+    /// Returns the number of invalid answers to this question.
     pub fn tries(&self, question: &Question) -> u32 {
         self.of(question).map_or(0, Held::tries)
     }
 
-    /// What the step with this key gave in an earlier run.
+    /// Returns the result that the step with this key had in an earlier run.
     pub fn step(&self, key: &str) -> Option<Raw> {
         let (_, entry) = self.0.as_deref()?.find(|it| it.step.is_some() && it.key == key)?;
         entry.step.clone()
     }
 
-    /// All of it that still counts. Answers to what nobody asked are left out.
+    /// Returns the journal of all current entries, without answers to questions that were never asked.
     pub fn journal(&self) -> Journal {
         let Some(known) = self.0.as_deref() else { return Journal::default() };
         let entries = known.counting().filter_map(|it| {
@@ -292,7 +288,7 @@ impl Answers {
         self.held(&question.key, question.method, question.params.get())
     }
 
-    /// What is known of a question.
+    /// Returns the entry of a question.
     fn held(&self, key: &str, method: Method, params: &str) -> Option<&Held> {
         let known = self.0.as_deref()?;
         let (at, entry) = known.find(|it| it.step.is_none() && it.key == key)?;
@@ -319,7 +315,7 @@ impl Known {
 }
 
 impl Held {
-    /// How often what was answered did not fit, this time counted.
+    /// Returns the number of invalid answers, including the current one.
     fn tries(&self) -> u32 {
         self.tries.saturating_add(u32::from(self.problem.get().is_some()))
     }

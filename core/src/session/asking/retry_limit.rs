@@ -1,17 +1,17 @@
-//! Whether a question is asked again, where what came back is no answer to it.
+//! The limit for repeating a question after invalid answers.
 
 use serde_json::Value;
 
 use super::Question;
 use crate::{error::Fault, protocol::Method};
 
-/// How often a form is asked at most, where what came back does not fit it.
+/// The maximum number of times that a form is sent.
 const MAX_TRIES: u32 = 3;
 
-/// Whether to ask this question again, that was answered so many times, each time with what does not fit it; the error
-/// where it was asked often enough. `problem` is what is wrong with the last answer.
+/// Errors once the retry limit for an invalid answer is reached. `tries` counts the invalid answers, and `problem`
+/// describes the last one.
 pub fn check_retry_limit(question: &Question, tries: u32, problem: &str) -> Result<(), Fault> {
-    // The user may do better; a model, or a list of roots, would be no other the next time.
+    // A user can correct the answer; a model or a list of roots would give the same one again.
     let most = if question.method == Method::Elicit { MAX_TRIES } else { 1 };
     if tries < most {
         return Ok(());
@@ -23,7 +23,7 @@ pub fn check_retry_limit(question: &Question, tries: u32, problem: &str) -> Resu
     }))
 }
 
-/// What the user was asked, else the method.
+/// Returns the message shown to the user, or the method.
 fn name(question: &Question) -> String {
     let params = serde_json::from_str::<Value>(question.params.get()).unwrap_or_default();
     match params["message"].as_str().filter(|_| question.method == Method::Elicit) {

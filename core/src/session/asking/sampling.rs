@@ -1,4 +1,4 @@
-//! What a model can be asked: the content that a revision has words for, and conversations in which every call of a tool
+//! Validation of sampling requests: content types that the revision defines, and conversations in which every tool call
 //! is followed by its result (2025-11-25, Sampling, "Message Content Constraints").
 
 use serde_json::{Map, Value};
@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 use super::misused;
 use crate::{error::Fault, wire::Wire};
 
-/// What breaks the order of a conversation about tools.
+/// A violation of the order of tool calls and results.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Disorder {
-    /// A call of a tool that the next message does not answer.
+pub enum OrderViolation {
+    /// A tool call without a result in the next message.
     Missing,
-    /// Results of tools beside other content.
+    /// Tool results mixed with other content.
     Mixed,
 }
 
-impl Disorder {
-    /// As a client tells its server.
+impl OrderViolation {
+    /// Returns the message that a client sends to its server.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "Tool result missing in request",
@@ -25,10 +25,10 @@ impl Disorder {
     }
 }
 
-/// The first disorder in the messages of a request.
-pub fn disorder(params: &str) -> Option<Disorder> {
+/// Returns the first violation in the messages of a request.
+pub fn order_violation(params: &str) -> Option<OrderViolation> {
     let params: Value = serde_json::from_str(params).ok()?;
-    first_disorder(messages(params.get("messages"))).map(|(_, it)| it)
+    first_violation(messages(params.get("messages"))).map(|(_, it)| it)
 }
 
 pub(super) fn check(params: &Map<String, Value>, wire: &Wire) -> Result<(), Fault> {
@@ -38,13 +38,13 @@ pub(super) fn check(params: &Map<String, Value>, wire: &Wire) -> Result<(), Faul
             check_kind(kind, at, wire)?;
         }
     }
-    match first_disorder(messages) {
-        Some((at, Disorder::Missing)) => {
+    match first_violation(messages) {
+        Some((at, OrderViolation::Missing)) => {
             return Err(misused(&format!(
                 "messages[{at}] calls tools, and the next message is not the user's with a result for each of these calls"
             )));
         }
-        Some((at, Disorder::Mixed)) => {
+        Some((at, OrderViolation::Mixed)) => {
             return Err(misused(&format!(
                 "messages[{at}] has results of tools beside other content: they stand in a message of their own"
             )));
@@ -59,7 +59,7 @@ fn messages(given: Option<&Value>) -> &[Value] {
     given.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// One block, or a list of them.
+/// Returns the content blocks of a message, which may be a single block or a list.
 fn blocks(message: &Value) -> &[Value] {
     match message.get("content") {
         Some(Value::Array(blocks)) => blocks,
@@ -76,7 +76,7 @@ fn kinds(message: &Value) -> impl Iterator<Item = &str> {
     blocks(message).iter().map(kind)
 }
 
-/// Kinds that nobody knows are the user's own affair.
+/// Blocks of unknown types are passed through unchecked.
 fn check_kind(kind: &str, at: usize, wire: &Wire) -> Result<(), Fault> {
     let mend = match kind {
         "audio" if !wire.vocabulary.audio => ("audio", "text or an image"),
@@ -99,23 +99,23 @@ fn check_kind(kind: &str, at: usize, wire: &Wire) -> Result<(), Fault> {
     )))
 }
 
-fn first_disorder(messages: &[Value]) -> Option<(usize, Disorder)> {
+fn first_violation(messages: &[Value]) -> Option<(usize, OrderViolation)> {
     let mut open: Vec<&Value> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let all = blocks(message);
         let results = ids(all, "tool_result", "toolUseId");
         if !results.is_empty() && results.len() < all.len() {
-            return Some((at, Disorder::Mixed));
+            return Some((at, OrderViolation::Mixed));
         }
         if open.iter().any(|call| !results.contains(call)) {
-            return Some((at - 1, Disorder::Missing));
+            return Some((at - 1, OrderViolation::Missing));
         }
         open = ids(all, "tool_use", "id");
     }
-    (!open.is_empty()).then(|| (messages.len() - 1, Disorder::Missing))
+    (!open.is_empty()).then(|| (messages.len() - 1, OrderViolation::Missing))
 }
 
-/// Of the blocks of one kind; `null` for one that has none.
+/// Returns one member of each block of the given type; `null` where a block lacks it.
 fn ids<'b>(blocks: &'b [Value], of: &str, name: &str) -> Vec<&'b Value> {
     let of_kind = blocks.iter().filter(|it| kind(it) == of);
     of_kind.map(|it| it.get(name).unwrap_or(&Value::Null)).collect()

@@ -1,4 +1,4 @@
-//! Whether an answer is one to its question.
+//! Validation of answers against their questions.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::{
     schema::Schema,
 };
 
-/// The answer, if it is one to this question; otherwise what is wrong with it.
+/// Returns the answer, for forms with defaults filled in; or the problem if it is not valid.
 pub fn validate(method: Method, params: &str, answer: &Raw) -> Result<Raw, String> {
     let text = answer.get();
     match method {
@@ -34,8 +34,9 @@ pub fn validate(method: Method, params: &str, answer: &Raw) -> Result<Raw, Strin
     }
 }
 
-/// A form's answer with the defaults of what was left open, if it fits the form (Elicitation, "Requested Schema"): what
-/// a client sends. Unlike with [`validate`], a schema that can't be read checks nothing: it is the server's.
+/// Returns a form's answer with defaults filled in (Elicitation, "Requested Schema"), as a client sends it; or the
+/// problem if it does not match the form. Unlike in [`validate`], an invalid schema is ignored, since the server wrote
+/// it.
 pub fn fill(params: &str, answer: &Raw) -> Result<Raw, String> {
     let Some(form) = Form::read(params, answer)? else { return Ok(answer.clone()) };
     if let Ok(schema) = form.compile() {
@@ -44,16 +45,16 @@ pub fn fill(params: &str, answer: &Raw) -> Result<Raw, String> {
     Ok(form.finish(answer))
 }
 
-/// A form that was accepted.
+/// The answer to a form that the user accepted.
 struct Form {
     schema: Value,
-    /// An object; what was left open has its default.
+    /// An object, with defaults filled in.
     content: Value,
     meta: Option<Raw>,
 }
 
 impl Form {
-    /// `None` where there is nothing to fill in.
+    /// Returns `None` if there is no form to fill in.
     fn read(params: &str, answer: &Raw) -> Result<Option<Self>, String> {
         let result: ElicitResult = serde_json::from_str(answer.get())
             .map_err(|error| format!("it is no result of an elicitation: {error}"))?;

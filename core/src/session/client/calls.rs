@@ -1,4 +1,4 @@
-//! Requests of ours in flight, and how long each may take.
+//! The client's requests in flight and their timeouts.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -11,14 +11,14 @@ use crate::{
     protocol::{Method, MethodName},
 };
 
-/// Requests by their id on the wire.
+/// The requests, by their id on the wire.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: HashMap<u64, Call>,
     ids: HashMap<RequestKey, u64>,
     deadlines: BTreeSet<(Instant, u64)>,
-    /// The server waits for this side: until it is answered, its silence is no fault of its own.
-    is_held: bool,
+    /// `true` while the server has an open question, which pauses the idle timeouts.
+    is_paused: bool,
 }
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ struct Call {
     key: RequestKey,
     method: MethodName,
     timeout: Option<Duration>,
-    /// The absolute cap, and when it is reached.
+    /// The total timeout, and its deadline.
     cap: Option<(Duration, Instant)>,
     due: Option<Instant>,
     has_token: bool,
@@ -58,32 +58,32 @@ impl Calls {
         self.deadlines.first().map(|(due, _)| *due)
     }
 
-    /// Whose `subscriptions/listen` this is, where it is one in flight.
+    /// Returns the key of a `subscriptions/listen` in flight.
     pub(super) fn listen(&self, id: u64) -> Option<RequestKey> {
         self.open.get(&id).filter(|it| it.is_listen()).map(|it| it.key)
     }
 
-    /// The only request in flight, where there is just one. What listens waits for nothing in particular.
+    /// Returns the only request in flight, if there is exactly one. Subscriptions do not count.
     pub(super) fn only(&self) -> Option<u64> {
         let mut asking = self.open.iter().filter(|(_, it)| !it.is_listen()).map(|(id, _)| *id);
         asking.next().filter(|_| asking.next().is_none())
     }
 
-    /// Somebody works on it: the time without progress begins anew. Whose request it is, if it is one.
+    /// Restarts the idle timeout of a request. Returns its key if it is in flight.
     pub(super) fn progress(&mut self, now: Instant, id: u64) -> Option<RequestKey> {
         let key = self.open.get(&id).filter(|it| it.has_token)?.key;
         self.postpone(now, id);
         Some(key)
     }
 
-    /// While it is held, the time without progress stands still; then it begins anew.
-    pub(super) fn hold(&mut self, now: Instant, is_held: bool) {
-        if std::mem::replace(&mut self.is_held, is_held) != is_held {
+    /// Pauses the idle timeouts; on release they restart.
+    pub(super) fn hold(&mut self, now: Instant, is_paused: bool) {
+        if std::mem::replace(&mut self.is_paused, is_paused) != is_paused {
             self.ids().into_iter().for_each(|id| self.postpone(now, id));
         }
     }
 
-    /// Forgets a request that is answered now.
+    /// Removes a request that is being answered.
     pub(super) fn complete(&mut self, id: u64) -> Option<(RequestKey, MethodName)> {
         let call = self.open.remove(&id)?;
         self.ids.remove(&call.key);
@@ -93,13 +93,13 @@ impl Calls {
         Some((call.key, call.method))
     }
 
-    /// Forgets a request that nobody waits for any more; its id, if it was in flight.
+    /// Removes a cancelled request. Returns its id if it was in flight.
     pub(super) fn forget(&mut self, key: RequestKey) -> Option<u64> {
         let id = *self.ids.get(&key)?;
         self.complete(id).map(|_| id)
     }
 
-    /// A request whose time is over.
+    /// Removes and returns a request whose timeout has expired.
     pub(super) fn expired(&mut self, now: Instant) -> Option<(u64, RequestKey, Error)> {
         let (due, id) = *self.deadlines.first()?;
         if due > now {
@@ -124,14 +124,14 @@ impl Calls {
         Some((id, key, Error::new(ErrorKind::Timeout, message).with_hint(hint)))
     }
 
-    /// What is in flight, in the order it was sent.
+    /// Returns the requests in flight, in the order they were sent.
     pub(super) fn ids(&self) -> Vec<u64> {
         let mut ids: Vec<_> = self.open.keys().copied().collect();
         ids.sort_unstable();
         ids
     }
 
-    /// Forgets everything, in the order it was sent.
+    /// Removes all requests, in the order they were sent.
     pub(super) fn drain(&mut self) -> Vec<(RequestKey, MethodName)> {
         self.ids.clear();
         self.deadlines.clear();
@@ -142,7 +142,7 @@ impl Calls {
 
     fn postpone(&mut self, now: Instant, id: u64) {
         let Some(call) = self.open.get_mut(&id) else { return };
-        let timeout = call.timeout.filter(|_| !self.is_held);
+        let timeout = call.timeout.filter(|_| !self.is_paused);
         let idle = timeout.and_then(|it| now.checked_add(it));
         let due = [idle, call.cap.map(|(_, end)| end)].into_iter().flatten().min();
         if let Some(before) = std::mem::replace(&mut call.due, due) {

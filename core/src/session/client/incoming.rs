@@ -1,4 +1,4 @@
-//! What the server says: answers to requests of ours, notifications, requests.
+//! Frames from the server: responses, notifications and requests.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ impl ClientSession {
         }
     }
 
-    /// Which request it answered can't be known, unless there is just one.
+    /// The request can be identified only if exactly one is in flight.
     pub(super) fn handle_too_long(&mut self, limit: usize) {
         tracing::warn!(limit, "a message of the server's was too long: dropped");
         if let Some((key, method)) = self.calls.only().and_then(|it| self.calls.complete(it)) {
@@ -46,7 +46,7 @@ impl ClientSession {
             Ok(Message::Response { id, outcome }) => {
                 self.handle_response(now, id.as_ref(), outcome);
             }
-            // Servers ask in results there, and clients MUST NOT write responses (Transports).
+            // Modern servers ask inside results, and clients MUST NOT send responses (Transports).
             Ok(Message::Request { method, .. })
                 if self.is_modern() && matches!(self.phase, Phase::Open) =>
             {
@@ -90,7 +90,7 @@ impl ClientSession {
         if self.negotiated(now, id, outcome.as_ref().map(|it| it.get())) {
             return;
         }
-        // Answers that come too late, or to nothing, are ignored.
+        // Late and unsolicited responses are ignored.
         let Some(id) = id else {
             let problem = outcome.err().map(|it| it.message).unwrap_or_default();
             tracing::warn!(problem, "an answer of the server's has no id: dropped");
@@ -125,7 +125,7 @@ impl ClientSession {
         }
     }
 
-    /// The result in the newest vocabulary, where the dialect's differs.
+    /// Converts the result of a dialect into the newest vocabulary.
     fn lift_result(
         &self,
         method: &MethodName,
@@ -220,7 +220,7 @@ impl ClientSession {
         Some(Output::Progress(key, step))
     }
 
-    /// A legacy server takes back a question; a modern one ends a subscription.
+    /// Handles a cancellation: a legacy server withdraws a question, a modern one ends a subscription.
     fn handle_cancelled(&mut self, params: &Params<'_>) {
         let Some(id) = params.get("requestId").and_then(|it| Id::parse(it.get())) else { return };
         if let Some((ask, ())) = self.asks.cancel(&id) {
@@ -245,7 +245,7 @@ pub(super) fn member<T: for<'de> serde::Deserialize<'de>>(
     serde_json::from_str(params.get(name)?.get()).ok()
 }
 
-/// Params as the object they were.
+/// Returns the params as JSON text.
 fn whole(params: &Params<'_>) -> Raw {
     match params {
         Params::Object(members) => json::to_raw(
@@ -255,7 +255,7 @@ fn whole(params: &Params<'_>) -> Raw {
     }
 }
 
-/// An id of ours.
+/// Parses an id that this client made.
 pub(super) fn number(id: &Id) -> Option<u64> {
     id.as_json().parse().ok()
 }

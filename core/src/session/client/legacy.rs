@@ -1,4 +1,4 @@
-//! The handshake era: reading `initialize`, and answering what the server asks.
+//! The handshake era: the result of `initialize`, and the server's questions.
 
 use std::time::Instant;
 
@@ -13,10 +13,10 @@ use crate::{
     wire,
 };
 
-/// Questions that a server may have open at once.
+/// The maximum number of open questions of a server.
 const MAX_ASKS: usize = 64;
 
-/// The answer to `initialize`, before its revision is accepted.
+/// The result of `initialize`, before its revision is accepted.
 #[derive(Debug)]
 pub(super) struct Introduction {
     pub(super) version: String,
@@ -32,7 +32,7 @@ impl Introduction {
     }
 }
 
-/// Reads leniently: a server is not refused for how it spells its own name.
+/// Parsed leniently: an unusual server name does not prevent a connection.
 pub(super) fn read_initialize(result: &str) -> Result<Introduction, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -51,18 +51,18 @@ pub(super) fn read_initialize(result: &str) -> Result<Introduction, String> {
     })
 }
 
-/// The value, or its default where it has another shape.
+/// Returns the value, or its default if it has another type.
 pub(super) fn lenient<T: Default + for<'de> Deserialize<'de>>(raw: Option<&Raw>) -> T {
     raw.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default()
 }
 
-/// The object, or an empty one.
+/// Returns the object, or an empty one.
 pub(super) fn object(raw: Option<Raw>) -> Raw {
     raw.filter(|it| it.get().starts_with('{')).unwrap_or_else(|| json::raw("{}".into()))
 }
 
 impl ClientSession {
-    /// A request of the server's: answered here, or handed out where the client declared that it can answer.
+    /// Handles a request of the server: answers it, or hands it out if the client declared the capability.
     pub(super) fn handle_ask(&mut self, id: Id, name: &str, params: &Params<'_>) {
         let method = self.wire.method(name).filter(|it| self.wire.server_requests.contains(it));
         if method == Some(Method::Ping) {
@@ -83,7 +83,7 @@ impl ClientSession {
         }
     }
 
-    /// Which request the server asks for is not said, so that all of them wait for its user.
+    /// The server does not name the request that it asks for, so the idle timeouts of all requests are paused.
     pub(super) fn hold_calls(&mut self, now: Instant) {
         self.calls.hold(now, self.asks.len() > 0);
     }
@@ -120,7 +120,7 @@ impl ClientSession {
     }
 
     pub(super) fn answer(&mut self, call: CallId, answer: &Result<Raw, ErrorObject>) {
-        // The server may have cancelled it meanwhile.
+        // The server may have cancelled the question in the meantime.
         if let Some((id, ())) = self.asks.complete(call) {
             let answer = answer.clone().and_then(|it| wire::lower_answer(self.wire, &it));
             self.send_answer(&id, &answer);

@@ -1,5 +1,5 @@
-//! Subscriptions: what belongs to which, what the server keeps of them, and how they end; and what a session that was
-//! begun anew has to be told again.
+//! Subscriptions: matching notifications to them, acknowledgments and endings; and the state to restore in a new
+//! session.
 
 use serde::Deserialize;
 
@@ -14,17 +14,17 @@ use crate::{
     wire::{self, Stamp},
 };
 
-/// Something at the server that is not what it was.
+/// A change at the server.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Change {
-    /// The list has other entries.
+    /// Entries of the list were added, removed or changed.
     List(ListKind),
-    /// The resource with this URI, or a part of a subscribed one.
+    /// The resource with this URI changed, or a part of a subscribed one.
     Updated(String),
 }
 
 impl ClientSession {
-    /// `notifications/…/list_changed` and `notifications/resources/updated`.
+    /// Handles `notifications/…/list_changed` and `notifications/resources/updated`.
     pub(super) fn read_change(&self, method: Method, params: &Params<'_>) -> Option<Output> {
         let change = match method {
             Method::ToolListChanged => Change::List(ListKind::Tools),
@@ -40,12 +40,12 @@ impl ClientSession {
         }
         match subscription(params) {
             None => Some(Output::Told(None, change)),
-            // One that has ended here is still on its way to end there.
+            // A subscription that was closed here and whose end has not reached the server yet.
             Some(id) => self.calls.listen(number(&id)?).map(|it| Output::Told(Some(it), change)),
         }
     }
 
-    /// `notifications/subscriptions/acknowledged` (Subscriptions, "Acknowledgment").
+    /// Handles `notifications/subscriptions/acknowledged` (Subscriptions, "Acknowledgment").
     pub(super) fn read_acknowledged(&self, params: &Params<'_>) -> Option<Output> {
         let key = self.calls.listen(number(&subscription(params)?)?)?;
         let kept: Option<SubscriptionFilter> = member(params, "notifications");
@@ -55,7 +55,7 @@ impl ClientSession {
         Some(Output::Acknowledged(key, kept?))
     }
 
-    /// The server tears a subscription down (Cancellation).
+    /// Handles a subscription ended by the server (Cancellation).
     pub(super) fn end_listen(&mut self, id: &Id, params: &Params<'_>) {
         let Some(call) = number(id).filter(|it| self.calls.listen(*it).is_some()) else { return };
         let Some((key, _)) = self.calls.complete(call) else { return };
@@ -67,7 +67,7 @@ impl ClientSession {
         self.outputs.push_back(Output::Done(key, Err(error)));
     }
 
-    /// Keeps what a session of the server's forgets with its end.
+    /// Records the settings that the server forgets when its session ends.
     pub(super) fn learn_level(&mut self, method: &MethodName, params: &str) {
         #[derive(Deserialize)]
         struct Wire {
@@ -80,7 +80,7 @@ impl ClientSession {
         }
     }
 
-    /// Sets the log level in a session that was begun anew. Nobody waits for the answer.
+    /// Sends the log level in a new session. The response is ignored.
     pub(super) fn restore(&mut self) {
         if !matches!(self.phase, Phase::Open) {
             return;
@@ -98,7 +98,7 @@ impl ClientSession {
     }
 }
 
-/// The subscription that a notification belongs to: the id of its request.
+/// Returns the subscription of a notification: the id of its request.
 fn subscription(params: &Params<'_>) -> Option<Id> {
     Id::parse(Meta::parse(params.get("_meta")?)?.subscription_id?.get())
 }

@@ -1,7 +1,7 @@
-//! The client side of one connection: requests in, frames out, and the other way round.
+//! The client side of one connection.
 //!
-//! It first finds out what the server speaks ([`Output::Ready`] or [`Output::Failed`]); from then on it sends requests
-//! and matches answers, whichever revision was agreed on.
+//! The machine first negotiates the revision ([`Output::Ready`] or [`Output::Failed`]); afterwards it sends requests
+//! and matches responses, independent of the revision.
 
 mod calls;
 mod incoming;
@@ -38,108 +38,108 @@ use crate::{
     wire::{self, Stamp, Wire},
 };
 
-/// What a session needs to know of its client.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     pub info: Implementation,
     pub capabilities: ClientCapabilities,
-    /// What may be spoken, in any order. With a modern and a legacy one among them the server is probed first.
+    /// The accepted revisions, in any order. If both eras are among them, the server is probed first.
     pub revisions: Vec<Revision>,
-    /// What is spoken instead of these.
+    /// A dialect to use instead of the revisions.
     pub dialect: Option<Dialect>,
-    /// How long a server may take to answer the probe before it counts as legacy.
+    /// The time that a server has to answer the probe before it counts as legacy.
     pub probe_timeout: Duration,
-    /// How long it may take to answer `initialize`.
+    /// The time that a server has to answer `initialize`.
     pub initialize_timeout: Option<Duration>,
-    /// How grave log messages must be; none come from a modern server without it.
+    /// The minimum level of log messages; without it a modern server sends none.
     pub log_level: Option<LoggingLevel>,
 }
 
-/// A request's number, chosen by the shell: never used twice in one session.
+/// The key of a request, chosen by the caller; never reused within a session.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct RequestKey(pub u64);
 
-/// How long to wait for an answer, and whether to ask how far it is.
+/// The timeouts of a request, and its progress token.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestOptions {
-    /// Without an answer and without progress, while the server has no question open; `None` waits for ever.
+    /// The maximum time without response or progress, not counting open questions of the server; `None`: unlimited.
     pub timeout: Option<Duration>,
-    /// In all, however much progress is made.
+    /// The maximum total time, regardless of progress.
     pub max_timeout: Option<Duration>,
     pub wants_progress: bool,
 }
 
-/// What the shell tells the session.
+/// An input of the machine.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// The wire is there; after [`Output::Restart`] it is a fresh one.
+    /// The transport is connected; after [`Output::Restart`], connected anew.
     Start,
-    /// One frame arrived.
+    /// A frame was received.
     Frame(&'a [u8]),
-    /// A frame longer than the limit, in bytes, was thrown away.
+    /// A frame longer than the limit, in bytes, was discarded.
     TooLong { limit: usize },
-    /// Send this; `params` is a JSON object.
+    /// Sends a request; `params` is a JSON object.
     Request { key: RequestKey, method: MethodName, params: &'a str, options: RequestOptions },
-    /// Nobody waits for this request any more: there will be no [`Output::Done`].
+    /// Cancels a request; no [`Output::Done`] follows.
     Cancel(RequestKey, Option<&'a str>),
-    /// Tell the server; `params` is a JSON object. What the revision has no word for is not sent.
+    /// Sends a notification; `params` is a JSON object. Notifications that the revision does not define are not sent.
     Notify { method: MethodName, params: &'a str },
     /// The answer to an [`Output::Ask`].
     Answer(CallId, Result<Raw, ErrorObject>),
-    /// The client has roots from now on: each request says so, where requests say what a client can do.
+    /// The client has roots from now on; modern requests declare that capability.
     DeclareRoots,
-    /// The time of the deadline has come.
+    /// The time of [`ClientSession::deadline`] has come.
     Tick,
-    /// The wire has begun the server's session anew: what was set in the old one is set again.
+    /// The transport opened a new session; settings of the old one are restored.
     Renewed,
-    /// The wire could not carry the request with this id, or its answer.
+    /// The transport could not deliver the request with this id, or its response.
     Failed { id: u64, error: Error },
-    /// This side closes while the wire is still there: what is under way is taken back first.
+    /// This side closes the connection: open requests are cancelled first.
     Leave(&'a str),
-    /// The wire is gone, and why.
+    /// The connection was lost, with the reason.
     Closed(&'a str),
 }
 
-/// What the session asks of the shell.
+/// An output of the machine.
 #[derive(Debug)]
 pub enum Output {
-    /// Write this frame.
+    /// A frame to write.
     Send(Vec<u8>),
-    /// What the server is; requests may be sent now.
+    /// The server's identity; requests may be sent from now on.
     Ready(Arc<ServerIdentity>),
-    /// A request's outcome: its raw result. In the modern era that may be an `input_required` one.
+    /// The outcome of a request: its raw result, in the modern era possibly an `input_required` one.
     Done(RequestKey, Result<Raw, Error>),
     Progress(RequestKey, Progress),
     Log(LogMessage),
     ListChanged(ListKind),
-    /// A subscribed resource's URI.
+    /// The URI of a subscribed resource.
     ResourceUpdated(String),
-    /// The part of its filter that this `subscriptions/listen` is kept informed of.
+    /// The part of the filter that the server acknowledged.
     Acknowledged(RequestKey, SubscriptionFilter),
-    /// What a `subscriptions/listen` is told; `None` where the server does not say which.
+    /// A change notification with its `subscriptions/listen`; `None` if the server does not name one.
     Told(Option<RequestKey>, Change),
-    /// The server has a new session, which knows of no subscriptions yet.
+    /// The server opened a new session, which has no subscriptions.
     Renewed,
-    /// Any other notification, with its params.
+    /// Any other notification.
     Notified {
         method: MethodName,
         params: Raw,
     },
-    /// The server asks; report back with [`Input::Answer`].
+    /// A question of the server; report the answer with [`Input::Answer`].
     Ask(Ask),
-    /// The server no longer wants this answer.
+    /// The server withdrew the question.
     AskCancelled(CallId),
-    /// The server died of the probe: start it afresh, then say [`Input::Start`].
+    /// The server process ended because of the probe: start it again and send [`Input::Start`].
     Restart,
-    /// There will be no [`Output::Ready`].
+    /// The connection failed; no [`Output::Ready`] follows.
     Failed(Error),
 }
 
-/// A question of a legacy server's.
+/// A question of a legacy server.
 #[derive(Debug)]
 pub struct Ask {
     pub id: CallId,
-    /// What the server calls it, where it says so.
+    /// The elicitation id, if the server sent one.
     pub key: Option<String>,
     /// `roots/list`, `sampling/createMessage` or `elicitation/create`.
     pub method: Method,
@@ -147,7 +147,7 @@ pub struct Ask {
     pub params: Raw,
 }
 
-/// What a server has to tell.
+/// A notification of a server.
 #[derive(Clone, Debug)]
 pub struct LogMessage {
     pub level: LoggingLevel,
@@ -155,12 +155,12 @@ pub struct LogMessage {
     pub data: Raw,
 }
 
-/// What a server said of itself.
+/// The description that a server gave of itself.
 #[derive(Clone, Debug)]
 pub struct ServerIdentity {
-    /// Its `Implementation`; a server that gives no name has "".
+    /// The server's `Implementation`; the name is "" if the server gives none.
     pub info: Implementation,
-    /// With a dialect: the revision that comes nearest.
+    /// The negotiated revision; for a dialect, the most similar one.
     pub revision: Revision,
     pub dialect: Option<Dialect>,
     /// A JSON object.
@@ -168,13 +168,13 @@ pub struct ServerIdentity {
     pub instructions: Option<String>,
 }
 
-/// What is spoken, as a wire that carries each message by itself must know it.
+/// The protocol spoken, for transports that carry each message separately.
 #[derive(Clone, Copy, Debug)]
 pub struct Spoken {
-    /// With a dialect: the revision that comes nearest.
+    /// The negotiated revision; for a dialect, the most similar one.
     pub revision: Revision,
     pub dialect: Option<Dialect>,
-    /// Each request stands by itself: it repeats itself in headers, and the end of its exchange cancels it.
+    /// `true` in the modern era: requests are repeated in headers, and closing an exchange cancels its request.
     pub is_stateless: bool,
 }
 
@@ -183,41 +183,41 @@ impl Spoken {
         Self { revision, dialect, is_stateless: revision.era() == Era::Modern }
     }
 
-    /// How it is spelled.
+    /// The tables of the revision or dialect.
     pub fn wire(self) -> &'static Wire {
         Wire::spelled(self.revision, self.dialect)
     }
 
-    /// A revision's date, or a dialect's name.
+    /// Returns the revision's date or the dialect's name.
     pub fn name(self) -> &'static str {
         self.wire().name()
     }
 
-    /// Whether messages over HTTP say their revision in a header.
+    /// Returns `true` if messages over HTTP carry the revision in a header.
     pub fn has_version_header(self) -> bool {
         self.dialect != Some(Dialect::V0_7)
     }
 }
 
 impl ServerIdentity {
-    /// What is spoken with it.
+    /// Returns the protocol spoken with the server.
     pub fn spoken(&self) -> Spoken {
         Spoken::new(self.revision, self.dialect)
     }
 }
 
-/// The state machine.
+/// The state machine of a client.
 #[derive(Debug)]
 pub struct ClientSession {
     config: Arc<ClientConfig>,
     phase: Phase,
     negotiation: Negotiation,
     wire: &'static Wire,
-    /// From 2026-07-28: what is stamped into every request.
+    /// From 2026-07-28: the members added to the `_meta` of every request.
     envelope: Option<String>,
     server: Option<Arc<ServerIdentity>>,
     log_level: Option<LoggingLevel>,
-    /// Before 2026-07-28: what `logging/setLevel` said last.
+    /// Before 2026-07-28: the level last set with `logging/setLevel`.
     set_level: Option<LoggingLevel>,
     calls: Calls,
     renewal: Renewal,
@@ -283,22 +283,22 @@ impl ClientSession {
         self.outputs.pop_front()
     }
 
-    /// When [`Input::Tick`] is due.
+    /// Returns the time when [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Instant> {
         [self.negotiation.deadline, self.calls.deadline()].into_iter().flatten().min()
     }
 
-    /// What the server said of itself, once it did.
+    /// Returns the server's description of itself, once known.
     pub fn server(&self) -> Option<&Arc<ServerIdentity>> {
         self.server.as_ref()
     }
 
-    /// What a wire with headers says in those of the frames that were just given out.
+    /// Returns the header values for the frames that were output last.
     pub fn spoken(&self) -> Spoken {
         Spoken::new(self.wire.revision, self.wire.dialect)
     }
 
-    /// Requests that are not answered yet.
+    /// Returns the number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.calls.len()
     }
@@ -326,7 +326,7 @@ impl ClientSession {
         server_capabilities::check(self.wire, &server, &method)?;
         let id = self.next_id;
         let options = match method {
-            // Silence is how it goes well.
+            // No response is expected when it succeeds.
             MethodName::Standard(Method::Listen) => {
                 RequestOptions { timeout: None, wants_progress: false, ..options }
             }
@@ -355,7 +355,7 @@ impl ClientSession {
             MethodName::Vendor(_) => true,
         };
         if matches!(self.phase, Phase::Open) && has_word {
-            // Without a session a vendor's own says itself who speaks; the specification's carry no envelope.
+            // Without a session, vendor notifications carry an envelope; standard ones do not.
             let vendors = matches!(method, MethodName::Vendor(_));
             let envelope = self.envelope.as_deref().filter(|_| vendors);
             let stamp = Stamp { envelope, ..Stamp::default() };

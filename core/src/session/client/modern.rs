@@ -1,4 +1,4 @@
-//! The stateless era: reading `server/discover` and result types, and what stands in for dropped methods.
+//! The stateless era: the result of `server/discover`, result types, and replacements for removed methods.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::{
     protocol::{LoggingLevel, Meta, Method, MethodName, Raw, ResultType, Revision},
 };
 
-/// The answer to `server/discover`, before a revision is chosen.
+/// The result of `server/discover`, before a revision is chosen.
 #[derive(Debug)]
 pub(super) struct Discovery {
     pub(super) supported: Vec<String>,
@@ -29,10 +29,10 @@ struct DiscoverWire {
     meta: Option<Raw>,
 }
 
-/// What becomes of a request that this era may not have.
+/// The handling of a request in the modern era.
 pub(super) enum Counterpart<'a> {
     Send(MethodName, &'a str),
-    /// It is done without a word to the server.
+    /// Completed without a message to the server.
     Done,
 }
 
@@ -54,13 +54,13 @@ impl Discovery {
     }
 }
 
-/// `None` where it is no answer to `server/discover`.
+/// Returns `None` if the result is not one of `server/discover`.
 pub(super) fn read_discovery(result: &str) -> Option<Discovery> {
     let mut read: DiscoverWire = serde_json::from_str(result).ok()?;
     Some(Discovery { supported: std::mem::take(&mut read.supported_versions), read })
 }
 
-/// A modern result's type: `None` is complete; one that the method can't have is an error.
+/// Returns the type of a modern result; `None` means complete. Errors if the method can't have this type.
 pub(super) fn check_result(method: &MethodName, result: &RawValue) -> Result<(), Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -81,7 +81,7 @@ pub(super) fn check_result(method: &MethodName, result: &RawValue) -> Result<(),
     }
 }
 
-/// Multi Round-Trip Requests, "Supported Requests"; a vendor knows what its own methods do.
+/// Multi Round-Trip Requests, "Supported Requests"; for vendor methods there is no restriction.
 fn may_ask(method: &MethodName) -> bool {
     match method {
         MethodName::Standard(method) => {
@@ -92,7 +92,8 @@ fn may_ask(method: &MethodName) -> bool {
 }
 
 impl ClientSession {
-    /// `ping` is a `server/discover`, and the log level travels with each request.
+    /// Replaces methods without a modern counterpart: `ping` becomes `server/discover`, and the log level is sent with
+    /// each request.
     pub(super) fn counterpart<'a>(
         &mut self,
         method: MethodName,

@@ -1,6 +1,6 @@
-//! Which revision both sides speak: the probe, the handshake, and what to make of a server that likes neither.
+//! Negotiation of the revision: the probe, the handshake, and their failures.
 //!
-//! stdio, "Backward Compatibility": any error but a recognised modern one, and silence, mean a legacy server.
+//! An error that is not a known modern one, or no response, means a legacy server (stdio, "Backward Compatibility").
 
 use std::{sync::Arc, time::Instant};
 
@@ -13,35 +13,35 @@ use crate::{
 
 const MAY_BE_LEGACY: &str = "it may be a legacy server: allow an older revision too";
 
-/// Where the connection stands.
+/// The state of the connection.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// Not started, or between two processes.
+    /// Not started, or between two server processes.
     Idle,
-    /// Waits for the answer to `server/discover`.
+    /// Waiting for the response to `server/discover`.
     Probing {
         id: u64,
         revision: Revision,
     },
-    /// Waits for the answer to `initialize`.
+    /// Waiting for the response to `initialize`.
     Initializing {
         id: u64,
     },
     Open,
-    /// Why there is no connection any more.
+    /// Closed, with the reason.
     Closed(String),
 }
 
-/// What was tried so far.
+/// The attempts so far.
 #[derive(Debug, Default)]
 pub(super) struct Negotiation {
     pub(super) deadline: Option<Instant>,
     probed: Vec<Revision>,
-    /// The probe that was given up, whose answer may yet come.
+    /// The id of the probe that timed out; its response may still arrive.
     late_probe: Option<u64>,
-    /// That answer. It counts only if the server then refuses `initialize`.
+    /// The late response to the probe. It is used only if the server then rejects `initialize`.
     late_identity: Option<ServerIdentity>,
-    /// This very process was probed.
+    /// `true` if the current server process was probed.
     touched: bool,
     restarted: bool,
 }
@@ -65,14 +65,14 @@ impl ClientSession {
         }
     }
 
-    /// Takes the answer to the probe or to `initialize`; `false` when it is none of these.
+    /// Handles the response to the probe or to `initialize`. Returns `false` if it is neither.
     pub(super) fn negotiated(
         &mut self,
         now: Instant,
         id: Option<u64>,
         outcome: Result<&str, &ErrorObject>,
     ) -> bool {
-        // An error without an id can only mean the one request there was.
+        // An error without an id belongs to the only request in flight.
         let is_mine = |own: u64| id == Some(own) || (id.is_none() && outcome.is_err());
         match self.phase {
             Phase::Probing { id: own, revision } if is_mine(own) => {
@@ -126,7 +126,7 @@ impl ClientSession {
         }
     }
 
-    /// Takes the failure of the probe or of `initialize`; gives it back where it is neither's.
+    /// Handles the failure of the probe or of `initialize`. Returns the failure if it is neither.
     pub(super) fn negotiation_failed(
         &mut self,
         now: Instant,
@@ -136,7 +136,7 @@ impl ClientSession {
         match self.phase {
             Phase::Probing { id: own, .. } if own == id => {
                 self.negotiation.deadline = None;
-                // A server that was reached and says no in words of its own may be a legacy one.
+                // A server that responds with an error of its own may be a legacy server.
                 let may_be_legacy = error.http_status.is_some() && error.kind != ErrorKind::Auth;
                 match newest(&self.config.revisions, Era::Legacy).filter(|_| may_be_legacy) {
                     Some(revision) => self.initialize(now, revision),
@@ -196,7 +196,7 @@ impl ClientSession {
     }
 
     fn discovered(&mut self, now: Instant, result: &str) {
-        // Some legacy servers answer anything with an empty result.
+        // Some legacy servers answer every request with an empty result.
         let Some(found) = modern::read_discovery(result) else {
             return self.fall_back(
                 now,
@@ -230,12 +230,12 @@ impl ClientSession {
         }
     }
 
-    /// A server may name the very revision that it has just refused: it is asked once more.
+    /// A server may name the revision that it rejected a moment ago: it is tried once more.
     fn may_probe(&self, revision: Revision) -> bool {
         self.negotiation.probed.iter().filter(|it| **it == revision).count() < 2
     }
 
-    /// The server named what it speaks, and nothing modern is common to both sides.
+    /// The server listed its revisions, and no modern one is supported by both sides.
     fn initialize_mutual(&mut self, now: Instant, supported: &[String]) {
         match self.mutual(supported, Era::Legacy) {
             Some(revision) => self.initialize(now, revision),
@@ -272,7 +272,7 @@ impl ClientSession {
         self.open(found.identity(revision, self.config.dialect));
     }
 
-    /// The answer in the dialect that has versions of its own, and no word that confirms it.
+    /// Accepts the response of the dialect with semantic versions, which has no `initialized` notification.
     fn introduced(&mut self, result: &str) {
         match wire::read_semantic_initialize(result) {
             Ok(capabilities) => self.open(ServerIdentity {
@@ -300,7 +300,7 @@ impl ClientSession {
         }));
     }
 
-    /// The server answered the probe after all.
+    /// Handles a late response to the probe.
     fn accept(&mut self, identity: ServerIdentity) {
         self.speak(identity.revision);
         self.open(identity);
@@ -321,7 +321,7 @@ impl ClientSession {
         self.outputs.push_back(Output::Failed(error.in_phase(phase)));
     }
 
-    /// Spells everything from now on as this revision does.
+    /// Uses the tables of this revision from now on.
     pub(super) fn speak(&mut self, revision: Revision) {
         self.wire = Wire::spelled(revision, self.config.dialect);
         let config = &self.config;
@@ -339,7 +339,7 @@ impl ClientSession {
         id
     }
 
-    /// The newest revision of an era that both sides speak.
+    /// Returns the newest revision of an era that both sides support.
     fn mutual(&self, theirs: &[String], era: Era) -> Option<Revision> {
         let common = theirs.iter().filter_map(|it| Revision::parse(it));
         common.filter(|it| it.era() == era && self.allowed().contains(it)).max()
@@ -354,7 +354,7 @@ impl ClientSession {
         Error::new(ErrorKind::Unsupported, message)
     }
 
-    /// What may be agreed on: a dialect is spoken over the first revision.
+    /// Returns the revisions to negotiate; a dialect uses the first revision.
     fn allowed(&self) -> &[Revision] {
         match self.config.dialect {
             Some(_) => &[Revision::V2024_11_05],
@@ -370,7 +370,8 @@ impl ClientSession {
     }
 }
 
-/// A status that legacy servers answer modern requests with as well (Streamable HTTP, "Backward Compatibility").
+/// Returns `true` for HTTP statuses with which legacy servers answer modern requests (Streamable HTTP, "Backward
+/// Compatibility").
 fn doubted(error: Error) -> Error {
     if !matches!(error.http_status, Some(400 | 404 | 405)) {
         return error;
@@ -395,7 +396,7 @@ fn refusal(message: String, error: &ErrorObject) -> Error {
     Error { code: Some(error.code), data, ..Error::new(ErrorKind::Protocol, message) }
 }
 
-/// The revisions that a refusal names.
+/// Returns the revisions listed in an error.
 fn supported(error: &ErrorObject) -> Option<Vec<String>> {
     #[derive(serde::Deserialize)]
     struct Data {

@@ -1,4 +1,5 @@
-//! Pages that the user was sent to, until the server says that they are done (2025-11-25, Elicitation › URL mode).
+//! Pages that the user was asked to visit, until the server reports their completion (2025-11-25, Elicitation, "URL
+//! mode").
 
 use std::collections::VecDeque;
 
@@ -7,22 +8,22 @@ use serde::Deserialize;
 use super::incoming::member;
 use crate::protocol::{ErrorObject, Params, code};
 
-/// Of more open pages the oldest is forgotten.
+/// The maximum number of open pages; beyond it the oldest is forgotten.
 const MAX_PAGES: usize = 1_000;
 
-/// The open pages, by the ids of their elicitations.
+/// The open pages, by elicitation id.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     open: VecDeque<String>,
 }
 
 impl Pages {
-    /// The user is asked to visit one.
+    /// Adds the page of a question.
     pub(super) fn ask(&mut self, params: &Params<'_>) {
         self.open(member(params, "elicitationId"));
     }
 
-    /// A request failed because of pages that are to be visited first.
+    /// Adds the pages of a request that failed because they must be visited first.
     pub(super) fn refused(&mut self, error: &ErrorObject) {
         #[derive(Deserialize)]
         struct Data {
@@ -41,7 +42,7 @@ impl Pages {
         pages.for_each(|it| self.open(it.elicitation_id));
     }
 
-    /// One is done: whether it was open. A client MUST ignore others.
+    /// Removes a completed page. Returns `true` if it was open; a client MUST ignore others.
     pub(super) fn finish(&mut self, params: &Params<'_>) -> bool {
         let id: Option<String> = member(params, "elicitationId");
         let at = id.and_then(|id| self.open.iter().position(|it| *it == id));

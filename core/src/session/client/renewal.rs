@@ -1,5 +1,5 @@
-//! A session that the server let expire is begun anew, and what it refused is sent again: it did nothing. Only a dialect
-//! has that.
+//! Renewal of an expired session: `initialize` is sent again, then the rejected requests, which had no effect. Only a
+//! dialect needs this.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::{
     wire::{self, Stamp},
 };
 
-/// What is kept for the case.
+/// The data kept for a renewal.
 #[derive(Debug, Default)]
 pub(super) struct Renewal {
     sent: BTreeMap<u64, Sent>,
-    /// The `initialize` under way, and the requests that wait for its answer.
+    /// The `initialize` in flight, and the requests that wait for its response.
     under_way: Option<(u64, Vec<u64>)>,
 }
 
@@ -22,13 +22,13 @@ pub(super) struct Renewal {
 #[derive(Debug)]
 struct Sent {
     frame: Vec<u8>,
-    /// What it reads.
+    /// The URI that it reads.
     uri: Option<String>,
     is_repeated: bool,
 }
 
 impl Renewal {
-    /// Forgets a request that is answered, or that nobody waits for any more. Gives back what it read.
+    /// Removes a request that is answered or cancelled. Returns the URI that it read.
     pub(super) fn forget(&mut self, id: u64) -> Option<String> {
         self.sent.remove(&id)?.uri
     }
@@ -48,7 +48,7 @@ impl ClientSession {
         self.renewal.sent.insert(id, Sent { frame: frame.to_vec(), uri, is_repeated: false });
     }
 
-    /// Takes the answer to a request; `false` when it has nothing to do with an expired session.
+    /// Handles a response; returns `false` if it is unrelated to an expired session.
     pub(super) fn renewed(&mut self, id: u64, outcome: Result<&str, &ErrorObject>) -> bool {
         match (&mut self.renewal.under_way, outcome) {
             (Some((own, _)), outcome) if *own == id => {

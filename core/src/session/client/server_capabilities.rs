@@ -1,4 +1,4 @@
-//! Whether the server can answer a request at all: known before it is sent.
+//! Checks of a request against the server's capabilities, before it is sent.
 
 use serde_json::value::RawValue;
 
@@ -9,7 +9,7 @@ use crate::{
     wire::Wire,
 };
 
-/// Fails where the revision has no such method, or the server did not declare what it needs.
+/// Errors if the revision lacks the method, or the server did not declare the required capability.
 pub(super) fn check(
     wire: &Wire,
     server: &ServerIdentity,
@@ -45,17 +45,17 @@ pub(super) fn check(
 }
 
 impl ServerIdentity {
-    /// Whether a subscription is one long request of its own (since 2026-07-28).
+    /// Returns `true` if a subscription is one long-running request (from 2026-07-28).
     pub fn has_listen(&self) -> bool {
         self.spoken().wire().client_requests.contains(&Method::Listen)
     }
 
-    /// Whether the server tells when this list changes.
+    /// Returns `true` if the server declared change notifications for this list.
     pub fn tells_of(&self, list: ListKind) -> bool {
         self.check_list(list).is_ok()
     }
 
-    /// Fails where the server did not declare that it tells of all this.
+    /// Errors if the server did not declare the notifications that this filter needs.
     pub fn check_filter(&self, filter: &SubscriptionFilter) -> Result<(), Error> {
         for (asked, list) in [
             (filter.tools_list_changed, ListKind::Tools),
@@ -106,14 +106,14 @@ impl ServerIdentity {
         Err(Error::new(ErrorKind::Unsupported, format!("{what}: {why}")))
     }
 
-    /// What stands under this capability, where the server declared it.
+    /// Returns the declared value of a capability.
     pub fn declared(&self, capability: &str) -> Option<Raw> {
         member(&self.capabilities, capability).filter(|it| !matches!(it.get(), "null" | "false"))
     }
 }
 
 fn needed(wire: &Wire, method: Method) -> Option<(&'static str, Option<&'static str>)> {
-    // What stands in its capabilities is nowhere said.
+    // The format of the capability values is not defined.
     if wire.dialect == Some(Dialect::V0_7) {
         return None;
     }

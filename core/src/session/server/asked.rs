@@ -1,4 +1,4 @@
-//! Questions to the client as requests of ours: which are in flight, and for which call.
+//! The server's questions to its client that are in flight as requests, by call.
 
 use std::collections::BTreeMap;
 
@@ -20,52 +20,52 @@ use crate::{
     wire::{self, Stamp, Wire},
 };
 
-/// Questions that one client may have open at once, and pages that it may have been sent to.
+/// The maximum number of open questions, and of open pages, per client.
 const MAX_OPEN: usize = 1_000;
 
 /// The questions in flight of one session.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// Makes the names of pages hard to guess, and different from those of other sessions.
+    /// Makes page ids unpredictable and different from those of other sessions.
     seed: [u8; 32],
     next: u64,
     open: BTreeMap<u64, Open>,
-    /// Put before the client had confirmed the handshake.
+    /// Questions asked before the client confirmed the handshake.
     held: Vec<Asking>,
-    /// Pages that the client was sent to and that are not finished, by the number of their request.
+    /// Open pages that the client was asked to visit, by the number of their request.
     pages: BTreeMap<u64, String>,
 }
 
-/// Who asks what, and where.
+/// A question with its call and its stream.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
     pub(super) call: CallId,
     pub(super) ask: AskId,
-    /// Where the request goes.
+    /// The stream or call that the request is sent on.
     pub(super) about: About,
     pub(super) method: Method,
-    /// As the handler put it, in the newest words.
+    /// The question in the newest vocabulary.
     pub(super) params: Raw,
 }
 
 #[derive(Debug)]
 struct Open {
     asking: Asking,
-    /// The name of the page that the client is sent to.
+    /// The id of the page to visit.
     page: Option<String>,
 }
 
-/// What a response of the client's comes to.
+/// The interpretation of a client's response.
 #[derive(Debug)]
 pub(super) enum Answered {
-    /// The client's result, which fits the question; or why there is none.
+    /// The valid result, or the reason why there is none.
     Settled { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
-    /// It does not fit, because of this.
+    /// The answer is not valid, with the problem.
     InvalidAnswer { call: CallId, ask: AskId, problem: String },
 }
 
 impl Asked {
-    /// `seed` is anything that no other session has: the more random, the better.
+    /// `seed` must be different for every session, and should be random.
     pub(super) fn new(seed: &[u8]) -> Self {
         Self {
             seed: Sha256::digest(seed).into(),
@@ -76,7 +76,8 @@ impl Asked {
         }
     }
 
-    /// The request to send, or why it may not be sent. `capabilities` is what the client declared.
+    /// Returns the request to send; errors if the question can't be asked. `capabilities` are those that the client
+    /// declared.
     pub(super) fn ask(
         &mut self,
         wire: &'static Wire,
@@ -87,7 +88,7 @@ impl Asked {
         self.send(wire, asking)
     }
 
-    /// Keeps it until the client may be asked.
+    /// Queues a question until the handshake is confirmed.
     pub(super) fn hold(
         &mut self,
         wire: &'static Wire,
@@ -115,7 +116,7 @@ impl Asked {
         ))
     }
 
-    /// What a response of the client's answers; `None` for one that belongs to nothing.
+    /// Returns the question that a response answers; `None` if it answers none.
     pub(super) fn answer(
         &mut self,
         id: Option<&Id>,
@@ -141,7 +142,8 @@ impl Asked {
         Some(Answered::Settled { call, ask, outcome })
     }
 
-    /// A call is over: what it still asked is taken back. The notifications to send, by the name they have there.
+    /// Withdraws the open questions of a finished call. Returns the cancellation notifications to send, in the
+    /// session's vocabulary.
     pub(super) fn withdraw(&mut self, call: CallId, cancelled: &str) -> Vec<Vec<u8>> {
         self.held.retain(|it| it.call != call);
         let over: Vec<_> = self
@@ -162,14 +164,14 @@ impl Asked {
             .collect()
     }
 
-    /// The client is gone: what nobody will answer any more.
+    /// Returns all questions that remain unanswered because the client disconnected.
     pub(super) fn close(&mut self) -> Vec<(CallId, AskId)> {
         self.pages.clear();
         let open = std::mem::take(&mut self.open).into_values().map(|it| it.asking);
         open.chain(self.take_held()).map(|it| (it.call, it.ask)).collect()
     }
 
-    /// The client is sent to a page with this name otherwise than by a question.
+    /// Records a page that an error, not a question, asked the client to visit.
     pub(super) fn note_page(&mut self, page: String) {
         if !self.pages.values().any(|it| *it == page) {
             let number = self.next;
@@ -178,8 +180,8 @@ impl Asked {
         }
     }
 
-    /// What somebody was sent to a page for is finished: the notification to send, if it was this client that was sent
-    /// there (2025-11-25, Elicitation, "Completion Notifications").
+    /// Completes a page. Returns the notification to send if this client was asked to visit it (2025-11-25,
+    /// Elicitation, "Completion Notifications").
     pub(super) fn page_done(&mut self, page: &str) -> Option<Vec<u8>> {
         let number = *self.pages.iter().find(|(_, it)| *it == page)?.0;
         self.pages.remove(&number);
@@ -217,7 +219,7 @@ impl Asked {
     }
 }
 
-/// The handler is told under which name the page is known.
+/// Adds the page's id to the answer for the handler.
 fn with_page(answer: Raw, page: Option<&str>) -> Raw {
     let Some(page) = page else { return answer };
     let mut named = ObjectWriter::with_capacity(answer.get().len() + 64);

@@ -10,29 +10,30 @@ use crate::{
     session::CallId,
 };
 
-/// More members than this are refused.
+/// The maximum number of messages in a batch.
 const MAX_MEMBERS: usize = 1_000;
-/// Bytes of replies that wait for the others of their batches, in one session: what a peer takes in one message.
+/// The maximum size of queued replies to incomplete batches in one session, in bytes: the largest message that peers
+/// accept.
 const MAX_REPLIES: usize = DEFAULT_LINE_LIMIT;
 
-/// Where in which batch a reply belongs.
+/// The position of a reply in its batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     batch: u64,
     index: usize,
 }
 
-/// Batches whose replies are not yet complete.
+/// Batches whose replies are incomplete.
 #[derive(Debug, Default)]
 pub(super) struct Batches {
     open: HashMap<u64, Batch>,
     next: u64,
-    /// Bytes of replies that wait for others.
+    /// The size of all queued replies, in bytes.
     bytes: usize,
 }
 
 impl Batches {
-    /// Why a reply of so many bytes can't wait for the others of its batch.
+    /// Errors if a reply of this size can't be queued until its batch is complete.
     pub(super) fn check(&self, bytes: usize) -> Result<(), Fault> {
         if self.bytes + bytes <= MAX_REPLIES {
             return Ok(());
@@ -49,7 +50,7 @@ impl Batches {
 #[derive(Debug)]
 struct Batch {
     waiting: usize,
-    /// `None`: not answered yet, or never to be.
+    /// `None`: not answered yet, or without a reply.
     replies: Vec<Option<Vec<u8>>>,
 }
 
@@ -61,7 +62,7 @@ impl ServerSession {
         let batch = self.batches.next;
         self.batches.next += 1;
         let replies = members.iter().filter(|it| expects_reply(it)).count();
-        // One more than the replies, so that it is not complete before every member was read.
+        // One more than the number of replies, so that the batch is not complete before all members are read.
         let waiting = replies + 1;
         self.batches.open.insert(batch, Batch { waiting, replies: vec![None; replies] });
         let mut index = 0;
@@ -76,7 +77,8 @@ impl ServerSession {
         self.fill(None, batch, None);
     }
 
-    /// Sends a reply, or keeps it until its batch is complete; `None` when there will be none.
+    /// Returns the frame to send; queues the reply if its batch is incomplete. A reply of `None` means that there will
+    /// be none.
     pub(super) fn settle(
         &mut self,
         call: Option<CallId>,
@@ -91,7 +93,7 @@ impl ServerSession {
         }
     }
 
-    /// What came in one frame is answered now, or never will be.
+    /// Marks all messages of a frame as read. Returns the replies if all are available.
     fn close_frame(&mut self, call: Option<CallId>, reply: Option<Answer>) {
         match (reply, call) {
             (Some(Answer { frame, error }), call) => {

@@ -1,4 +1,4 @@
-//! What a request is to whoever answers it: itself, and its circumstances.
+//! A request as handed to the router or engine, with its context.
 
 use std::sync::Arc;
 
@@ -14,43 +14,43 @@ use crate::{
     wire::Wire,
 };
 
-/// A request to be answered.
+/// A request to answer.
 #[derive(Debug)]
 pub struct Call {
     pub request: Request,
     pub context: CallContext,
-    /// The params, for a handler that answers in the core's place.
+    /// The params as sent, for a handler that replaces the core's answer.
     pub raw_params: Option<Raw>,
 }
 
-/// The circumstances of a request, the same for every revision.
+/// The context of a request, independent of the revision.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     pub call: CallId,
     /// `None` for a notification.
     pub request_id: Option<Id>,
-    /// With a dialect: the revision that comes nearest.
+    /// The revision; for a dialect, the most similar one.
     pub revision: Revision,
     pub dialect: Option<Dialect>,
-    /// The request's `_meta`, as it came.
+    /// The request's `_meta`, as sent.
     pub meta: Option<Raw>,
     pub client: Arc<ClientIdentity>,
-    /// Bytes of what brought it.
+    /// The size of the message, in bytes.
     pub weight: usize,
-    /// Whether anybody asked for progress.
+    /// `true` if the client asked for progress.
     pub wants_progress: bool,
-    /// What the client has answered already.
+    /// The answers received so far.
     pub answers: Answers,
-    /// Who asks, where somebody has found out.
+    /// The authenticated principal, if known.
     pub principal: Option<Arc<Principal>>,
-    /// The HTTP request that brought it.
+    /// The HTTP request that contained the call.
     pub http: Option<Arc<HttpFacts>>,
-    /// Whether arguments that HTTP headers mirror are to be compared with these.
+    /// `true` if arguments must be compared with the HTTP headers that repeat them.
     pub checks_headers: bool,
 }
 
 impl CallContext {
-    /// Of a call of which no more is known yet.
+    /// Creates the context of a call without further information.
     pub(super) fn new(
         call: CallId,
         wire: &'static Wire,
@@ -73,46 +73,46 @@ impl CallContext {
         }
     }
 
-    /// How the call is spelled.
+    /// Returns the tables of the call's revision or dialect.
     pub fn wire(&self) -> &'static Wire {
         Wire::spelled(self.revision, self.dialect)
     }
 
-    /// Whether it belongs to a session, which its client's identity then lives as long as.
+    /// Returns `true` if the call belongs to a session, in which the client's identity is constant.
     pub fn has_session(&self) -> bool {
         self.wire().client_requests.contains(&Method::Initialize)
     }
 
-    /// Whether these questions can be put to the client together. Where one can't, none is to be asked.
+    /// Errors if these questions can't be put to the client together. If one can't be asked, none is.
     pub fn may_ask(&self, questions: &[Question]) -> Result<(), Fault> {
         asking::check_all(questions, self.client.capabilities.as_ref(), self.wire())
     }
 
-    /// What the call is spoken in: a revision's date, or a dialect's name.
+    /// Returns the revision's date or the dialect's name.
     pub fn spoken(&self) -> &'static str {
         self.wire().name()
     }
 }
 
-/// What is known of a call from the HTTP request that brought it.
+/// The properties of the HTTP request that contains a call.
 #[derive(Debug, Default)]
 pub struct HttpFacts {
     pub headers: HeaderMap,
-    /// Of a session that began with `initialize`.
+    /// The id of a session opened by `initialize`.
     pub session_id: Option<Arc<str>>,
-    /// Whom the shell has let in.
+    /// The principal that the shell authenticated.
     pub principal: Option<Arc<Principal>>,
 }
 
-/// Who asks, as far as it said so.
+/// The identity that the client declared.
 #[derive(Debug, Default)]
 pub struct ClientIdentity {
-    /// Its `Implementation`, as JSON.
+    /// The client's `Implementation`, as JSON.
     pub info: Option<Raw>,
     pub capabilities: Option<Raw>,
 }
 
-/// How far a handler got.
+/// A progress report of a handler.
 #[derive(Clone, Debug)]
 pub struct Progress {
     pub progress: f64,
@@ -129,7 +129,7 @@ pub enum ListKind {
 }
 
 impl ListKind {
-    /// As users name it.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tools => "tools",

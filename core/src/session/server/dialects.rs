@@ -1,4 +1,4 @@
-//! Requests and notifications in the words of a dialect, where the server speaks it.
+//! Requests and notifications in a dialect that the server supports.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl ServerSession {
-    /// The dialect that a request is in: it says so itself, or the session began so.
+    /// Returns the dialect of a request: its own, or that of the session.
     pub(super) fn dialect_of(&self, name: &str, params: &Params<'_>) -> Option<&'static Wire> {
         let is_spoken = self.config.dialects.contains(&Dialect::V0_7) && self.mcp_headers.is_none();
         if !is_spoken || wire::has_envelope(params) {
@@ -23,7 +23,8 @@ impl ServerSession {
         is_dialect.then(|| Wire::spelled(Revision::V2024_11_05, Some(Dialect::V0_7)))
     }
 
-    /// A request before `initialize`, or after its session expired, is refused; one that stands alone needs neither.
+    /// Checks that a request follows `initialize` and its session has not expired; a stateless request needs no
+    /// session.
     pub(super) fn admit_dialect(&self, wire: &'static Wire, name: &str) -> Result<Admitted, Fault> {
         let is_initialize = name == Method::Initialize.as_str();
         let client = match &self.handshake {
@@ -47,7 +48,7 @@ impl ServerSession {
         Ok(Admitted { wire, client, log, progress_token: None, meta: None })
     }
 
-    /// Opens the session, unless the request stands alone.
+    /// Opens the session, unless the request is stateless.
     pub(super) fn open_dialect(&mut self, wire: &'static Wire, initialize: &mut InitializeRequest) {
         if !self.stands_alone {
             let (info, capabilities) =
@@ -56,12 +57,12 @@ impl ServerSession {
         }
     }
 
-    /// Whether an idle session is to be told [`super::Input::Expired`].
+    /// Returns `true` if an idle session is to receive [`super::Input::Expired`].
     pub fn may_expire(&self) -> bool {
         self.handshake.is_in(Dialect::V0_7)
     }
 
-    /// What a notification's name means. The first one of a session decides how ours are spelled.
+    /// Returns the notification with this name. The first one of a session decides between prefixed and bare names.
     pub(super) fn read_notification(&mut self, name: &str) -> MethodName {
         let spoken = self.config.dialects.contains(&Dialect::Bare);
         let bare = spoken.then(|| wire::bare_notification(name)).flatten();

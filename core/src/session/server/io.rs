@@ -1,4 +1,4 @@
-//! What a session and its shell tell each other.
+//! Inputs and outputs of a server session.
 
 use std::{sync::Arc, time::Instant};
 
@@ -9,99 +9,99 @@ use crate::{
     session::{CallId, asking::AskId},
 };
 
-/// What a session needs to know of its server.
+/// The settings of a session.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
     /// The server's `Implementation`, as JSON of the newest revision.
     pub server_info: String,
-    /// What the server speaks, newest first.
+    /// The supported revisions, newest first.
     pub revisions: Vec<Revision>,
-    /// What it understands beside these.
+    /// The supported dialects.
     pub dialects: Vec<Dialect>,
-    /// Methods whose params are handed on as they came, for the handler that answers them.
+    /// Methods whose params are passed on unparsed, because a handler replaces the core's answer.
     pub replaced: Vec<Method>,
-    /// `ping` and `logging/setLevel`, where more than the session has a word in them.
+    /// `ping` and `logging/setLevel`, if a handler or middleware takes part in them.
     pub routed: Vec<Method>,
-    /// Random, and secret: from it come names that nobody can guess.
+    /// A random secret, from which unpredictable ids are derived.
     pub seed: [u8; 32],
 }
 
-/// What the shell tells the session.
+/// An input of the session.
 #[derive(Debug)]
 pub enum Input<'a> {
-    /// One frame arrived.
+    /// A frame was received.
     Frame(&'a [u8]),
-    /// One frame arrived that was parsed already.
+    /// A frame was received and is already parsed.
     Parsed(Frame<'a>),
-    /// A frame arrived that was longer than the limit, in bytes, and was thrown away.
+    /// A frame longer than the limit, in bytes, was discarded.
     TooLong { limit: usize },
     /// A call handed out by [`Output::Call`] has finished.
     Done(CallId, Result<Response, Fault>),
-    /// A call's handler got further.
+    /// Progress of a call's handler.
     Progress(CallId, Progress),
-    /// A handler has something to tell. With `is_lagging`, when the peer does not read, it is not told at once.
+    /// A log message of a handler. It is delayed if `is_lagging`, that is, while the peer does not read.
     Log { now: Instant, call: CallId, log: Log, is_lagging: bool },
-    /// The client of [`Output::Call`] listens from now on, to what the server honours of its filter.
+    /// The client of [`Output::Call`] is subscribed from now on, with the accepted part of its filter.
     Listening(CallId, SubscriptionFilter),
-    /// A handler asks the client; `params` are in the newest vocabulary.
+    /// A handler's question to the client; `params` are in the newest vocabulary.
     Ask { call: CallId, ask: AskId, method: Method, params: Raw },
-    /// What somebody was sent to this page for is finished.
+    /// A page that a user was asked to visit is completed.
     PageDone(&'a str),
-    /// What the server offers has changed.
+    /// A list of the server has changed.
     Changed(ListKind),
     /// The resource with this URI has changed.
     Updated(&'a str),
-    /// What is known of the server has changed.
+    /// The server's settings have changed.
     Config(Arc<SessionConfig>),
-    /// The server stops: subscriptions end with their result, and so will those that begin from now on.
+    /// The server shuts down: current and future subscriptions end with their result.
     EndSubscriptions,
-    /// The peer leaves too much unread, or whatever else this reason says: subscriptions are torn down.
+    /// Subscriptions are cancelled with this reason, for example because the peer does not read.
     CutSubscriptions(&'a str),
-    /// Who listened to the notification with this number, in [`Output::Notified`], is done, or nobody listens.
+    /// The handler of the notification with this number, from [`Output::Notified`], has finished or does not exist.
     Heard(CallId),
     /// The time of the deadline has come.
     Tick(Instant),
     /// The session was idle for too long; see [`ServerSession::may_expire`](super::ServerSession::may_expire).
     Expired,
-    /// The peer says nothing more: what is in flight is still answered, and no question is.
+    /// The peer closed its sending side: requests in flight are answered, questions fail.
     EndOfInput,
-    /// The peer is gone: every call in flight is given up.
+    /// The peer disconnected: all calls in flight are cancelled.
     Closed,
 }
 
-/// What the session asks of the shell.
+/// An output of the session.
 #[derive(Debug)]
 pub enum Output {
-    /// Write this frame.
+    /// A frame to write.
     Send(Sent),
-    /// Answer this request and report back with [`Input::Done`].
+    /// A request to answer with [`Input::Done`].
     Call(Call),
-    /// The peer no longer wants this call's result.
+    /// The peer cancelled this call.
     Cancel(CallId),
-    /// No reply will come to the frame that brought this call.
+    /// The frame that contained this call gets no reply.
     Silent(CallId),
-    /// What became of a question.
+    /// The outcome of a question.
     Answered { call: CallId, ask: AskId, outcome: Result<Raw, Fault> },
-    /// What the client answered to a question does not fit it, because of this.
+    /// The client's answer to a question is not valid, with the problem.
     InvalidAnswer { call: CallId, ask: AskId, problem: String },
-    /// The peer tells something that a handler may have been registered for.
+    /// A notification for which a handler may be registered.
     Notified { method: MethodName, params: Raw, context: CallContext },
-    /// A line for the log of whoever runs the server.
+    /// A log line for the operator of the server.
     Report(String),
-    /// A line for the log, for who looks closely.
+    /// A log line of debug level.
     Detail(String),
 }
 
-/// A frame to be written, and what it belongs to: where a peer has several streams, that decides on which it goes.
+/// A frame to write, and its topic, which selects the stream if a peer has several.
 #[derive(Debug)]
 pub struct Sent {
     pub frame: Vec<u8>,
     pub about: About,
-    /// The code, where it is one error.
+    /// The error code, if the frame is a single error response.
     pub error: Option<i64>,
-    /// It tells of a change: while an equal one waits to be sent, it says nothing new.
+    /// `true` for change notifications: while an equal one is queued, it is redundant.
     pub is_change: bool,
-    /// It asks the client, or takes back what was asked: where its own stream can't carry it, another must.
+    /// `true` for questions and their cancellation: if their own stream can't carry them, another one must.
     pub is_asking: bool,
 }
 
@@ -111,13 +111,13 @@ impl Sent {
     }
 }
 
-/// What a frame belongs to.
+/// The topic of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum About {
-    /// It answers the frame that brought this call; `None`: the frame that was handled just now.
+    /// A reply to the frame that contained this call; `None`: to the frame handled last.
     Reply(Option<CallId>),
-    /// It was said while this call was under way.
+    /// A message sent during this call.
     Call(CallId),
-    /// The peer as a whole.
+    /// A message for the peer as a whole.
     Peer,
 }

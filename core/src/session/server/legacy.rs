@@ -17,7 +17,7 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// Before anybody chose: what is sent unless the client says otherwise.
+/// The log level until the client sets one.
 const DEFAULT_LEVEL: LoggingLevel = LoggingLevel::Info;
 
 #[derive(Debug)]
@@ -28,15 +28,15 @@ pub(super) enum Handshake {
         client: Arc<ClientIdentity>,
         level: LoggingLevel,
         confirmed: bool,
-        /// The first notification came, which tells how the client spells them.
+        /// `true` after the first notification, which reveals the client's notification names.
         is_spelling_known: bool,
     },
-    /// It was open in a dialect that has sessions end when they are idle.
+    /// Expired; only a dialect ends idle sessions.
     Expired,
 }
 
 impl Handshake {
-    /// The circumstances to serve this request in, or why it may not be sent now.
+    /// Returns the context to serve this request in; errors if it is not allowed now.
     pub(super) fn admit(&self, name: &str, meta: &Meta<'_>) -> Result<Admitted, Fault> {
         let (wire, client) = match (self, Method::parse(name)) {
             (Self::Awaiting | Self::Expired, Some(Initialize | Ping)) => {
@@ -66,7 +66,7 @@ impl Handshake {
         })
     }
 
-    /// Agrees on a revision: the one asked for, else the newest legacy one that the server speaks.
+    /// Negotiates the revision: the requested one, or the newest legacy one that the server supports.
     pub(super) fn open(
         &mut self,
         initialize: &InitializeRequest,
@@ -94,7 +94,7 @@ impl Handshake {
         Ok(wire)
     }
 
-    /// Opens it in a dialect.
+    /// Opens the session in a dialect.
     pub(super) fn open_as(&mut self, wire: &'static Wire, client: ClientIdentity) {
         *self = Self::open_in(wire, Arc::new(client));
     }
@@ -109,7 +109,7 @@ impl Handshake {
         }
     }
 
-    /// The client was silent for too long.
+    /// Ends the session because the client was idle for too long.
     pub(super) fn expire(&mut self) {
         *self = Self::Expired;
     }
@@ -122,7 +122,7 @@ impl Handshake {
         self.wire().is_some_and(|it| it.dialect == Some(dialect))
     }
 
-    /// A notification came in this spelling.
+    /// Records the names used by a notification: bare or prefixed.
     pub(super) fn spell(&mut self, bare: bool) {
         if let Self::Open { wire, is_spelling_known, .. } = self
             && !std::mem::replace(is_spelling_known, true)
@@ -152,12 +152,12 @@ impl Handshake {
         }
     }
 
-    /// Whether the client has confirmed the handshake: from then on it may be told things unasked.
+    /// Returns `true` once the client has confirmed the handshake; unsolicited messages are allowed from then on.
     pub(super) fn is_confirmed(&self) -> bool {
         matches!(self, Self::Open { confirmed: true, .. })
     }
 
-    /// Whom the session is with, and in which revision.
+    /// Returns the client's identity and the negotiated tables.
     pub(super) fn client(&self) -> Option<(&'static Wire, Arc<ClientIdentity>)> {
         match self {
             Self::Awaiting | Self::Expired => None,
@@ -165,7 +165,7 @@ impl Handshake {
         }
     }
 
-    /// The revision agreed on.
+    /// Returns the negotiated revision.
     pub(super) fn wire(&self) -> Option<&'static Wire> {
         match self {
             Self::Awaiting | Self::Expired => None,

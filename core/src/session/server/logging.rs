@@ -1,4 +1,4 @@
-//! Log messages to the client: which it wants, and how many it gets (Logging, "Implementation Considerations").
+//! Log messages to the client: the level filter and the rate limit (Logging, "Implementation Considerations").
 
 use std::time::{Duration, Instant};
 
@@ -8,40 +8,40 @@ use crate::{
     session::CallId,
 };
 
-/// Messages that one client gets at once, and then one for each period.
+/// The burst size of the rate limit, and the period after which one more message is allowed.
 const BURST: u32 = 1_000;
 const PERIOD: Duration = Duration::from_millis(10);
-/// How long a session gathers what it was not told.
+/// The interval at which a session is told about suppressed messages.
 const GATHER: Duration = Duration::from_secs(1);
 
-/// A message for the client's log.
+/// A log message for the client.
 #[derive(Clone, Debug)]
 pub struct Log {
     pub level: LoggingLevel,
     pub logger: Option<String>,
-    /// JSON.
+    /// A JSON value.
     pub data: Raw,
 }
 
-/// How many messages may be sent now.
+/// The rate limiter of a session.
 #[derive(Debug)]
 pub(super) struct LogFlow {
     left: u32,
-    /// Since when there was no new one to send.
+    /// The time at which the allowance was last increased.
     since: Option<Instant>,
-    /// What a session was not told, whoever wanted to tell it.
-    unsaid: Unsaid,
-    /// When it is told so.
+    /// The suppressed messages of the session.
+    suppressed: Suppressed,
+    /// The time at which the session is told about them.
     due: Option<Instant>,
 }
 
-/// Messages that were left out: how many, and the gravest level among them.
+/// Suppressed messages: their number and highest level.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unsaid(u64, Option<LoggingLevel>);
+pub(super) struct Suppressed(u64, Option<LoggingLevel>);
 
 impl Default for LogFlow {
     fn default() -> Self {
-        Self { left: BURST, since: None, unsaid: Unsaid::default(), due: None }
+        Self { left: BURST, since: None, suppressed: Suppressed::default(), due: None }
     }
 }
 
@@ -64,20 +64,20 @@ impl LogFlow {
     }
 }
 
-impl Unsaid {
+impl Suppressed {
     fn add(&mut self, level: LoggingLevel) {
         *self = Self(self.0 + 1, self.1.max(Some(level)));
     }
 }
 
 impl ServerSession {
-    /// When [`Input::Tick`](super::Input) is due.
+    /// Returns the time when [`Input::Tick`](super::Input) is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.logs.due
     }
 
-    /// `call` is a request's, or a listener's to notifications. With `is_lagging`, when the peer does not read, it is
-    /// left out.
+    /// Sends or suppresses a log message. `call` is the number of a request or of a notification handler. With
+    /// `is_lagging`, while the peer does not read, the message is suppressed.
     pub(super) fn send_log(&mut self, now: Instant, call: CallId, log: &Log, is_lagging: bool) {
         let (about, policy) = match self.pending.get_mut(call) {
             Some((_, inbound)) => (About::Call(call), inbound.log),
@@ -95,9 +95,9 @@ impl ServerSession {
             if let (LogPolicy::Request(_), Some((_, inbound))) =
                 (policy, self.pending.get_mut(call))
             {
-                inbound.unsaid.add(log.level);
+                inbound.suppressed.add(log.level);
             } else {
-                self.logs.unsaid.add(log.level);
+                self.logs.suppressed.add(log.level);
                 self.logs.due.get_or_insert(now + GATHER);
             }
             return;
@@ -105,28 +105,33 @@ impl ServerSession {
         self.write_log(about, log.level, log.logger.as_deref(), log.data.get());
     }
 
-    /// A session hears now and then what it was not told.
+    /// Tells the session periodically about suppressed messages.
     pub(super) fn tick(&mut self, now: Instant) {
         if self.logs.due.is_none_or(|it| now < it) {
             return;
         }
         self.logs.due = None;
-        let unsaid = std::mem::take(&mut self.logs.unsaid);
+        let suppressed = std::mem::take(&mut self.logs.suppressed);
         let threshold = self.handshake.level();
-        self.tell_unsaid(About::Peer, unsaid, threshold);
+        self.report_suppressed(About::Peer, suppressed, threshold);
     }
 
-    /// A request that asked for log messages itself hears before its answer what it was not told.
+    /// Tells a request that asked for log messages about suppressed ones, before its answer.
     pub(super) fn end_log(&mut self, call: CallId) {
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
         if let LogPolicy::Request(threshold) = inbound.log {
-            let unsaid = std::mem::take(&mut inbound.unsaid);
-            self.tell_unsaid(About::Call(call), unsaid, threshold);
+            let suppressed = std::mem::take(&mut inbound.suppressed);
+            self.report_suppressed(About::Call(call), suppressed, threshold);
         }
     }
 
-    fn tell_unsaid(&mut self, about: About, unsaid: Unsaid, threshold: Option<LoggingLevel>) {
-        let Unsaid(count, Some(level)) = unsaid else { return };
+    fn report_suppressed(
+        &mut self,
+        about: About,
+        suppressed: Suppressed,
+        threshold: Option<LoggingLevel>,
+    ) {
+        let Suppressed(count, Some(level)) = suppressed else { return };
         if threshold.is_some_and(|it| level >= it) {
             let rate = 1_000 / PERIOD.as_millis();
             let text = format!(

@@ -1,7 +1,7 @@
 //! The server side of one connection: frames in; frames, calls and cancellations out.
 //!
-//! Era is decided frame by frame: a request that carries the modern envelope is served statelessly at any time,
-//! anything else belongs to the handshake that `initialize` opens once.
+//! The era is decided per frame: a request with the modern envelope is always served statelessly; any other frame
+//! belongs to the session that `initialize` opens once.
 
 mod asked;
 mod batch;
@@ -34,7 +34,7 @@ pub use self::{
     call::{Call, CallContext, ClientIdentity, HttpFacts, ListKind, Progress},
     io::{About, Input, Output, Sent, SessionConfig},
     logging::Log,
-    questions::{nobody, too_late},
+    questions::{disconnected, handler_finished},
 };
 use super::pending::{CallId, Pending};
 use crate::{
@@ -43,30 +43,30 @@ use crate::{
     wire::{McpHeaders, Wire},
 };
 
-/// The state machine.
+/// The state machine of a server session.
 #[derive(Debug)]
 pub struct ServerSession {
     config: Arc<SessionConfig>,
     handshake: Handshake,
-    /// What the headers of the one HTTP request said that this session is for.
+    /// The MCP headers, if the session serves a single HTTP request.
     mcp_headers: Option<McpHeaders>,
-    /// It is as long as one HTTP request in a dialect that knows no sessions there.
+    /// `true` if the session serves a single HTTP request in a dialect without HTTP sessions.
     stands_alone: bool,
-    /// The revision that the peer spoke last, which spells errors that belong to no request.
+    /// The revision that the peer used last, for errors that belong to no request.
     spoken: &'static Wire,
     pending: Pending<Inbound>,
     batches: Batches,
     subscriptions: Subscriptions,
-    /// Made with the first question.
+    /// Created with the first question.
     asked: Option<Box<Asked>>,
-    /// Handlers of notifications that run, by their numbers.
+    /// The running notification handlers, by number.
     listeners: HashSet<CallId>,
     logs: LogFlow,
     is_ending: bool,
     answers_nothing: bool,
-    /// The lists of which the answer to `initialize` said that the client is told of changes.
+    /// The lists for which the result of `initialize` declared change notifications.
     lists: Vec<ListKind>,
-    /// Lists that changed before the client had confirmed the handshake: it is told right after.
+    /// Lists that changed before the handshake was confirmed; the client is notified afterwards.
     untold: Vec<ListKind>,
     outputs: VecDeque<Output>,
 }
@@ -93,7 +93,7 @@ impl ServerSession {
         }
     }
 
-    /// A session as long as one HTTP request of the stateless era, whose headers must agree with its body.
+    /// Creates a session for a single modern HTTP request, whose headers must match its body.
     pub fn for_exchange(config: Arc<SessionConfig>, mcp_headers: McpHeaders) -> Self {
         Self {
             mcp_headers: Some(mcp_headers),
@@ -102,12 +102,12 @@ impl ServerSession {
         }
     }
 
-    /// A session as long as one HTTP request in a dialect that knows no sessions there.
+    /// Creates a session for a single HTTP request in a dialect without HTTP sessions.
     pub fn for_dialect(config: Arc<SessionConfig>) -> Self {
         Self { stands_alone: true, ..Self::new(config) }
     }
 
-    /// The revision that `initialize` agreed on.
+    /// Returns the revision negotiated by `initialize`.
     pub fn agreed(&self) -> Option<&'static Wire> {
         self.handshake.wire()
     }
@@ -153,7 +153,7 @@ impl ServerSession {
         self.outputs.pop_front()
     }
 
-    /// Requests that were read and not yet answered: a shell stops reading while there are too many.
+    /// Returns the number of unanswered requests; a shell stops reading when there are too many.
     pub fn in_flight(&self) -> usize {
         self.pending.len()
     }
@@ -178,7 +178,7 @@ impl ServerSession {
 
     fn refuse_malformed(&mut self, malformed: Malformed, slot: Option<batch::Slot>) {
         if malformed.is_response {
-            // Who asked would wait for it in vain.
+            // Without an answer the caller would wait forever.
             let message = format!("the client's answer is malformed: {}", malformed.message);
             let error = ErrorObject::new(code::INVALID_REQUEST, message);
             self.handle_answer(malformed.id.as_ref(), Err(error));
@@ -192,9 +192,9 @@ impl ServerSession {
     }
 }
 
-/// A reply, spelled.
+/// A serialized reply.
 struct Answer {
     frame: Vec<u8>,
-    /// The code, where it is an error that HTTP may tell by its status.
+    /// The error code, for errors that affect the HTTP status.
     error: Option<i64>,
 }

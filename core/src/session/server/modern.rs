@@ -1,4 +1,4 @@
-//! The stateless lifecycle (2026-07-28 on): each request stands alone.
+//! The stateless lifecycle (from 2026-07-28): each request is independent.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::{
     wire::{self, Envelope, McpHeaders, Wire},
 };
 
-/// Admits what came in an HTTP request of its own: the envelope must be whole, then agree with the headers, and only
-/// then be of a revision that is spoken here.
+/// Admits a request from an HTTP exchange: the envelope must be complete, then match the headers, and then name a
+/// supported revision.
 pub(super) fn admit_exchange(
     mcp_headers: &McpHeaders,
     params: &Params<'_>,

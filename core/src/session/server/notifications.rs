@@ -1,4 +1,4 @@
-//! Notifications of the client's.
+//! Notifications of the client.
 
 use super::{Admitted, CallContext, Output, ServerSession};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     wire,
 };
 
-/// Characters of a reason that are shown.
+/// The maximum length of a logged reason, in characters.
 const MAX_REASON: usize = 200;
 
 impl ServerSession {
@@ -45,7 +45,7 @@ impl ServerSession {
     }
 }
 
-/// Why a client gave a request up, for the log (Cancellation, "Implementation Notes").
+/// Returns the log line for a cancellation with a reason (Cancellation, "Implementation Notes").
 fn reason(id: Option<&Id>, params: &Params<'_>) -> Option<String> {
     let reason: String = serde_json::from_str(params.get("reason")?.get()).ok()?;
     let shown: String = reason.chars().take(MAX_REASON).collect();

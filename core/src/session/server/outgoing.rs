@@ -1,4 +1,4 @@
-//! What the server says: replies, and notifications of a call or of the whole connection.
+//! Messages of the server: replies, and notifications of a call or of the connection.
 
 use super::{About, Answer, ListKind, Output, Progress, Sent, ServerSession, batch::Slot};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl ServerSession {
-    /// Answers what never became a call.
+    /// Answers a message that did not become a call.
     pub(super) fn refuse(
         &mut self,
         id: Option<&Id>,
@@ -43,7 +43,7 @@ impl ServerSession {
         }
     }
 
-    /// Progress must increase, so a step back is dropped (Progress, "Progress Flow").
+    /// Progress must increase, so a decrease is dropped (Progress, "Progress Flow").
     pub(super) fn send_progress(&mut self, call: CallId, step: Progress) {
         let is_only = self.pending.len() == 1;
         let Some((_, inbound)) = self.pending.get_mut(call) else { return };
@@ -78,7 +78,7 @@ impl ServerSession {
         self.notify(About::Call(call), Method::Progress, Some(&params.finish()));
     }
 
-    /// Legacy peers are told unasked; modern ones through their subscriptions.
+    /// Notifies of a list change: legacy peers always, modern ones through their subscriptions.
     pub(super) fn send_changed(&mut self, kind: ListKind) {
         let method = match kind {
             ListKind::Tools => Method::ToolListChanged,
@@ -100,7 +100,7 @@ impl ServerSession {
         }
     }
 
-    /// Only what was declared in the handshake is used afterwards (2025-11-25, Lifecycle, "Operation").
+    /// Only capabilities declared in the handshake may be used afterwards (2025-11-25, Lifecycle, "Operation").
     pub(super) fn note_lists(&mut self, method: &MethodName, declared: &ServerCapabilities) {
         if *method != MethodName::Standard(Method::Initialize) {
             return;
@@ -123,14 +123,14 @@ impl ServerSession {
         self.put_held();
     }
 
-    /// What the peer's language has no word for is not said.
+    /// Sends a notification, unless the peer's revision does not define it.
     pub(super) fn notify(&mut self, about: About, method: Method, params: Option<&str>) {
         if let Some(frame) = self.notification(about, method, params) {
             self.outputs.push_back(Output::Send(Sent::new(frame, about)));
         }
     }
 
-    /// Something changed: while an equal message waits to be sent, this one says nothing new.
+    /// Sends a change notification, which is redundant while an equal one is queued.
     pub(super) fn tell_change(&mut self, about: About, method: Method, params: Option<&str>) {
         if let Some(frame) = self.notification(about, method, params) {
             let sent = Sent { is_change: true, ..Sent::new(frame, about) };
@@ -155,7 +155,7 @@ impl ServerSession {
     }
 }
 
-/// A float as JSON, whole numbers without a fraction.
+/// Formats a float as JSON, whole numbers without a fraction.
 fn number(value: f64) -> String {
     let text = value.to_string();
     text.strip_suffix(".0").map_or_else(|| text.clone(), ToOwned::to_owned)

@@ -1,4 +1,4 @@
-//! Questions to the client while one of its calls is under way, as real requests on its stream.
+//! Questions to the client as requests on its stream, during one of its calls.
 
 use std::sync::Arc;
 
@@ -24,29 +24,30 @@ impl ServerSession {
             return self.ask_for_listener(call, ask, method, params);
         };
         if self.answers_nothing {
-            return self.settle_question(call, ask, Err(nobody()));
+            return self.settle_question(call, ask, Err(disconnected()));
         }
         let (wire, client) = (inbound.wire, Arc::clone(&inbound.client));
         let asking = Asking { call, ask, about: About::Call(call), method, params };
         self.put(wire, &client, asking);
     }
 
-    /// Whoever listens to notifications asks. No request is under way for it, so that only a session can carry it.
+    /// Asks on behalf of a notification handler. Only a session can carry such a question, since no request is in
+    /// flight.
     fn ask_for_listener(&mut self, call: CallId, ask: AskId, method: Method, params: Raw) {
         let client = self.handshake.client().filter(|_| !self.answers_nothing);
         match client {
             _ if !self.answers_nothing && !self.listeners.contains(&call) => {
-                self.settle_question(call, ask, Err(too_late()));
+                self.settle_question(call, ask, Err(handler_finished()));
             }
             Some((wire, client)) => {
                 let asking = Asking { call, ask, about: About::Peer, method, params };
                 self.put(wire, &client, asking);
             }
-            None => self.settle_question(call, ask, Err(nobody())),
+            None => self.settle_question(call, ask, Err(disconnected())),
         }
     }
 
-    /// Who listened to a notification is done: what it still asks is taken back.
+    /// Ends a notification handler and withdraws its open questions.
     pub(super) fn end_listener(&mut self, call: CallId) {
         self.listeners.remove(&call);
         self.take_back(call, About::Peer);
@@ -67,7 +68,7 @@ impl ServerSession {
         }
     }
 
-    /// The handshake is confirmed: from now on the client may be asked (Lifecycle, "Initialization").
+    /// Sends the queued questions after the handshake is confirmed (Lifecycle, "Initialization").
     pub(super) fn put_held(&mut self) {
         let held = self.asked.as_mut().map(|it| it.take_held()).unwrap_or_default();
         let Some((wire, client)) = self.handshake.client() else { return };
@@ -76,7 +77,7 @@ impl ServerSession {
         }
     }
 
-    /// What was asked of this client. The first question makes it.
+    /// Returns the questions of this client; the first question creates the table.
     fn book(&mut self, call: CallId, ask: AskId) -> &mut Asked {
         let seed = self.config.seed;
         self.asked.get_or_insert_with(|| {
@@ -85,8 +86,8 @@ impl ServerSession {
         })
     }
 
-    /// An error may send the user to pages, too, whose end is to be told (2025-11-25, Elicitation, "URL Elicitation
-    /// Required Error").
+    /// Records the pages named in an error, whose completion is to be reported (2025-11-25, Elicitation, "URL
+    /// Elicitation Required Error").
     pub(super) fn note_pages(&mut self, call: CallId, wire: &Wire, fault: &Fault) {
         let is_needed = fault.kind == FaultKind::Protocol(code::URL_ELICITATION_REQUIRED)
             && wire.server_notifications.contains(&Method::ElicitationComplete);
@@ -112,7 +113,7 @@ impl ServerSession {
         id: Option<&Id>,
         outcome: Result<&RawValue, ErrorObject>,
     ) {
-        // An answer to nothing is ignored: its question may have been withdrawn while it was on its way.
+        // An unknown id is ignored: its question may have been withdrawn in the meantime.
         match self.asked.as_mut().and_then(|it| it.answer(id, outcome)) {
             Some(Answered::Settled { call, ask, outcome }) => {
                 self.settle_question(call, ask, outcome);
@@ -124,7 +125,7 @@ impl ServerSession {
         }
     }
 
-    /// A call is over: what it still asks is taken back.
+    /// Withdraws the open questions of a finished call.
     pub(super) fn withdraw(&mut self, call: CallId) {
         self.take_back(call, About::Call(call));
     }
@@ -137,12 +138,12 @@ impl ServerSession {
         }
     }
 
-    /// The client is gone. Handlers that are stopped for it are told nothing: an error would let them go on without an
-    /// answer.
+    /// Drops all questions of a disconnected client. Its cancelled handlers receive no error, because they would
+    /// continue without an answer.
     pub(super) fn give_up_questions(&mut self, stopped: &[CallId]) {
         let open = self.asked.take().map(|mut it| it.close()).unwrap_or_default();
         for (call, ask) in open.into_iter().filter(|(call, _)| !stopped.contains(call)) {
-            self.settle_question(call, ask, Err(nobody()));
+            self.settle_question(call, ask, Err(disconnected()));
         }
     }
 
@@ -162,13 +163,13 @@ impl ServerSession {
     }
 }
 
-/// Why a question is not asked any more.
-pub fn too_late() -> Fault {
+/// Returns the error for a question asked after the handler has finished.
+pub fn handler_finished() -> Fault {
     let problem = "the handler has ended: it can ask its client only until it gives its answer";
     Fault::new(FaultKind::Handler, problem)
 }
 
-/// Why a question is never answered.
-pub fn nobody() -> Fault {
+/// Returns the error for a question that stays unanswered because the client disconnected.
+pub fn disconnected() -> Fault {
     Fault::new(FaultKind::Handler, "the client is gone: nobody answers this question any more")
 }

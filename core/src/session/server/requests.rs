@@ -1,10 +1,10 @@
-//! Requests: admitted, handed out as calls, answered.
+//! Requests: admission, handing out as calls, and answers.
 
 use std::sync::Arc;
 
 use super::{
     Call, CallContext, ClientIdentity, Handshake, Output, ServerSession, batch::Slot,
-    logging::Unsaid, modern, subscriptions::Intent,
+    logging::Suppressed, modern, subscriptions::Intent,
 };
 use crate::{
     error::Fault,
@@ -16,41 +16,41 @@ use crate::{
     wire::{self, Wire},
 };
 
-/// Bytes of a request's id, which all that is said about the request repeats.
+/// The maximum length of a request id, in bytes; it is repeated in every message about the request.
 const MAX_ID: usize = 4 * 1024;
-/// Bytes that a client may say about itself for as long as its session lasts.
+/// The maximum size of a client's identity and capabilities in a session, in bytes.
 const MAX_IDENTITY: usize = 64 * 1024;
 
-/// A request the peer is waiting on.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct Inbound {
     pub(super) method: MethodName,
     pub(super) client: Arc<ClientIdentity>,
     pub(super) wire: &'static Wire,
     pub(super) progress_token: Option<Id>,
-    /// The progress reported last: it must increase.
+    /// The last reported progress, which must increase.
     pub(super) progress: Option<f64>,
-    /// One that did not was reported.
+    /// `true` if a decreasing progress was logged.
     pub(super) has_stepped_back: bool,
     pub(super) log: LogPolicy,
-    pub(super) unsaid: Unsaid,
+    pub(super) suppressed: Suppressed,
     pub(super) slot: Option<Slot>,
-    /// The answer to `initialize` in a dialect: the version that was agreed on.
+    /// The negotiated version, for the result of `initialize` in a dialect.
     pub(super) version: Option<String>,
-    /// What it changes in the session when it succeeds.
+    /// The change to the session if the request succeeds.
     pub(super) intent: Option<Intent>,
 }
 
-/// Which log messages a call may send.
+/// The log messages that a call may send.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LogPolicy {
-    /// What the request's own envelope asks for; nothing when it asks for none.
+    /// The level in the request's envelope; none if it has no level.
     Request(Option<LoggingLevel>),
-    /// What `logging/setLevel` said last.
+    /// The level last set with `logging/setLevel`.
     Session,
 }
 
-/// A request that may be served: how it is spelled and under which circumstances.
+/// An admitted request: its tables and its context.
 pub(super) struct Admitted {
     pub(super) wire: &'static Wire,
     pub(super) client: Arc<ClientIdentity>,
@@ -128,7 +128,7 @@ impl ServerSession {
         self.call((id, weight), request, raw_params, admitted, slot);
     }
 
-    /// What needs nobody else.
+    /// Answers requests that need no handler.
     fn answered_at_once(&mut self, wire: &'static Wire, request: &Request) -> Option<Response> {
         match request {
             Request::Ping => Some(Response::Raw(wire::pong(wire))),
@@ -140,7 +140,7 @@ impl ServerSession {
         }
     }
 
-    /// Which revision a request is served in, or why it may not be sent now.
+    /// Returns the revision to serve a request in; errors if it is not allowed now.
     pub(super) fn admit(
         &self,
         name: &str,
@@ -159,8 +159,8 @@ impl ServerSession {
         }
     }
 
-    /// The id comes with the bytes of the whole. `raw_params`: the params, for a handler that answers this method in the
-    /// core's place.
+    /// `id` comes with the size of the message in bytes. `raw_params` are the params for a handler that replaces the
+    /// core's answer.
     fn call(
         &mut self,
         (id, weight): (Id, usize),
@@ -180,7 +180,7 @@ impl ServerSession {
             progress: None,
             has_stepped_back: false,
             log,
-            unsaid: Unsaid::default(),
+            suppressed: Suppressed::default(),
             slot,
             version: match (&request, wire.dialect) {
                 (Request::Initialize(it), Some(_)) => Some(it.protocol_version.clone()),
@@ -193,7 +193,7 @@ impl ServerSession {
                 request = Request::Other { method: request.method(), params };
                 None
             }
-            // Its answers and its state are still read.
+            // The answers and the state are still parsed.
             (raw_params, _) => raw_params,
         };
         let wants_progress = inbound.may_report();
@@ -210,7 +210,7 @@ impl ServerSession {
 
     pub(super) fn handle_done(&mut self, call: CallId, outcome: Result<Response, Fault>) {
         self.end_log(call);
-        // The peer may have cancelled while the handler ran.
+        // The peer may have cancelled the call while its handler ran.
         let Some((id, mut inbound)) = self.pending.complete(call) else { return };
         if let Ok(Response::Description(server)) = &outcome {
             self.note_lists(&inbound.method, &server.capabilities);
@@ -238,12 +238,12 @@ impl ServerSession {
 }
 
 impl Inbound {
-    /// Whether progress can be told: to a token, or where it can do without.
+    /// Returns `true` if progress can be reported: there is a token, or the dialect needs none.
     pub(super) fn may_report(&self) -> bool {
         self.progress_token.is_some() || self.wire.dialect == Some(Dialect::Bare)
     }
 
-    /// The answer to `initialize` has the version that was agreed on, that to `ping` the dialect's word.
+    /// Returns the result with the negotiated version for `initialize`, and the dialect's result for `ping`.
     fn introduce(&mut self, response: Response) -> Response {
         match (self.version.take(), response) {
             (_, Response::Empty) if self.method == MethodName::Standard(Method::Ping) => {
@@ -257,7 +257,7 @@ impl Inbound {
     }
 }
 
-/// A session remembers who its client said it is.
+/// Errors if the identity and capabilities of the client exceed the limit.
 fn check_identity(initialize: &InitializeRequest) -> Result<(), Fault> {
     let said = [&initialize.client_info, &initialize.capabilities];
     let bytes: usize = said.into_iter().flatten().map(|it| it.get().len()).sum();
@@ -269,7 +269,7 @@ fn check_identity(initialize: &InitializeRequest) -> Result<(), Fault> {
     )))
 }
 
-/// A progress token or id in raw JSON, where it is one.
+/// Returns a progress token or id from raw JSON; `None` if it is neither a string nor an integer.
 pub(super) fn token(raw: Option<&serde_json::value::RawValue>) -> Option<Id> {
     raw.and_then(|it| Id::parse(it.get()))
 }

@@ -1,4 +1,4 @@
-//! Who is told what changes: `subscriptions/listen` since 2026-07-28, `resources/subscribe` before.
+//! Subscriptions: `subscriptions/listen` from 2026-07-28, `resources/subscribe` before.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +13,25 @@ use crate::{
     session::CallId,
 };
 
-/// More URIs than this one client can't subscribe to.
+/// The maximum number of URIs in the subscriptions of one client.
 const MAX_URIS: usize = 10_000;
-/// Nor to more bytes of them, in a session, which may outlive its connections.
+/// The maximum size of a session's subscribed URIs, in bytes; a session may outlive its connections.
 const MAX_URI_BYTES: usize = 1024 * 1024;
-/// Nor by `subscriptions/listen`, which lives as long as its connection: what one message may hold.
+/// The maximum size of the URIs in `subscriptions/listen`, in bytes: that of one message, since it ends with its
+/// connection.
 const MAX_LISTENED_BYTES: usize = DEFAULT_LINE_LIMIT;
-/// `subscriptions/listen` that one client may have open at once.
+/// The maximum number of open `subscriptions/listen` per client.
 const MAX_LISTENING: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     uris: BTreeSet<String>,
-    /// Bytes of these.
+    /// The size of these URIs, in bytes.
     bytes: usize,
     listening: Vec<(CallId, SubscriptionFilter)>,
 }
 
-/// What a legacy request changes in its session when it succeeds.
+/// The change to a session when a legacy request succeeds.
 #[derive(Debug)]
 pub(super) enum Intent {
     Level(LoggingLevel),
@@ -75,8 +76,8 @@ impl Subscriptions {
         }
     }
 
-    /// Leaves of what one more listens to as much as there is room for beside the others: what it is told that it
-    /// listens to (Subscriptions, "Acknowledgment").
+    /// Restricts the filter of a new subscription to the remaining limits. The acknowledgment reports the result
+    /// (Subscriptions, "Acknowledgment").
     fn restrict(&self, filter: &mut SubscriptionFilter) {
         let Some(uris) = &mut filter.resource_subscriptions else { return };
         let others = self.listening.iter().filter_map(|(_, it)| it.resource_subscriptions.as_ref());
@@ -96,12 +97,12 @@ impl Subscriptions {
 }
 
 impl ServerSession {
-    /// Whether it must hear of changes.
+    /// Returns `true` if there is a subscription.
     pub fn listens(&self) -> bool {
         !self.subscriptions.listening.is_empty() || self.handshake.wire().is_some()
     }
 
-    /// How many requests of its client's only listen.
+    /// Returns the number of open `subscriptions/listen`.
     pub fn listening(&self) -> usize {
         self.subscriptions.listening.len()
     }
@@ -120,7 +121,7 @@ impl ServerSession {
         Ok(response)
     }
 
-    /// The acknowledgment comes before anything else on the subscription (Subscriptions, "Acknowledgment").
+    /// The acknowledgment must be the first message of a subscription (Subscriptions, "Acknowledgment").
     pub(super) fn start_listening(&mut self, call: CallId, mut filter: SubscriptionFilter) {
         if self.subscriptions.listening.len() >= MAX_LISTENING {
             let fault = Fault::invalid_params(format!(
@@ -151,7 +152,7 @@ impl ServerSession {
         }
     }
 
-    /// Every frame of a subscription names it (Subscriptions, "Receiving Notifications").
+    /// Notifies the subscriptions; every frame names its subscription (Subscriptions, "Receiving Notifications").
     pub(super) fn tell_listeners(
         &mut self,
         method: Method,
@@ -177,7 +178,7 @@ impl ServerSession {
         }
     }
 
-    /// Each subscription is torn down: the client is told so, and why (Cancellation, "Behavior Requirements").
+    /// Cancels all subscriptions with a reason (Cancellation, "Behavior Requirements").
     pub(super) fn cut_subscriptions(&mut self, reason: &str) {
         for (call, _) in std::mem::take(&mut self.subscriptions.listening) {
             let Some((id, _)) = self.pending.get_mut(call) else { continue };
@@ -194,7 +195,7 @@ impl ServerSession {
         }
     }
 
-    /// Each listening client gets the result of its long request (Subscriptions, "Graceful Closure").
+    /// Ends all subscriptions with the result of their request (Subscriptions, "Graceful Closure").
     pub(super) fn end_subscriptions(&mut self) {
         self.is_ending = true;
         for (call, _) in std::mem::take(&mut self.subscriptions.listening) {
