@@ -354,7 +354,7 @@ def test_a_form_without_fields_takes_consent(era: str) -> None:
 def test_what_is_no_answer_of_a_models_is_told(era: str) -> None:
     for given in (None, 5):
         with SyncClient(app, revision=era, on_elicit=lambda _: "Eve", on_sample=lambda _, it=given: it) as client:
-            with pytest.raises(McpError, match=f"on_sample gives back a text, .* not {type(given).__name__}"):
+            with pytest.raises(McpError, match=f"on_sample must return a str, content, .* not {type(given).__name__}"):
                 client.call_tool("greet")
 
 

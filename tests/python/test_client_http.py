@@ -86,12 +86,12 @@ def test_nobody_there_is_told_with_the_mend_and_without_the_query():
 @pytest.mark.parametrize(
     ("target", "headers", "error", "mend"),
     [
-        ("http://127.0.0.1:1/mcp", {"A": 1}, TypeError, "'A' is a int"),
+        ("http://127.0.0.1:1/mcp", {"A": 1}, TypeError, "'A' is of type int"),
         ("http://127.0.0.1:1/mcp", ["A"], TypeError, "mapping"),
         (["python"], {"A": "b"}, ValueError, "http, https, ws and wss"),
         ("tcp://127.0.0.1:1", {"A": "b"}, ValueError, "http, https, ws and wss"),
         ({"url": 1}, None, TypeError, '"url"'),
-        ({"url": "http://a", "headers": {"A": 1}}, None, TypeError, "'A' is a int"),
+        ({"url": "http://a", "headers": {"A": 1}}, None, TypeError, "'A' is of type int"),
         ({"url": "nonsense"}, None, ValueError, "URL"),
     ],
 )

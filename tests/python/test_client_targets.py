@@ -48,7 +48,7 @@ def test_a_command_keeps_its_secrets():
         ("server.py", ValueError, "Path('server.py')"),
         ("ftp://example.org", ValueError, "http"),
         ([], ValueError, "program"),
-        (["a", 1], TypeError, "1 is a int"),
+        (["a", 1], TypeError, "1 is of type int"),
         ({"args": []}, ValueError, '"command"'),
         ({"command": "a", "args": "b c"}, TypeError, "['b', 'c']"),
         ({"mcpServers": {}}, ValueError, "ClientGroup"),

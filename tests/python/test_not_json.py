@@ -59,7 +59,7 @@ class Told(pydantic.BaseModel):
 def test_what_is_no_number_in_json_is_named(value: Any, place: str) -> None:
     with pytest.raises(ValueError) as caught:
         encode(value)
-    assert str(caught.value) == f"{place}, which JSON can't say: write None or a text"
+    assert str(caught.value) == f"{place}, which JSON can't say: write None or a string"
 
 
 def test_what_json_can_say_is_said() -> None:

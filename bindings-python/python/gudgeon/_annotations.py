@@ -1,4 +1,4 @@
-"""A function's annotations as types, also where they are text, are imported for type checkers only, or name locals."""
+"""Resolves a function's annotations to types, also strings, imports for type checkers only, and names of locals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 
 
 class Unresolved(Exception):
-    """An annotation names what is not there at run time."""
+    """An annotation names something that does not exist at run time."""
 
 
 def target(fn: Any) -> Any:
-    """The function that holds the annotations and the code: partials, wrappers and callable objects opened."""
+    """Returns the function that holds the annotations and the code, inside partials, wrappers and callable objects."""
     while True:
         if isinstance(fn, functools.partial):
             fn = fn.func
@@ -36,7 +36,7 @@ def target(fn: Any) -> Any:
 
 
 def place(fn: Any) -> str:
-    """`'add' (server.py:12)`."""
+    """Returns the function's name and place for errors: `'add' (server.py:12)`."""
     inner = target(fn)
     name = getattr(inner, "__qualname__", None) or repr(fn)
     name = name.rpartition("<locals>.")[2]
@@ -48,7 +48,7 @@ def place(fn: Any) -> str:
 
 
 def raw_annotations(fn: Callable[..., Any]) -> dict[str, Any]:
-    """What stands in the signature: types, or text where text was written or a name is for type checkers only."""
+    """Returns the annotations as they are: types, or strings where these were written or can't be evaluated."""
     inner = target(fn)
     try:
         return dict(getattr(inner, "__annotations__", None) or {})
@@ -60,7 +60,7 @@ def raw_annotations(fn: Callable[..., Any]) -> dict[str, Any]:
 
 
 def resolve(annotation: Any, fn: Callable[..., Any], contexts: tuple[type, ...] = ()) -> Any:
-    """The annotation as a type. One of `contexts` with type arguments is found without resolving these."""
+    """Returns the annotation as a type. One of `contexts` with type arguments is found without resolving these."""
     inner = target(fn)
     scope = getattr(inner, "__globals__", {})
     local = _known_locals(inner)
@@ -88,7 +88,7 @@ _NOTHING = object()
 
 
 def _known_locals(inner: Any) -> dict[str, Any]:
-    """Names of enclosing functions, and type parameters."""
+    """Returns the names of enclosing functions, and type parameters, with their values."""
     out: dict[str, Any] = {}
     for holder in (inner, getattr(inner, "__annotate__", None)):
         code, cells = getattr(holder, "__code__", None), getattr(holder, "__closure__", None)
@@ -103,7 +103,7 @@ def _known_locals(inner: Any) -> dict[str, Any]:
 
 
 def _head(text: str) -> ast.expr | None:
-    """Of `Context[Db]`, `gudgeon.Context` or `Context` the part before the bracket."""
+    """Returns the part before the bracket: `Context` of `Context[Db]`, `gudgeon.Context` of itself."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
@@ -123,7 +123,7 @@ def _lookup(node: ast.expr, scope: Mapping[str, Any], local: Mapping[str, Any], 
 
 
 def _names(annotation: Any) -> set[str]:
-    """All names in the text parts of an annotation."""
+    """Returns all names in the string parts of an annotation."""
     if isinstance(annotation, typing.ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):
@@ -142,7 +142,7 @@ def _names(annotation: Any) -> set[str]:
 
 
 def _search(name: str, inner: Any) -> Any:
-    """Looks where the interpreter would not: in `if TYPE_CHECKING:` blocks, and in the function that registers."""
+    """Looks a name up in `if TYPE_CHECKING:` blocks and in the function that registers."""
     scope = getattr(inner, "__globals__", {})
     frame = sys._getframe()
     while frame is not None:

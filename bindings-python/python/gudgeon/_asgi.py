@@ -1,4 +1,4 @@
-"""`app.asgi()`: the server as an ASGI app. The host's event loop moves the bytes."""
+"""`app.asgi()`: the server as an ASGI app, which does its input and output on the host's event loop."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AsgiApp:
             await stay.end()
 
     async def _open(self) -> Any:
-        """The endpoint, served by this loop, or by another that runs."""
+        """Returns the endpoint, served by this loop or by another running one."""
         stay = self._stay
         if stay is None or stay.is_over():
             if stay is not None:
@@ -105,7 +105,7 @@ class AsgiApp:
 
 
 def is_host_leaving() -> bool:
-    """Whether uvicorn was told to stop. It tells nobody: it waits for streams that would never end by themselves."""
+    """Returns whether uvicorn was told to stop; it does not tell its apps before all streams have ended."""
     handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
     return any(getattr(getattr(it, "__self__", None), "should_exit", False) is True for it in handlers)
 
@@ -132,7 +132,7 @@ class _Stay:
                 await asyncio.sleep(_DRAIN_TICK)
 
     def heed(self) -> None:
-        """Somebody waits for long: from now on it is looked whether the host wants to stop."""
+        """Starts to check whether the host is stopping, because a response takes long."""
         if self._look is None and self.is_here():
             self._look = self.loop.call_later(_LOOK, self._looked)
 
@@ -149,11 +149,11 @@ class _Stay:
         return asyncio.get_running_loop() is self.loop
 
     def is_over(self) -> bool:
-        """Whether it needs a next one: it has ended, or its loop has."""
+        """Returns whether it has ended, or its loop has."""
         return self._task.done() or self.loop.is_closed() or not (self.is_here() or self.loop.is_running())
 
     def abandon(self) -> None:
-        """Its loop ended without ending its tasks."""
+        """Stops serving on a loop that was closed with tasks pending."""
         hosting, self.hosting = self.hosting, None
         if hosting is not None:
             hosting.abandon()
@@ -185,11 +185,11 @@ class _Stay:
         try:
             await self._leave.wait()
         except GeneratorExit:
-            # The loop is gone: nothing can be awaited any more.
+            # The loop is closed: nothing can be awaited.
             self.abandon()
             raise
         except asyncio.CancelledError:
-            # The loop ends, and with it the time to clean up begins.
+            # The loop is about to close: handlers get their time to clean up now.
             pass
         self.hosting = None
         try:
@@ -226,7 +226,7 @@ async def _serve_http(
     try:
         await _send_answer(exchange, watch, send)
     except OSError:
-        # That is how a host says that the peer has left (ASGI, "Disconnected Client").
+        # Hosts report a disconnected client so (ASGI, "Disconnected Client").
         pass
     finally:
         watch.end()
@@ -241,7 +241,7 @@ async def _send_answer(exchange: Any, watch: _Watch, send: Send) -> None:
             await watch.wait()
         for part in parts:
             if part is None and not has_begun:
-                # The server ended before there was an answer.
+                # The server ended before there was a response.
                 await _send_head((503, [(b"content-length", b"0")], b"", False), send)
                 return
             has_begun = True
@@ -257,7 +257,7 @@ async def _send_answer(exchange: Any, watch: _Watch, send: Send) -> None:
 
 
 async def _send_head(part: Any, send: Send) -> bool:
-    """Sends the first piece of an answer; whether more follows."""
+    """Sends the first part of a response; returns whether more follows."""
     status, headers, body, more = part
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": more})
@@ -265,7 +265,7 @@ async def _send_head(part: Any, send: Send) -> bool:
 
 
 class _Watch:
-    """Waits for the answer, and for the peer to leave when that takes long: most answers are there before."""
+    """Waits for the response, and for the client to disconnect if that takes long."""
 
     def __init__(self, exchange: Any, receive: Receive, heed: Callable[[], None]) -> None:
         self.is_gone = False
@@ -278,7 +278,7 @@ class _Watch:
         self._task: asyncio.Task[None] | None = None
 
     async def wait(self) -> None:
-        """Until there is more of the answer, or nobody to send it to."""
+        """Waits until there is more of the response, or the client has disconnected."""
         future: asyncio.Future[None] = self._loop.create_future()
         if self._exchange.wait(future):
             self._future = future
@@ -359,8 +359,8 @@ async def _refuse_websocket(refusal: Any, scope: Any, send: Send) -> None:
 
 
 def _target(scope: Any) -> tuple[bytes, bytes, Any, bool]:
-    """Path, query, headers, and whether the request came over this machine's own interface."""
-    # What stands in the request line; older hosts give the path without that of the mount.
+    """Returns path, query, headers, and whether the request came over the loopback interface."""
+    # The path as in the request line; older hosts leave out the path of the mount.
     path = scope.get("raw_path") or quote(scope["path"], safe=_SAFE).encode()
     root = quote(scope.get("root_path") or "", safe=_SAFE).encode().rstrip(b"/")
     if root and not (path == root or path.startswith(root + b"/")):

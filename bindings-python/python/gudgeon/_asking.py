@@ -1,4 +1,4 @@
-"""Questions of a handler to its client: what `ctx.elicit` and its kin return, how they are asked, what answers them."""
+"""Questions of a handler to its client: the awaitables of `ctx.elicit` and its kin, sending, and reading of answers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .ask import Question
 from .errors import Declined, McpError, NotSupported, ProtocolError
 
 QUESTIONS = 8  # the kind of a reply that is questions
-# The key of the step that runs here. It may not run again, so that its questions are numbered apart.
+# The key of the running step. Its questions are numbered apart, because a replay may skip the step.
 running_step: ContextVar[str | None] = ContextVar("gudgeon.step", default=None)
 _ABANDONED = "abandoned"  # the kind of a failure that is no answer: the handler's call is over
 
 
 class Abandoned(BaseException):
-    """Nobody waits for this `def` handler any more: what unwinds its thread, past `except Exception`."""
+    """Unwinds the thread of a cancelled `def` handler, past `except Exception`."""
 
 
 class Misfit(ProtocolError):
-    """An answer that is none of the type that was asked for: `problem` says why."""
+    """An answer that does not fit the type of its question; `problem` says why."""
 
     def __init__(self, message: str, error: Exception) -> None:
         from ._forms import problem_of
@@ -73,7 +73,7 @@ class Asking(Coroutine[Any, Any, Any]):
 
 
 class QuestionReply:
-    """The handler answered with questions: the client has to be asked before there is a result."""
+    """A handler's reply that consists of questions to the client."""
 
     __slots__ = ("questions",)
 
@@ -81,14 +81,14 @@ class QuestionReply:
         self.questions = questions
 
     def reply(self, call: Any) -> tuple[int, bytes]:
-        """The reply as the core takes it, each question under its key."""
+        """Returns the reply as the native half takes it, each question under its key."""
         from ._json import encode
 
         return QUESTIONS, encode([{"key": key_of(it, call), **it.request()} for it in self.questions], "the questions")
 
 
 def key_of(question: Question[Any], call: Any) -> str:
-    """The question's own key, or the number that it got when the call first named it."""
+    """Returns the question's own key, or the number that it got when the call first used it."""
     if question.key is not None:
         return str(question.key)
     keys = call.questions
@@ -103,7 +103,7 @@ def key_of(question: Question[Any], call: Any) -> str:
 
 
 def answer_to(question: Question[Any], call: Any) -> Any:
-    """The answer that came with the call; None where there is none, or one that does not fit and is asked for again."""
+    """Returns the answer that came with the call; None without one, or if it does not fit and is asked for again."""
     _check(question, "answer")
     key = key_of(question, call)
     found = _known(question, key, call)
@@ -120,7 +120,7 @@ def answer_to(question: Question[Any], call: Any) -> Any:
 
 
 def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Coroutine[Any, Any, tuple[Any, ...]]]:
-    """For `async def`: what asks all at once and gives the answers. The questions are numbered now."""
+    """Numbers the questions now, and returns a coroutine function that sends them together and returns the answers."""
     keys = _keys(questions, call)
 
     async def asked() -> tuple[Any, ...]:
@@ -132,7 +132,7 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
             future, question = loop.create_future(), questions[at]
             resolve = partial(_settle_soon, loop, future)
             call.ask(keys[at], question.method, _params(question), resolve, problem)
-            # Others that run for the same call may ask in this turn of the loop's, too.
+            # Other tasks of the same call may ask in this iteration of the loop as well.
             if call.begins_round():
                 loop.call_soon(call.end_round, False)
             return future
@@ -150,7 +150,7 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
 
 
 def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
-    """For `def`: asks all at once and waits for the answers; other calls go on meanwhile."""
+    """Sends the questions of a `def` handler together and blocks until the answers are there; other calls go on."""
     keys = _keys(questions, call)
 
     def put(at: int, problem: str | None = None) -> Any:
@@ -171,7 +171,7 @@ def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
 
 
 class _Answers:
-    """What was answered to several questions, each in its type."""
+    """The answers to several questions, each in its type."""
 
     __slots__ = ("_open", "_questions", "read")
 
@@ -181,7 +181,7 @@ class _Answers:
         self.read: list[Any] = [None] * len(questions)
 
     def take(self, results: list[tuple[Any, Any]]) -> list[tuple[int, str]]:
-        """Reads the answers to what is open; what is none of its type stays open, and is given with the reason."""
+        """Reads the answers to open questions; those that don't fit stay open and are returned with the reason."""
         misfits = []
         for at, result in zip(self._open, results, strict=True):
             try:
@@ -217,7 +217,7 @@ def _known(question: Question[Any], key: str, call: Any) -> Any:
 
 
 def _looked_up(questions: Sequence[Question[Any]], keys: list[str], call: Any) -> list[Any]:
-    """What each was answered before, or None. Of several questions none is asked where one can't be."""
+    """Returns the earlier answer to each question, or None. None of them is asked if one of them can't be."""
     known = [_known(it, key, call) for it, key in zip(questions, keys, strict=True)]
     if len(questions) > 1:
         open = [(it.method, _params(it)) for it, found in zip(questions, known, strict=True) if found is None]
@@ -228,13 +228,13 @@ def _looked_up(questions: Sequence[Question[Any]], keys: list[str], call: Any) -
 
 
 def _filled(known: list[Any], came: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """What was known, and in the gaps what came, in order."""
+    """Returns the known answers with the new ones in the gaps, in order."""
     rest = iter(came)
     return [next(rest) if found is None else (found, None) for found in known]
 
 
 def _settle_soon(loop: Any, future: Any, result: bytes | None, failure: Any) -> None:
-    """The answer is here: told from any thread."""
+    """Resolves the future of an answer, from any thread."""
     try:
         loop.call_soon_threadsafe(_settle, future, result, failure)
     except RuntimeError:
@@ -258,7 +258,7 @@ def _read(question: Question[Any], answer: tuple[Any, Any]) -> Any:
 
 
 def _refusal(kind: str, code: int, message: str, data: str | None) -> McpError | Abandoned:
-    """Why there is no answer, as the core put it."""
+    """Returns the exception for a question without an answer, with the core's text."""
     if kind == _ABANDONED:
         return Abandoned("nobody waits for this handler any more")
     said = None if data is None else _decode(data)

@@ -1,4 +1,4 @@
-"""What the native half calls: how a handler is entered, and what becomes of what it raised."""
+"""Functions that the native half calls: running a handler, describing its exception, and logging."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRACE = 2.0  # seconds for handlers that run when the interpreter exits
 
 @atexit.register
 def stop() -> None:
-    """What runs is cancelled, and its threads have some time to leave before the interpreter is finalised."""
+    """Cancels running handlers and gives their threads some time to end before the interpreter is finalised."""
     native = sys.modules.get("gudgeon._native")
     if native is not None:
         native.shut_down(GRACE)
@@ -39,7 +39,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def leave_fork(error: BaseException | None) -> None:
-    """Ends a process that a handler forked, with the status that the end of its main program would have."""
+    """Ends a process that a handler forked, with the exit status that its main program would have."""
     status = 0
     if isinstance(error, SystemExit):
         if isinstance(error.code, int):
@@ -61,7 +61,7 @@ def leave_fork(error: BaseException | None) -> None:
 
 
 def enter(invoke: Any, raw: bytes, call: Any) -> Any:
-    """Runs a `def` handler; whoever calls this made a context for it."""
+    """Runs a `def` handler, inside the `contextvars` context that the caller made for it."""
     current.set(call)
     if _TRACES in sys.modules:
         return _traced(invoke, raw, call)
@@ -70,7 +70,7 @@ def enter(invoke: Any, raw: bytes, call: Any) -> Any:
 
 
 async def answer(invoke: Any, raw: bytes, call: Any, slot: Any) -> None:
-    """Runs an `async def` handler in a task of its own. Nothing leaves it, not even SystemExit."""
+    """Runs an `async def` handler in a task of its own. Raises nothing, not even SystemExit."""
     current.set(call)
     try:
         reply = await (_atraced(invoke, raw, call) if _TRACES in sys.modules else invoke(raw, call))
@@ -109,7 +109,7 @@ async def _atraced(invoke: Any, raw: bytes, call: Any) -> Any:
 
 
 def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> bytes:
-    """What a handler died of, as JSON."""
+    """Returns the JSON that describes a handler's exception."""
     if isinstance(error, Abandoned):
         from ._json import encode
 
@@ -126,12 +126,12 @@ def describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> b
 
 
 def unfit(reply: Any) -> BaseException:
-    """Why a reply is none: no plan makes it."""
+    """Returns the error for a reply of a type that no plan makes."""
     return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")
 
 
 def report(text: str) -> None:
-    """A line for the log; where nobody set up logging, for standard error."""
+    """Logs an error; writes it to stderr if `logging` was never imported."""
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger("gudgeon").error(text)
@@ -140,7 +140,7 @@ def report(text: str) -> None:
 
 
 def detail(text: str) -> None:
-    """A line for the log, for who looks closely: those who set up logging."""
+    """Logs a message at level debug, if `logging` was imported."""
     logging = sys.modules.get("logging")
     if logging is not None:
         logging.getLogger("gudgeon").debug("%s", text)

@@ -1,4 +1,4 @@
-"""Middleware: what runs around requests, and what it sees of them."""
+"""Middleware: the functions around requests, and the requests and results that they see."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHODS = {
     "templates": "resources/read",
     "prompts": "prompts/get",
 }
-# What lists are read as, and under which name the entries stand.
+# The type of the entries of each list, and the member that holds them.
 _LISTS = {
     "tools/list": ("Tool", "tools"),
     "resources/list": ("Resource", "resources"),
@@ -34,7 +34,7 @@ _is_waited_for: ContextVar[bool] = ContextVar("gudgeon_is_waited_for", default=F
 
 
 class Request:
-    """A request on its way to its answer, as middleware gets it: `method`, `params` as JSON says them, and `ctx`."""
+    """A request as middleware gets it: `method`, `params` as plain JSON values, and `ctx`."""
 
     __slots__ = ("ctx", "method", "params")
 
@@ -52,7 +52,7 @@ class Request:
 
 
 def method_of(kind: str, key: str) -> str:
-    """The method that reaches a registration."""
+    """Returns the method by which clients reach a registration."""
     return _METHODS.get(kind) or ("completion/complete" if kind == "completions" else key)
 
 
@@ -80,12 +80,12 @@ def check_middleware(middleware: Any) -> None:
 
 
 def applies(on: str | Sequence[str], method: str) -> bool:
-    """Whether middleware that is registered `on` these methods runs around this one."""
+    """Returns whether middleware that is registered `on` these methods runs around this one."""
     return any(item in ("*", method) for item in ([on] if isinstance(on, str) else on))
 
 
 def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
-    """An async function that stands in for a handler: the middleware of every server on the way to it, then the
+    """Returns an async function in place of a handler: the middleware of every server on the way to it, then the
     handler. Each server's sees the name that the thing has there.
     """
     registration = published.registration
@@ -100,7 +100,7 @@ def around(published: Any) -> Callable[[Any, Any], Awaitable[Any]]:
         before = _encoded(arguments)
 
         async def handler(request: Request) -> Any:
-            # Changed in place or not: what stayed is given as it was sent.
+            # Arguments may have been changed in place; equal ones are passed on as they were sent.
             given = _encoded(_arguments(registration, request.params))
             given = raw if given == before else given
             if registration.is_async:
@@ -142,7 +142,7 @@ def run_for_waiter(invoke: Any, raw: bytes, call: Any) -> Any:
 
 
 def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
-    """An async function that runs a server's middleware around what the core answers by itself."""
+    """Returns an async function that runs a server's middleware around what the core answers by itself."""
 
     async def invoke(raw: bytes, call: Any) -> Any:
         from msgspec.json import decode
@@ -158,7 +158,7 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
             if failure:
                 raise failure
             is_changed = _encoded(dict(request.params)) != asked
-            # A refusal says what is wrong with what the client sent.
+            # The refusal names what is wrong with the client's params.
             if is_changed and result.get("isError") is not True:
                 raise TypeError(
                     f"the core answers {method} from what the client sent: middleware can change the result, "
@@ -188,7 +188,7 @@ def _span(method: str, call: Any) -> Any:
 
 
 def read(method: str, result: Mapping[str, Any]) -> Any:
-    """What the core says, as middleware sees it: lists as a `Page`, all else that has no type as JSON says it."""
+    """Returns a result of the core as middleware sees it: lists as a `Page`, others as plain JSON values."""
     from . import types
 
     if method == "tools/call":
@@ -203,7 +203,7 @@ def read(method: str, result: Mapping[str, Any]) -> Any:
 
 
 def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
-    """What middleware gave back, as JSON says it; what only `result` knew of a list stays."""
+    """Returns the result of middleware as JSON values; members of a list's result that have no type are kept."""
     from ._value import Value, plain  # type: ignore[attr-defined]
     from .types import Completion, Page
 
@@ -221,7 +221,7 @@ def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
 
 
 def _through(server: Any, method: str, step: Step) -> Step:
-    """All middleware of one server that wants this method, the first registered outermost."""
+    """Chains all middleware of one server for this method, the first registered outermost."""
     for middleware, on in reversed(server._middleware):
         if applies(on, method):
             step = partial(_step, middleware, step)
@@ -249,7 +249,7 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
 
 
 async def _renamed(following: Step, seen: Any, below: Any, request: Request) -> Any:
-    """Goes on to a mounted server, where the thing has another name."""
+    """Continues in a mounted server, where the tool or prompt has another name."""
     params = below
     if request.params is not seen:
         params = {**request.params, **{name: below[name] for name in ("name", "uri", "ref") if name in below}}
@@ -282,7 +282,7 @@ def _resolve(future: Any, reply: Any, error: BaseException | None) -> None:
 
 
 async def run(invoke: Callable[[Any, Any], Any], is_async: bool, raw: bytes, call: Any, server: Any) -> Any:
-    """Calls a handler from the event loop; a `def` runs on a thread."""
+    """Calls a handler from the event loop; a `def` runs on a thread of the pool."""
     if is_async:
         return await invoke(raw, call)
     import asyncio

@@ -1,4 +1,4 @@
-"""What both faces of a client share: every operation once, as steps between which a face waits in its own way."""
+"""The operations of `Client` and `SyncClient`, written once as generators; each client drives them in its own way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Steps = Generator["Ask | Sleep | Tell", Any, Any]
 
 
 class Ask:
-    """One request to the native half: `start(mailbox)` gives its ticket."""
+    """One request to the native half: `start(mailbox)` returns its ticket."""
 
     __slots__ = ("on_progress", "start")
 
@@ -30,7 +30,7 @@ class Ask:
 
 
 class Tell:
-    """A callback to be called."""
+    """A step that calls a callback."""
 
     __slots__ = ("callback", "value")
 
@@ -40,7 +40,7 @@ class Tell:
 
 
 class Sleep:
-    """A pause of so many seconds."""
+    """A step that pauses for a number of seconds."""
 
     __slots__ = ("seconds",)
 
@@ -49,7 +49,7 @@ class Sleep:
 
 
 class Core:
-    """A client without a way to wait."""
+    """The state and operations of a client, without a way to wait."""
 
     def __init__(self, target: Any, options: Options) -> None:
         from ._native import Client
@@ -84,11 +84,11 @@ class Core:
             return f"Server({place.server.name!r})"
         if isinstance(place, Url):
             return str(place)
-        # A test's wire stands for the server behind it.
+        # The wire of a test is named after the server behind it.
         return getattr(place.transport, "stands_for", None) or type(place.transport).__name__
 
     def connect(self, stream: int | None = None) -> Steps:
-        """Connects; `stream` is this side's end of a pair of sockets, where the other end is served already."""
+        """Connects; `stream` is this side's end of a socket pair whose other end is served already."""
         place = self.place
         said: dict[str, Any] = {"name": self.target_name()}
         if isinstance(place, Url):
@@ -108,18 +108,18 @@ class Core:
             yield Ask(self.native.close)
 
     def is_forked(self) -> bool:
-        """Whether this is the copy of a client in a forked process: its connection belongs to the other one."""
+        """Returns whether this is a client's copy in a forked process; the connection belongs to the parent."""
         return self._process != os.getpid()
 
     def is_open(self) -> bool:
         return self.identity is not None
 
     def is_lost(self) -> bool:
-        """Whether the connection is gone, and nothing else brings it back."""
+        """Returns whether the connection is lost and is not made anew automatically."""
         return self.lost is not None and not self.restarts
 
     def said(self, name: str) -> Any:
-        """What the server said of itself."""
+        """Returns a member of what the server declared. Raises McpError before the client is connected."""
         if self.identity is None:
             raise _not_connected(self.target_name())
         return self.identity[name]
@@ -240,7 +240,7 @@ class Core:
         self.native.notify(method, encode(_object("params", params) or {}, "the params"))
 
     def subscribe(self, filter: bytes, may_have_missed: bool) -> Steps:
-        """The number of the new subscription."""
+        """Subscribes; returns the number of the new subscription."""
         self._check_open()
         tickets: list[int] = []
 
@@ -279,7 +279,7 @@ class Core:
         raise AssertionError("the last attempt returns or raises")
 
     def _reconnect(self) -> Steps:
-        """Starts the server afresh; whoever comes meanwhile waits."""
+        """Starts the server anew; concurrent calls wait for it."""
         while self._reconnecting:
             yield Sleep(0.02)
         if self.lost is None:
@@ -301,7 +301,7 @@ class Core:
     # ── what the server tells unasked ───────────────────────────────────────────────────────────────
 
     def told(self, letter: tuple[Any, ...]) -> Tell | None:
-        """Whom to tell what, for a letter that belongs to no request and asks nothing."""
+        """Returns the callback for a notification of the server, or None if nobody listens."""
         from .types import ListChanged, LogMessage
 
         what, callbacks = letter[0], self.options.callbacks
@@ -319,7 +319,7 @@ class Core:
 
 
 def answer_of(letter: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A letter that ends a request; a failure raises."""
+    """Returns the letter that ends a request. Raises the error of a failed one."""
     if letter[0] == "failed":
         raise error_of(decode(letter[2]))
     return letter

@@ -1,4 +1,4 @@
-"""What the native half says of a failure → the exception; and what callbacks raise → what the server is told."""
+"""Maps errors of the native half to exceptions, and exceptions of callbacks to errors for the server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLASSES: dict[str, type[errors.McpError]] = {
 
 
 def error_of(said: Mapping[str, Any]) -> Exception:
-    """The exception for an error that the native half describes."""
+    """Returns the exception for an error that the native half describes."""
     kind, message, data = said["kind"], said["message"], said.get("data")
     where: dict[str, Any] = {name: said.get(name) for name in ("hint", "target", "phase")}
     code = said.get("code")
@@ -40,7 +40,7 @@ def error_of(said: Mapping[str, Any]) -> Exception:
 
 
 def _refused(cls: Any, message: str, where: dict[str, Any]) -> Exception:
-    """The user's no, in the words in which it was told."""
+    """Returns Declined or Cancelled with the message as it came."""
     error: Any = cls(**where)
     error.message = message
     error.args = (message,)
@@ -51,7 +51,7 @@ def _refused(cls: Any, message: str, where: dict[str, Any]) -> Exception:
 def _broken(kind: str, message: str, said: Mapping[str, Any], where: dict[str, Any]) -> Exception:
     status, stderr = said.get("exitStatus"), said.get("stderr") or ""
     if kind == "connect" or where["phase"] in ("connect", "negotiate"):
-        # A server that is silent from the start is one that can't be reached, however that shows.
+        # Any failure before the first answer is a failed connect.
         cls = ConnectTimeout if kind == "timeout" else errors.ConnectFailed
         return cls(message, exit_status=status, stderr=stderr, **where)
     lost = errors.CallTimeout if kind == "timeout" else errors.ConnectionLost
@@ -61,7 +61,7 @@ def _broken(kind: str, message: str, said: Mapping[str, Any], where: dict[str, A
 
 
 class ConnectTimeout(errors.ConnectFailed, errors.CallTimeout):
-    """The server did not answer while the connection was made: it is both."""
+    """No answer while connecting: both a failed connect and a timeout."""
 
 
 def _tool_error(message: str, data: Any, where: dict[str, Any]) -> Exception:
@@ -85,12 +85,12 @@ def _url_required(message: str, data: dict[str, Any], where: dict[str, Any]) -> 
 
 
 def refusal_of(error: BaseException) -> dict[str, Any]:
-    """What the server is told of a callback that raised."""
+    """Returns the error that the server gets for a callback that raised."""
     if isinstance(error, errors.Declined):
         return {"kind": "declined", "message": error.message or "the user declined"}
     if isinstance(error, errors.Cancelled):
         return {"kind": "cancelled", "message": error.message or "the user cancelled"}
     if isinstance(error, errors.McpError):
         return {"kind": "protocol", "message": error.message, "code": error.code, "data": error.data}
-    # Its text may hold what is not the server's to know.
+    # The text may hold secrets that the server must not see.
     return {"kind": "protocol", "message": f"the client could not answer: {type(error).__name__}", "code": -32603}

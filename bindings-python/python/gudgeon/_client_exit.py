@@ -1,4 +1,4 @@
-"""What happens off the main road: callbacks that fail, and the end of the process."""
+"""Failing callbacks, and open clients at the end of the process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _is_registered = False
 
 
 def close_at_exit() -> None:
-    """Sees to it that clients which nobody closed are closed before the interpreter is gone."""
+    """Registers a hook that closes open clients before the interpreter is finalised."""
     global _is_registered
     if not _is_registered:
         import atexit
@@ -22,7 +22,7 @@ def close_at_exit() -> None:
 
 
 def log_failure(callback: Callable[..., Any], error: BaseException) -> None:
-    """A callback's failure must not become the call's."""
+    """Logs the exception of a callback, which must not fail the call."""
     import logging
 
     name = getattr(callback, "__qualname__", None) or repr(callback)

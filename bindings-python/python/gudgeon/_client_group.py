@@ -11,7 +11,7 @@ from .errors import McpError, NotSupported
 
 
 class _Group:
-    """Which server has what: names get the server's prefix, one that fails leaves the others working."""
+    """The clients of several servers, and the lookup of names with a server's prefix."""
 
     def __init__(self, targets: Mapping[str, Any] | str | PathLike[str], **options: Any) -> None:
         self.clients: dict[str, Any] = {}
@@ -52,18 +52,18 @@ class _Group:
         return self.clients
 
     def _failed(self, name: str, error: McpError) -> None:
-        """That server is left out; what it failed of stands in `errors`."""
+        """Leaves the server out and records its error in `errors`."""
         self.errors[name] = error
         self.clients.pop(name, None)
 
     def _having(self, capability: str) -> Iterator[tuple[str, Any]]:
-        """The servers that declared this capability."""
+        """Returns the servers that declared this capability."""
         for name, client in list(self.clients.items()):
             if client._core.is_open() and capability in client.capabilities:
                 yield name, client
 
     def _fitting(self, full_name: str) -> list[tuple[str, str]]:
-        """The servers whose prefix fits, the longest first, each with the rest of the name."""
+        """Returns the servers whose prefix fits, the longest first, each with the rest of the name."""
         names = sorted((name for name in self._all if full_name.startswith(f"{name}_")), key=len, reverse=True)
         if not names:
             raise NotSupported(
@@ -83,7 +83,7 @@ class _Group:
 
 
 def _file(path: str | PathLike[str]) -> str:
-    """A path as a string; a string that is meant as the target of one client is refused."""
+    """Returns a path as a string. Raises ValueError for a string that is the target of one client."""
     name = fspath(path)
     if "://" in name:
         raise ValueError(
@@ -94,7 +94,7 @@ def _file(path: str | PathLike[str]) -> str:
 
 
 def _read(path: str) -> Any:
-    """The configuration in a JSON file."""
+    """Reads the configuration in a JSON file."""
     from msgspec import DecodeError
     from msgspec.json import decode
 
@@ -107,7 +107,7 @@ def _read(path: str) -> Any:
 
 
 def _named(kind: str, lists: list[tuple[str, list[Any]]]) -> list[Any]:
-    """Tools or prompts of several servers, each with its server's prefix. McpError: two would have one name."""
+    """Returns tools or prompts of several servers with their prefixes. Raises McpError if two get one name."""
     homes: dict[str, tuple[str, str]] = {}
     named = []
     for server, offers in lists:
@@ -121,7 +121,7 @@ def _named(kind: str, lists: list[tuple[str, list[Any]]]) -> list[Any]:
 
 
 def _home(kind: str, name: str, fitting: list[tuple[str, str]], lists: list[tuple[str, list[Any]]]) -> tuple[str, str]:
-    """Of several servers whose prefix fits, the one that lists the rest; where none does, the longest."""
+    """Returns, of several servers whose prefix fits, the one that lists the rest, or else the longest."""
     listed = {(server, component.name) for server, offers in lists for component in offers}
     having = [home for home in fitting if home in listed]
     if len(having) > 1:
@@ -193,29 +193,30 @@ class ClientGroup(_Group):
         await asyncio.gather(*(client.close() for client in self._all.values()), return_exceptions=True)
 
     async def list_tools(self) -> list[Any]:
-        """All tools of all servers; each is called `<server>_<tool>`. McpError: two tools would have one name."""
+        """Lists all tools of all servers as `<server>_<tool>`. Raises McpError if two tools get one name."""
         return _named("tool", await self._tools())
 
     async def list_resources(self) -> list[Any]:
-        """All resources of all servers, under their own URIs."""
+        """Lists all resources of all servers, under their own URIs."""
         return [resource for _, it in self._having("resources") for resource in await it.list_resources()]
 
     async def list_resource_templates(self) -> list[Any]:
-        """All templates of all servers."""
+        """Lists all templates of all servers."""
         return [template for _, it in self._having("resources") for template in await it.list_resource_templates()]
 
     async def list_prompts(self) -> list[Any]:
-        """All prompts of all servers; each is called `<server>_<prompt>`. McpError: two would have one name."""
+        """Lists all prompts of all servers as `<server>_<prompt>`. Raises McpError if two get one name."""
         return _named("prompt", await self._prompts())
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
-        """`Client.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed of."""
+        """`Client.call_tool` with `<server>_<tool>` as name. Raises the server's error if it is not connected."""
         client, own_name = await self._find("tool", name, self._tools)
         return await client.call_tool(own_name, arguments, **options)
 
     async def read_resource(self, uri: str, *, server: str | None = None) -> Any:
-        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound, or what
-        one of them refused it with.
+        """Reads a resource from the named server, or else from the first one that has it.
+
+        Raises ResourceNotFound, or the error of a server that refused it, if none has it.
         """
         from .errors import ProtocolError, ResourceNotFound
 
@@ -228,7 +229,7 @@ class ClientGroup(_Group):
             except ResourceNotFound:
                 continue
             except ProtocolError as error:
-                # Some servers have no other words for what they don't know.
+                # Some servers answer an unknown URI with another error.
                 refusal = refusal or error
         raise refusal or ResourceNotFound(uri)
 
@@ -244,7 +245,7 @@ class ClientGroup(_Group):
         return [(name, await it.list_prompts()) for name, it in self._having("prompts")]
 
     async def _find(self, kind: str, name: str, lists: Callable[[], Awaitable[Any]]) -> tuple[Any, str]:
-        """Whose tool or prompt this is, and its name there."""
+        """Returns the client that has a tool or prompt, and its name there."""
         fitting = self._fitting(name)
         server, own_name = _home(kind, name, fitting, await lists()) if len(fitting) > 1 else fitting[0]
         return self._one(server), own_name
@@ -291,31 +292,30 @@ class SyncClientGroup(_Group):
                 client.close()
 
     def list_tools(self) -> list[Any]:
-        """All tools of all servers; each is called `<server>_<tool>`. McpError: two tools would have one name."""
+        """Lists all tools of all servers as `<server>_<tool>`. Raises McpError if two tools get one name."""
         return _named("tool", self._tools())
 
     def list_resources(self) -> list[Any]:
-        """All resources of all servers, under their own URIs."""
+        """Lists all resources of all servers, under their own URIs."""
         return [resource for _, it in self._having("resources") for resource in it.list_resources()]
 
     def list_resource_templates(self) -> list[Any]:
-        """All templates of all servers."""
+        """Lists all templates of all servers."""
         return [template for _, it in self._having("resources") for template in it.list_resource_templates()]
 
     def list_prompts(self) -> list[Any]:
-        """All prompts of all servers; each is called `<server>_<prompt>`. McpError: two would have one name."""
+        """Lists all prompts of all servers as `<server>_<prompt>`. Raises McpError if two get one name."""
         return _named("prompt", self._prompts())
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
-        """`SyncClient.call_tool` with `<server>_<tool>` as name. A server that was not reached raises what it failed
-        of.
-        """
+        """`SyncClient.call_tool` with `<server>_<tool>` as name. Raises the server's error if it is not connected."""
         client, own_name = self._find("tool", name, self._tools)
         return client.call_tool(own_name, arguments, **options)
 
     def read_resource(self, uri: str, *, server: str | None = None) -> Any:
-        """From the server that is named, else from the first one that has it. None has it: ResourceNotFound, or what
-        one of them refused it with.
+        """Reads a resource from the named server, or else from the first one that has it.
+
+        Raises ResourceNotFound, or the error of a server that refused it, if none has it.
         """
         from .errors import ProtocolError, ResourceNotFound
 
@@ -328,7 +328,7 @@ class SyncClientGroup(_Group):
             except ResourceNotFound:
                 continue
             except ProtocolError as error:
-                # Some servers have no other words for what they don't know.
+                # Some servers answer an unknown URI with another error.
                 refusal = refusal or error
         raise refusal or ResourceNotFound(uri)
 
@@ -344,7 +344,7 @@ class SyncClientGroup(_Group):
         return [(name, it.list_prompts()) for name, it in self._having("prompts")]
 
     def _find(self, kind: str, name: str, lists: Callable[[], Any]) -> tuple[Any, str]:
-        """Whose tool or prompt this is, and its name there."""
+        """Returns the client that has a tool or prompt, and its name there."""
         fitting = self._fitting(name)
         server, own_name = _home(kind, name, fitting, lists()) if len(fitting) > 1 else fitting[0]
         return self._one(server), own_name

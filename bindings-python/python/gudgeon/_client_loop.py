@@ -1,4 +1,4 @@
-"""How an event loop waits for clients: one mailbox a loop, one wake-up for all that has arrived."""
+"""The queue of responses that one event loop waits on: one wake-up for everything that has arrived."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _posts: dict[asyncio.AbstractEventLoop, LoopPost] = {}
 
 
 class LoopPost:
-    """The mailbox of one event loop."""
+    """The responses and notifications for the clients of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         from ._native import Mailbox
@@ -33,7 +33,7 @@ class LoopPost:
             self._watch_from_a_thread()
 
     def _watch_from_a_thread(self) -> None:
-        """For loops that watch no file descriptors."""
+        """Watches the file descriptor from a thread, for loops that can't."""
         import select
         import threading
 
@@ -56,11 +56,11 @@ class LoopPost:
         threading.Thread(target=watch, name="gudgeon-client-watch", daemon=True).start()
 
     def adopt(self, core: Core) -> None:
-        """What the server tells unasked is told on this loop from now on."""
+        """Delivers the notifications of a client on this loop from now on."""
         self._cores[core.number] = core
 
     async def run(self, core: Core, steps: Steps) -> Any:
-        """Walks the steps of an operation."""
+        """Runs the steps of an operation."""
         if core.number not in self._cores:
             self._take_over(core)
         try:
@@ -84,7 +84,7 @@ class LoopPost:
             raise from_here(error)  # noqa: B904
 
     def _take_over(self, core: Core) -> None:
-        """A client whose own loop is gone goes on on this one."""
+        """Moves a client whose own loop is closed to this one."""
         for loop, post in list(_posts.items()):
             if core.number in post._cores and not loop.is_closed():
                 return
@@ -105,7 +105,7 @@ class LoopPost:
             del self._waiting[ticket]
 
     def drain(self) -> None:
-        """Hands out all that has arrived."""
+        """Delivers everything that has arrived."""
         for letter in self.mailbox.take():
             what, to = letter[0], letter[1]
             if what in ("done", "failed"):
@@ -136,7 +136,7 @@ class LoopPost:
                 self._tell(tell.callback, tell.value)
 
     def _tell(self, callback: Callable[..., Any], value: Any) -> None:
-        """Calls a callback, whose failure is nobody's but its own."""
+        """Calls a callback; its exception is logged."""
         try:
             outcome = callback(value)
         except Exception as error:
@@ -183,7 +183,7 @@ async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> Non
 
 
 def loop_post() -> LoopPost:
-    """The mailbox of the running loop."""
+    """Returns the queue of the running loop."""
     loop = asyncio.get_running_loop()
     post = _posts.get(loop)
     if post is None:

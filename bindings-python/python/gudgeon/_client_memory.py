@@ -1,4 +1,4 @@
-"""The other end of a client's pair of sockets: a server of this program, or a transport of the user's own."""
+"""The other end of a client's socket pair: a server of this program, or a transport of the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK = 256 * 1024
 
 
 class OtherEnd:
-    """Serves one end of a pair of sockets on the running loop, or from a thread."""
+    """Serves one end of a socket pair on the running loop, or from a thread."""
 
     def __init__(self, place: InMemory | Wire) -> None:
         self._place = place
@@ -24,7 +24,7 @@ class OtherEnd:
         self._thread: _LoopThread | None = None
 
     async def open(self) -> socket.socket:
-        """The client's end."""
+        """Opens the socket pair; returns the client's end."""
         ours, theirs = socket.socketpair()
         try:
             if isinstance(self._place, InMemory):
@@ -73,7 +73,7 @@ def _served(place: InMemory) -> Any:
 
 
 class _LoopThread:
-    """A coroutine on a loop of its own, in a thread of its own."""
+    """Runs a coroutine on an event loop in a new thread."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, None]) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,7 +102,7 @@ class _LoopThread:
 
 
 async def pump(transport: Any, stream: socket.socket) -> None:
-    """Carries messages between a transport of the user's own and a socket, until either ends."""
+    """Copies messages between a transport of the user and a socket, until either ends."""
     stream.setblocking(False)
 
     async def send() -> None:
@@ -112,7 +112,7 @@ async def pump(transport: Any, stream: socket.socket) -> None:
     async def receive() -> None:
         loop = asyncio.get_running_loop()
         while (message := await transport.receive()) is not None:
-            # One message a line: outside of strings, where JSON allows none, a line break is but space.
+            # One message per line: in JSON, line breaks stand outside of strings only, where they are space.
             line = checked(message).replace(b"\n", b" ").replace(b"\r", b" ")
             await loop.sock_sendall(stream, line + b"\n")
 
@@ -136,7 +136,7 @@ async def _end(halves: list[asyncio.Task[None]], stream: socket.socket, transpor
 
 
 async def _undisturbed(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Whoever cancels an end wants it to end."""
+    """Awaits a coroutine to its end, also when the caller is cancelled."""
     task = asyncio.ensure_future(coroutine)
     while not task.done():
         try:
@@ -147,7 +147,7 @@ async def _undisturbed(coroutine: Coroutine[Any, Any, None]) -> None:
 
 
 async def lines(stream: socket.socket) -> AsyncIterator[bytes]:
-    """The lines that arrive at a socket."""
+    """Yields the lines that arrive at a socket."""
     loop, rest = asyncio.get_running_loop(), bytearray()
     while chunk := await loop.sock_recv(stream, CHUNK):
         rest += chunk

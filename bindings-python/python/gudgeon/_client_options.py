@@ -1,4 +1,4 @@
-"""The options of clients and calls, checked when they are given → the JSON that the native half reads."""
+"""Checks the options of clients and calls, and writes them as JSON for the native half."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _OF_A_CALL = {"timeout", "on_progress", "raise_on_error", "meta"}
 
 
 class Retry:
-    """How often, and for how long, what was lost is tried again; for `retry=` of a client.
+    """Limits for repeating calls after the connection was lost; for `retry=` of a client.
 
     Args:
-        attempts: How often in all. Default 5.
+        attempts: The number of attempts in all. Default 5.
         deadline: Seconds in all. Default 30.
-        only_safe: Whether only reads, lists, and tools marked read-only or idempotent are repeated. Default True.
+        only_safe: Repeats only reads, lists, and tools marked read-only or idempotent. Default True.
 
     Raises:
         ValueError: A number is not above 0.
@@ -56,7 +56,7 @@ class Retry:
 
 
 class Options:
-    """What a client was told, checked."""
+    """The checked options of a client."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         for name in given:
@@ -113,12 +113,12 @@ class Options:
         )
 
 
-# A program that traces has imported this; it is not imported here.
+# Imported by programs that trace; never imported here.
 _TRACES = "opentelemetry.trace"
 
 
 def how(options: Mapping[str, Any]) -> bytes | None:
-    """What is special about one call: its own options, and the span that it belongs to."""
+    """Returns the options of one call and its trace context as JSON; None if there are none."""
     if not options and _TRACES not in sys.modules:
         return None
     for name in options:
@@ -147,7 +147,7 @@ def how(options: Mapping[str, Any]) -> bytes | None:
 
 
 def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
-    """Roots, or their URIs, as on the wire."""
+    """Returns roots, given as `Root` values or URIs, as on the wire."""
     from .types import Root
 
     if isinstance(roots, (str, Root)):
@@ -167,9 +167,9 @@ def _headers(given: Any) -> dict[str, str]:
     if not isinstance(given, Mapping):
         raise TypeError("headers= is a mapping of names to values")
     for name, value in given.items():
-        # Not shown: it may be a secret.
+        # The value is not shown: it may be a secret.
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"headers= is made of texts: {name!r} is a {type(value).__name__}")
+            raise TypeError(f"headers= must have strings: {name!r} is of type {type(value).__name__}")
     return dict(given)
 
 

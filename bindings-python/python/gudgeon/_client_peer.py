@@ -1,4 +1,4 @@
-"""What both clients know of the server that they are connected to."""
+"""The properties that `Client` and `SyncClient` share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._client_options import Options
 
 
 class Peer:
-    """What the server said of itself; known once the client is connected."""
+    """The server's declarations, available once the client is connected."""
 
     def __init__(self, target: Any, **options: Any) -> None:
         self._target = target
@@ -31,35 +31,35 @@ class Peer:
 
     @property
     def revision(self) -> Any:
-        """The revision that was agreed on."""
+        """The negotiated revision."""
         return self._core.said("revision")
 
     @property
     def capabilities(self) -> Any:
-        """What the server declared, as JSON says it."""
+        """The server's capabilities, as plain JSON values."""
         return self._core.said("capabilities")
 
     @property
     def instructions(self) -> Any:
-        """What the server wants the model to be told, or None."""
+        """The server's instructions for the model, or None."""
         return self._core.said("instructions")
 
     @property
     def session_id(self) -> str | None:
-        """The id of the HTTP session; None where there is none, as in the modern era and on other transports."""
+        """The id of the HTTP session; None without one, as from 2026-07-28 on and on other transports."""
         self._core.said("info")
         return self._core.native.session_id()
 
     def set_roots(self, roots: Any) -> None:
-        """Changes the roots. A legacy server is told that they changed; a modern one asks anew in each call.
+        """Replaces the roots. Servers before 2026-07-28 are notified; later ones ask for them in each call.
 
         Args:
             roots: URIs, or `Root` values.
 
         Raises:
-            NotSupported: A legacy server was told at the start that this client has none: there `roots=` comes first,
-                if only as an empty list.
-            ValueError: One is no URI.
+            NotSupported: The server speaks a revision before 2026-07-28 and the client was made without `roots=`; an
+                empty list is enough.
+            ValueError: A root is not a file:// URI.
 
         Spec: Client Features › Roots.
         """

@@ -27,7 +27,7 @@ class Keyed:
 def answering(
     kind: str, callback: Callable[..., Any], params: bytes, key: str | None, server: str | None = None
 ) -> Answering:
-    """The answer that a callback gives, as on the wire; `server` is what a group calls who asks."""
+    """Returns a callback's answer as on the wire; `server` is the name of the asking server in a group."""
     import msgspec
 
     ask: Callable[..., Any] = partial(callback.answer, key) if isinstance(callback, Keyed) else callback
@@ -55,7 +55,7 @@ def _asked_by(server: str | None, request: Any) -> Any:
 
 
 def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
-    """What `on_elicit` gave back, as on the wire: a mapping, an object, a bare value, or a refusal."""
+    """Returns the result of `on_elicit` as on the wire: a mapping, an object, a bare value, or a refusal."""
     if isinstance(answer, Declined) or answer is Declined:
         return {"action": "decline"}
     if isinstance(answer, Cancelled) or answer is Cancelled:
@@ -63,19 +63,19 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
     if isinstance(answer, Accepted):
         answer = answer.value
     if request.mode == "url":
-        # There is nothing to fill in: any other answer is consent.
+        # A form without properties: any other answer is consent.
         return {"action": "decline"} if answer is False else {"action": "accept"}
     content = _json.to_builtins(answer)
     fields = request.schema.get("properties") or {}
     if isinstance(content, Mapping):
-        # No form has a null: what is None was left open.
+        # Forms have no null: None leaves a property out.
         content = {name: value for name, value in content.items() if value is not None}
     elif not fields and isinstance(content, bool):
-        # There is nothing to fill in but consent.
+        # A form without properties asks for consent only.
         return {"action": "accept", "content": {}} if content else {"action": "decline"}
     elif len(fields) == 1:
         (name,) = fields
-        # Who gives None back may have forgotten to answer, so that no default becomes an answer.
+        # A callback that returns None may have forgotten to answer: defaults must not answer for it.
         may_be_open = name not in request.schema.get("required", ()) and "default" not in fields[name]
         content = {} if content is None and may_be_open else {name: content}
     else:
@@ -89,7 +89,7 @@ def form_result(request: ElicitRequest, answer: Any) -> dict[str, Any]:
 
 
 def _as_text(value: Any, field: Any) -> Any:
-    """A form chooses among texts: an enum's number, or a Literal's, is given by its text."""
+    """Returns the string for a number of an enum or Literal: forms choose among strings."""
     if isinstance(value, list):
         items = field.get("items") if isinstance(field, Mapping) else None
         return [_as_text(item, items) for item in value]
@@ -101,7 +101,7 @@ def _as_text(value: Any, field: Any) -> Any:
 
 
 def sample_result(answer: Any) -> dict[str, Any]:
-    """What `on_sample` gave back, as on the wire: a SampleResult, text, content, or the mapping itself."""
+    """Returns the result of `on_sample` as on the wire: a SampleResult, text, content, or the mapping itself."""
     if isinstance(answer, (Declined, Cancelled)) or answer is Declined or answer is Cancelled:
         raise answer
     if isinstance(answer, Mapping):
@@ -115,5 +115,5 @@ def sample_result(answer: Any) -> dict[str, Any]:
         return SampleResult(answer, model="unknown").to_dict()
     except TypeError as error:
         raise ProtocolError(
-            -32603, f"on_sample gives back a text, content, or a SampleResult, not {type(answer).__name__}"
+            -32603, f"on_sample must return a str, content, or a SampleResult, not {type(answer).__name__}"
         ) from error

@@ -1,4 +1,4 @@
-"""Results as the server gave them → values. What can't be read is a ProtocolError that names the request."""
+"""Makes values of the server's results. An unreadable result is a ProtocolError that names the request."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 def reader(kind: str) -> Callable[[Any], Any]:
-    """What makes a value of an entry of this list."""
+    """Returns the function that makes a value of an entry of this list."""
     return _KINDS[kind]
 
 
 def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
-    """Runs a reader over what the server said."""
+    """Runs a reader; its failure is a ProtocolError."""
     try:
         return read()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -72,7 +72,7 @@ def typed(core: Any, name: str, letter: tuple[Any, ...], wanted: Any) -> ToolRes
 
 
 def _reader(wanted: Any) -> Callable[[bytes], Any]:
-    """What reads JSON as this type."""
+    """Returns a function that reads JSON as this type."""
     from ._json import decoder, is_pydantic
     from ._schema import uses_pydantic
 

@@ -1,4 +1,4 @@
-"""Changes that a server tells of, as something to iterate over."""
+"""Subscriptions to changes of resources and lists, as iterators."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTS = ("tools", "prompts", "resources")
 
 
 class Subscribing:
-    """What both kinds of subscription share: steps, as of any operation. The native half keeps what has come."""
+    """The common part of both kinds of subscription; the native half queues the changes."""
 
     def __init__(self, core: Core, uris: Sequence[str], lists: dict[str, bool]) -> None:
         for uri in uris:
@@ -38,7 +38,7 @@ class Subscribing:
         self._since = -math.inf
 
     def _open(self, *, again: bool = False) -> Steps:
-        """Asks the server for what is wanted; `again` counts everything as changed, for it may have been missed."""
+        """Subscribes; with `again`, everything counts as changed, because changes may have been missed."""
         self._number = yield from self._core.subscribe(self._filter, again)
 
     def _close(self) -> None:
@@ -49,7 +49,7 @@ class Subscribing:
         return self._core.native.await_change(mailbox, number)
 
     def _next(self) -> Steps:
-        """The oldest change; None at the end."""
+        """Returns the oldest change; None at the end."""
         from .types import Change
 
         core = self._core
@@ -66,7 +66,7 @@ class Subscribing:
                 return None
             if kind == "failed":
                 error = error_of(decode(value))
-                # A server that ends again at once would be started for ever.
+                # Otherwise a server that ends at once would be restarted forever.
                 is_quick = time.monotonic() - self._since < MIN_LIFE
                 if not isinstance(error, ConnectionLost) or not core.restarts or not core.is_open() or is_quick:
                     raise error

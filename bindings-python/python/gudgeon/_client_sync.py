@@ -43,7 +43,7 @@ class SyncClient(Peer):
             self.close()
 
     def connect(self) -> SyncClient:
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does
+        """Starts or reaches the server and negotiates a revision. Connected already, it does
         nothing; a lost connection is made anew.
 
         Parameters and errors: `Client.connect`.
@@ -80,35 +80,35 @@ class SyncClient(Peer):
                 end.close_blocking()
 
     def list_tools(self) -> Any:
-        """All tools, all pages. Spec: Server Features › Tools."""
+        """Lists all tools, over all pages. Spec: Server Features › Tools."""
         return self._run(self._core.list_all("tools"))
 
     def list_tools_page(self, cursor: str | None = None) -> Any:
-        """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
+        """Returns one page of tools: a `Page` with `items` and the `next_cursor`. None asks for the first page."""
         return self._run(self._core.list_page("tools", cursor))
 
     def list_resources(self) -> Any:
-        """All resources, all pages. Spec: Server Features › Resources."""
+        """Lists all resources, over all pages. Spec: Server Features › Resources."""
         return self._run(self._core.list_all("resources"))
 
     def list_resources_page(self, cursor: str | None = None) -> Any:
-        """One page of resources, as `list_tools_page`."""
+        """Returns one page of resources, as `list_tools_page`."""
         return self._run(self._core.list_page("resources", cursor))
 
     def list_resource_templates(self) -> Any:
-        """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
+        """Lists all templates of resources, over all pages. Spec: Server Features › Resources › Templates."""
         return self._run(self._core.list_all("resourceTemplates"))
 
     def list_resource_templates_page(self, cursor: str | None = None) -> Any:
-        """One page of templates, as `list_tools_page`."""
+        """Returns one page of templates, as `list_tools_page`."""
         return self._run(self._core.list_page("resourceTemplates", cursor))
 
     def list_prompts(self) -> Any:
-        """All prompts, all pages. Spec: Server Features › Prompts."""
+        """Lists all prompts, over all pages. Spec: Server Features › Prompts."""
         return self._run(self._core.list_all("prompts"))
 
     def list_prompts_page(self, cursor: str | None = None) -> Any:
-        """One page of prompts, as `list_tools_page`."""
+        """Returns one page of prompts, as `list_tools_page`."""
         return self._run(self._core.list_page("prompts", cursor))
 
     def call_tool(self, name: str, arguments: Any = None, *, returns: Any = ..., **options: Any) -> Any:
@@ -138,7 +138,7 @@ class SyncClient(Peer):
         return self._run(self._core.call_tool_round(name, arguments, answers, state, options))
 
     def read_resource(self, uri: str, variables: Any = None, *, timeout: Any = ...) -> Any:
-        """Reads a resource and gives its `ResourceResult`.
+        """Reads a resource; returns its `ResourceResult`.
 
         Parameters and errors: `Client.read_resource`.
 
@@ -154,21 +154,21 @@ class SyncClient(Peer):
         return self._run(self._core.read_resource(uri, variables, timeout))
 
     def get_prompt(self, name: str, arguments: Any = None, *, timeout: Any = ...) -> Any:
-        """A prompt with its arguments filled in, a `PromptResult`.
+        """Returns a prompt with its arguments filled in, a `PromptResult`.
 
         Parameters and errors: `Client.get_prompt`.
         """
         return self._run(self._core.get_prompt(name, arguments, timeout))
 
     def complete(self, target: str, argument: str, value: str, *, arguments: Any = None) -> Any:
-        """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
+        """Returns suggestions for an argument of a prompt or a variable of a resource template, a `Completion`.
 
         Parameters and errors: `Client.complete`.
         """
         return self._run(self._core.complete(target, argument, value, arguments))
 
     def subscribe(self, *uris: str, tools: bool = False, prompts: bool = False, resources: bool = False) -> Any:
-        """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`.
+        """Subscribes to changes of these resources and lists; the subscription is entered with `with`.
 
         Parameters and errors: `Client.subscribe`.
 
@@ -184,20 +184,20 @@ class SyncClient(Peer):
         return SyncSubscription(self._core, *self._subscription(uris, tools, prompts, resources), self._post)
 
     def set_log_level(self, level: Any) -> None:
-        """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
+        """Sets the lowest level of log messages that the server sends. Spec: Server Features › Utilities › Logging."""
         self._run(self._core.set_log_level(level))
 
     def ping(self) -> Any:
-        """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
+        """Returns the seconds that the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
         return self._run(self._core.ping())
 
     def request(self, method: str, params: Any = None, *, timeout: Any = ...) -> Any:
-        """Sends any request, a vendor's own for one, and gives its result as JSON says it.
+        """Sends any request, such as a vendor's own; returns its result as plain JSON values.
 
         Parameters and errors: `Client.request`.
         """
         return self._run(self._core.request(method, params, timeout))
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Sends any notification; one of the specification's that the revision lacks is not sent."""
+        """Sends any notification; one that the specification has only in other revisions is not sent."""
         self._core.notify(method, params)

@@ -1,4 +1,4 @@
-"""What a client is pointed at → a command to start, a server of this program, or a wire of one's own."""
+"""The targets of clients: commands, URLs, servers of this program, and transports of the user."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ _INTERPRETERS = {".py": sys.executable, ".js": "node", ".mjs": "node", ".cjs": "
 
 
 class Command:
-    """A program to start as a server, with its environment and folder.
+    """A program to start as a server, with its environment and directory.
 
     Args:
-        argv: The program and its arguments, as words; no shell reads them.
-        env: Variables beside those of this program, which it inherits. Default none.
-        cwd: The folder it runs in. Default: this program's.
-        restart: Whether it is started again when it ended, before the next call. Default False.
+        argv: The program and its arguments, as separate strings; no shell is involved.
+        env: Environment variables beside those inherited from this program. Default: none.
+        cwd: The working directory. Default: that of this program.
+        restart: Starts it again before the next call if it has ended. Default False.
 
     Raises:
-        TypeError, ValueError: A word is no text, or there is none.
+        TypeError: An argument is not a string or path.
+        ValueError: There is no program, or an argument holds a NUL character.
 
     Spec: Base Protocol › Transports › stdio.
 
@@ -47,7 +48,7 @@ class Command:
         self.restart = bool(restart)
 
     def __repr__(self) -> str:
-        # Not the environment: it holds secrets.
+        # The environment is not shown: it holds secrets.
         return f"Command({', '.join(map(repr, self.argv))})"
 
 
@@ -77,14 +78,14 @@ class InMemory:
 
 
 class Wire:
-    """A `Transport` of one's own."""
+    """A `Transport` of the user."""
 
     def __init__(self, transport: Any) -> None:
         self.transport = transport
 
 
 def place_of(target: Any) -> Command | Url | InMemory | Wire:
-    """What is meant by a target; what can't be meant is a ValueError or TypeError with the mend."""
+    """Returns the place that a target names. Raises ValueError or TypeError with the fix for anything else."""
     if isinstance(target, str):
         return _url(target)
     if isinstance(target, (Command, InMemory)):
@@ -115,9 +116,9 @@ def _url(text: str) -> Url:
     if colon and scheme.lower() in _SCHEMES and rest:
         return Url(text)
     if text.endswith(tuple(_INTERPRETERS)) and " " not in text:
-        raise ValueError(f"{text!r} is no URL; to run that file, write Path({text!r})")
+        raise ValueError(f"{text!r} is not a URL; to run that file, write Path({text!r})")
     words = text.split() or ["python", "server.py"]
-    raise ValueError(f"{text!r} is no URL ({', '.join(_SCHEMES)}); a command is a list of words: {words!r}")
+    raise ValueError(f"{text!r} is not a URL ({', '.join(_SCHEMES)}); a command is a list of words: {words!r}")
 
 
 def _file(path: Path) -> Command:
@@ -128,19 +129,19 @@ def _file(path: Path) -> Command:
 
 
 def _entry(entry: Mapping[str, Any]) -> Command | Url:
-    """An entry of `mcpServers` in a host's JSON configuration; what only concerns the host is left alone."""
+    """Reads an entry of `mcpServers` in a host's JSON configuration; members for the host are ignored."""
     if "mcpServers" in entry:
         raise ValueError('a mapping with "mcpServers" names several servers: ClientGroup takes it')
     url = entry.get("url")
     if url is not None and "command" not in entry:
         if not isinstance(url, str):
-            raise TypeError(f'"url" is a text, not {url!r}')
+            raise TypeError(f'"url" must be a string, not {url!r}')
         headers = entry.get("headers") or {}
         if not isinstance(headers, Mapping):
             raise TypeError(f'"headers" is a mapping of names to values, not a {type(headers).__name__}')
         for name, value in headers.items():
             if not isinstance(name, str) or not isinstance(value, str):
-                raise TypeError(f'"headers" is made of texts: {name!r} is a {type(value).__name__}')
+                raise TypeError(f'"headers" must have strings: {name!r} is of type {type(value).__name__}')
         return Url(_url(url).url, headers)
     command = entry.get("command")
     if not isinstance(command, str) or not command:
@@ -158,7 +159,7 @@ def _words(words: Sequence[Any], what: str, *, some: bool = True) -> tuple[str, 
     out = tuple(os.fspath(word) if isinstance(word, os.PathLike) else word for word in words)
     for word in out:
         if not isinstance(word, str):
-            raise TypeError(f"{what} is made of texts: {word!r} is a {type(word).__name__}")
+            raise TypeError(f"{what} must be made of strings: {word!r} is of type {type(word).__name__}")
         if "\0" in word:
             raise ValueError(f"{what} can't hold a NUL character: {word!r}")
     return out
@@ -167,5 +168,5 @@ def _words(words: Sequence[Any], what: str, *, some: bool = True) -> tuple[str, 
 def _texts(mapping: Mapping[str, Any], what: str) -> dict[str, str]:
     for name, value in mapping.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"{what} is made of texts: {name!r} is {value!r}")
+            raise TypeError(f"{what} must have strings: {name!r} is {value!r}")
     return dict(mapping)

@@ -1,4 +1,4 @@
-"""How a thread waits for a client: in the native half, which looks for signals every now and then."""
+"""The queue of responses that blocking clients wait on, in the native half, which checks for signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COROUTINE = 0x80  # CO_COROUTINE
 
 
 class ThreadPost:
-    """The mailbox of one blocking client; several threads may wait at it."""
+    """The responses for one blocking client; several threads may wait on it."""
 
     def __init__(self, core: Core) -> None:
         from ._native import Mailbox
@@ -30,9 +30,9 @@ class ThreadPost:
         self.mailbox = Mailbox()
 
     def run(self, steps: Steps) -> Any:
-        """Walks the steps of an operation."""
+        """Runs the steps of an operation."""
         if self.core.restarts:
-            # The server may be gone since the last call: then it is started afresh before this one.
+            # The server may have ended since the last call: then it is started again before this one.
             self.wait(0)
         try:
             step = next(steps)
@@ -49,7 +49,7 @@ class ThreadPost:
             raise from_here(error)  # noqa: B904
 
     def wait(self, seconds: float) -> None:
-        """Waits for anything that the server tells unasked."""
+        """Waits for a notification of the server."""
         for letter in self.mailbox.wait(0, seconds):
             self._deliver(letter)
 
@@ -87,7 +87,7 @@ class ThreadPost:
                 self._tell(tell.callback, tell.value)
 
     def _tell(self, callback: Callable[..., Any], value: Any) -> None:
-        """Calls a callback, whose failure is nobody's but its own."""
+        """Calls a callback; its exception is logged."""
         try:
             callback(value)
         except Exception as error:
@@ -117,7 +117,7 @@ class ThreadPost:
 
 
 def _awaitable(kind: str, value: Any) -> ProtocolError:
-    """What a callback gave that only an event loop could wait for."""
+    """Returns the error for a callback that returned an awaitable."""
     if hasattr(value, "close"):
         value.close()
     return ProtocolError(-32603, f"a SyncClient has no event loop: its callback for {kind!r} gave something to await")

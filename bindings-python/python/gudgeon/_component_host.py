@@ -1,4 +1,4 @@
-"""What a server offers, here and in the servers that it is mounted into."""
+"""The registrations of a server, here and in the servers that it is mounted into."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._warned import warn
 
 
 class ComponentHost:
-    """The half of `Server` that keeps what was registered."""
+    """The part of `Server` that keeps its registrations."""
 
     name: str
     _native: Any
@@ -27,7 +27,7 @@ class ComponentHost:
         self._publish(registration, registration.key, ())
 
     def _check_free(self, registration: Registration, key: Any) -> None:
-        """Refuses a key that is taken here, or in a server that this one is mounted into."""
+        """Raises ValueError for a key that is taken here or in a server that this one is mounted into."""
         if (registration.kind, key) in self._published:
             name = " ".join(key) if isinstance(key, tuple) else key
             kind = registration.kind.removesuffix("s")
@@ -69,21 +69,21 @@ class ComponentHost:
             parent._publish(registration, prefixed(registration.kind, prefix, key), path)
 
     def _above(self) -> list[Any]:
-        """This server and those that it is mounted into, each once."""
+        """Returns this server and those that it is mounted into, each once."""
         found: list[Any] = [self]
         for server in found:
             found += [parent for _, parent in server._parents if parent not in found]
         return found
 
     def _everywhere(self, kind: str) -> Iterator[tuple[Any, str]]:
-        """This server and those it is mounted into, with what stands before its names there."""
+        """Yields this server and those that it is mounted into, each with the prefix of its names there."""
         yield self, ""
         for prefix, parent in self._parents:
             for server, before in parent._everywhere(kind):
                 yield server, before + prefixed(kind, prefix, "")
 
     def _tagged(self, kind: str, tags: Sequence[str]) -> list[str]:
-        """The keys here of what carries one of the tags."""
+        """Returns the keys of the components that have one of the tags."""
         return [
             key
             for (of, key), published in self._published.items()

@@ -1,4 +1,4 @@
-"""Who the two sides are and what a server offers."""
+"""The two sides of a connection, and tools, resources and prompts as clients see them."""
 
 from ._content import Annotations, Icon
 from ._value import REQUIRED, Value, each, read_object
@@ -38,7 +38,7 @@ class Implementation(Value):
 
 
 class ClientInfo(Implementation):
-    """Who calls, and what it can answer (`capabilities`, as JSON says it)."""
+    """The client of a call: its `Implementation` and its `capabilities`, as plain JSON values."""
 
     _fields = {**Implementation._fields, "capabilities": {}}
 
@@ -48,7 +48,7 @@ class ClientInfo(Implementation):
 
 
 class Principal(Value):
-    """Who asks, as the host of a mounted server has found out: `subject`, `client_id`, `scopes`, `claims`."""
+    """The authenticated caller, as told by the host of a mounted server: `subject`, `client_id`, `scopes`, `claims`."""
 
     _fields = {"subject": REQUIRED, "client_id": None, "scopes": frozenset(), "claims": {}}
     _readers = {"scopes": frozenset}
@@ -60,14 +60,14 @@ class Principal(Value):
 
 
 class ToolAnnotations(Value):
-    """What a tool does to the world, as hints; None leaves one unsaid.
+    """Hints about a tool's effects; None leaves a hint out.
 
     Args:
-        title: A name for people.
-        read_only: Changes nothing. Clients take False where it is unsaid.
-        destructive: May delete or overwrite. Unsaid: True.
-        idempotent: Called again with the same arguments it changes nothing more. Unsaid: False.
-        open_world: Reaches things outside, such as the web. Unsaid: True.
+        title: The name for display.
+        read_only: The tool changes nothing. Clients assume False without it.
+        destructive: The tool may delete or overwrite. Clients assume True without it.
+        idempotent: Another call with the same arguments changes nothing more. Clients assume False without it.
+        open_world: The tool reaches external systems, such as the web. Clients assume True without it.
 
     Raises:
         TypeError: A hint is not True, False or None.
@@ -137,7 +137,7 @@ class Prompt(_Component):
 
 
 class Page(Value):
-    """One page of a list. Its `to_dict` needs no key for the items, so it says them under `items`."""
+    """One page of a list: `items`, and the `next_cursor` or None."""
 
     _fields = {"items": REQUIRED, "next_cursor": None}
 
@@ -146,7 +146,7 @@ class Page(Value):
 
 
 class Root(Value):
-    """A place that a client lets a server work in; `uri` begins with "file://". Spec: Client Features › Roots."""
+    """A directory or file that a server may access; `uri` begins with "file://". Spec: Client Features › Roots."""
 
     _fields = {"uri": REQUIRED, "name": None, "meta": {}}
 

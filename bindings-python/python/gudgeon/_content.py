@@ -1,14 +1,14 @@
-"""Content: what tools, prompts and samples are made of."""
+"""The content blocks of tools, prompts and sampling."""
 
 from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
 class Icon(Value):
-    """A picture that a host may show beside a name.
+    """An image that a host may show beside a name.
 
     Args:
         src: A URL, or a data: URI.
-        mime_type: Where `src` does not tell it.
+        mime_type: The media type, if `src` does not tell it.
         sizes: Such as "48x48", or "any".
         theme: "light" or "dark": for which background it is made.
 
@@ -23,10 +23,10 @@ class Icon(Value):
 
 
 class Annotations(Value):
-    """For whom content is, and how much it matters.
+    """The audience and importance of content.
 
     Args:
-        audience: "user", "assistant", or both. Default: nobody in particular.
+        audience: "user", "assistant", or both. Default: unspecified.
         priority: From 0 (may be left out) to 1 (needed).
         last_modified: ISO 8601.
 
@@ -55,7 +55,7 @@ class Content(Value):
 
 
 class Text(Content):
-    """Plain text. Not a str: TypeError.
+    """Plain text. Raises TypeError for anything but a str.
 
     >>> Text("hello", annotations=Annotations(audience=["user"])).to_dict()["annotations"]
     {'audience': ['user']}
@@ -134,17 +134,17 @@ class _Media(Content):
 
 
 class Image(_Media):
-    """A picture: bytes, or the path of a file that is read at once.
+    """An image: bytes, or the path of a file that is read immediately.
 
     Args:
         data: bytes, or a Path.
-        format: Such as "png"; by default the bytes or the file's name tell it.
-        mime_type: The same as a whole media type.
+        format: Such as "png". Default: recognised by the bytes or the file's name.
+        mime_type: The whole media type, such as "image/png", in place of `format`.
         annotations, meta: `Annotations`, and the block's `_meta`.
 
     Raises:
-        TypeError: The data is a str.
-        ValueError: Nothing tells the format.
+        TypeError: The data is neither bytes nor a path.
+        ValueError: The format is not recognised and not given.
         OSError: The file can't be read.
 
     Spec: Server Features › Tools › Image content.
@@ -160,7 +160,7 @@ class Image(_Media):
 
 
 class Audio(_Media):
-    """Sound: bytes, or the path of a file that is read at once; parameters and errors are those of `Image`.
+    """Audio: bytes, or the path of a file that is read immediately; parameters and errors are those of `Image`.
 
     >>> Audio(b"ID3...").mime_type
     'audio/mpeg'
@@ -173,7 +173,7 @@ class Audio(_Media):
 
 
 class EmbeddedResource(Content):
-    """A resource's contents, given along; `text=` or `blob=`, not both (ValueError). Spec: Tools › Embedded resources.
+    """The contents of a resource, inline: `text=` or `blob=`, not both (ValueError). Spec: Tools › Embedded resources.
 
     >>> EmbeddedResource("shelf://1", text="Dune").contents()
     {'uri': 'shelf://1', 'text': 'Dune'}
@@ -197,7 +197,7 @@ class EmbeddedResource(Content):
         )
 
     def contents(self):
-        """The resource inside, as JSON says it."""
+        """Returns the resource inside, as JSON values."""
         parts = {"uri": self.uri, "mimeType": self.mime_type, "text": self.text, "blob": plain(self.blob)}
         return {key: value for key, value in parts.items() if value is not None}
 
@@ -286,7 +286,7 @@ class ResourceLink(Content):
 
 
 class ToolUse(Content):
-    """In sampling: the model wants this tool called. Spec: Client Features › Sampling › Tools (2025-11-25)."""
+    """A tool call that the model requests, in sampling. Spec: Client Features › Sampling › Tools (2025-11-25)."""
 
     type = "tool_use"
     _fields = {"id": REQUIRED, "name": REQUIRED, "input": REQUIRED, "meta": {}}
@@ -297,7 +297,7 @@ class ToolUse(Content):
 
 
 class ToolOutcome(Content):
-    """In sampling: what that tool answered."""
+    """The result of a tool call, in sampling."""
 
     type = "tool_result"
     _fields = {
@@ -321,7 +321,7 @@ class ToolOutcome(Content):
 
 
 class Other(Content):
-    """A type unknown here, passed through unchanged."""
+    """A content block of an unknown type, passed through unchanged."""
 
     _fields = {"raw": REQUIRED}
     annotations = None
@@ -332,7 +332,7 @@ class Other(Content):
 
     @property
     def type(self):
-        """What its JSON calls it."""
+        """The type in its JSON."""
         return self.raw.get("type", "")
 
     def to_dict(self):
@@ -347,14 +347,14 @@ _KINDS = {kind.type: kind for kind in (Text, Image, Audio, EmbeddedResource, Res
 
 
 def content_from_dict(data):
-    """The content that this JSON object says; a type unknown here comes back as `Other`."""
+    """Returns the content block of a JSON object; an unknown type becomes `Other`."""
     read_object("Content", data)
     kind = data.get("type")
     return (_KINDS.get(kind, Other) if isinstance(kind, str) else Other).from_dict(data)
 
 
 def contents_of(content, owner):
-    """A str, a Content, or several of them, as a tuple of Content."""
+    """Returns a str, a Content, or several of them, as a tuple of Content."""
     if isinstance(content, (str, Content)):
         content = (content,)
     elif content is None:
@@ -378,7 +378,7 @@ def contents_of(content, owner):
 
 
 def text_of(content):
-    """All text content, joined by newlines."""
+    """Returns all text content, joined by newlines."""
     return "\n".join(item.text for item in content if isinstance(item, Text))
 
 

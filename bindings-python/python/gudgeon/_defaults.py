@@ -12,7 +12,7 @@ _names: dict[type, tuple[str, ...]] = {}
 
 
 def leaves_defaults_out(annotation: Any) -> bool:
-    """Does a type hold a dataclass whose fields have defaults, at any depth?"""
+    """Returns whether a type holds a dataclass whose fields have defaults, at any depth."""
     return _holds(annotation, set())
 
 
@@ -32,13 +32,13 @@ def _holds(annotation: Any, seen: set[int]) -> bool:
         return True
     try:
         hints = typing.get_type_hints(cls)
-    except Exception:  # whoever reads the type says what is wrong with it
+    except Exception:  # the code that decodes the type reports what is wrong with it
         return True
     return any(_holds(hint, seen) for hint in hints.values())
 
 
 def _defaults_of(cls: type) -> tuple[str, ...]:
-    """The fields that have their default on the class."""
+    """Returns the fields that have their default on the class."""
     names = _names.get(cls)
     if names is None:
         names = ()
@@ -51,13 +51,13 @@ def _defaults_of(cls: type) -> tuple[str, ...]:
 
 
 def with_defaults(value: Any) -> Any:
-    """The value, with every default of its dataclasses in its place."""
+    """Returns the value with the defaults of its dataclasses set on the objects."""
     _complete(value, set())
     return value
 
 
 def _complete(value: Any, seen: set[int]) -> None:
-    # A default of the user's own may hold itself.
+    # A default of the user may contain itself.
     if isinstance(value, _SIMPLE) or id(value) in seen:
         return
     seen.add(id(value))

@@ -11,7 +11,7 @@ from ._registration import Registration
 
 
 def described(registration: Registration, key: Any) -> dict[str, Any]:
-    """A component as JSON says it, with our options."""
+    """Returns a component's declaration for the native half, with its options."""
     from msgspec import Raw
 
     plan, options, kind = registration.plan, registration.options, registration.kind
@@ -34,12 +34,12 @@ def described(registration: Registration, key: Any) -> dict[str, Any]:
 
 
 def is_template(uri: str) -> bool:
-    """Whether it is a URI template (RFC 6570): of what is completed, whether it is no prompt's name."""
+    """Returns whether a string is a URI template (RFC 6570), and not a URI or the name of a prompt."""
     return "{" in uri
 
 
 def prefixed(kind: str, prefix: str, key: Any) -> Any:
-    """What a component of a mounted server is called in the server above it."""
+    """Returns the key of a component in the server that its server is mounted into."""
     if kind in ("tools", "prompts"):
         return f"{prefix}_{key}"
     if kind == "completions" and not is_template(key[0]):
@@ -48,7 +48,7 @@ def prefixed(kind: str, prefix: str, key: Any) -> Any:
 
 
 def check_prefix(prefix: Any) -> None:
-    """Refuses what no name can begin with."""
+    """Raises TypeError or ValueError for a prefix that no name can begin with."""
     if not isinstance(prefix, str):
         raise TypeError(f"mount(): prefix= is a string, not {prefix!r}")
     if not prefix or not all(it.isascii() and (it.isalnum() or it in "_-.") for it in prefix):
@@ -56,7 +56,7 @@ def check_prefix(prefix: Any) -> None:
 
 
 def check_variables(plan: Plan, uri: str) -> None:
-    """Refuses a template whose variables and parameters don't fit each other."""
+    """Raises TypeError if the variables of a template are not the function's parameters."""
     from ._native import variables
 
     given: list[str] = variables(uri)

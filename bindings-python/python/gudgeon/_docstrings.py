@@ -1,4 +1,4 @@
-"""Google, NumPy and Sphinx docstrings → what a model should read of them. Never raises."""
+"""Parses Google, NumPy and Sphinx docstrings into a description and descriptions of parameters. Never raises."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SPHINX_FIELD = re.compile(r"^:\w+[^:]*:")
 
 
 def parse(doc: str | None) -> tuple[str, dict[str, str]]:
-    """The text without its parameter section, and each parameter's (or attribute's) description."""
+    """Returns the text without its parameter section, and each parameter's (or attribute's) description."""
     if not isinstance(doc, str) or not doc.strip():
         return "", {}
     lines = cleandoc(doc).splitlines()
@@ -73,7 +73,7 @@ def _indent(line: str) -> int:
 
 
 def _indented(lines: list[str], at: int) -> bool:
-    """Is the next line that says something indented?"""
+    """Returns whether the next line that is not blank is indented."""
     return next((_indent(line) > 0 for line in lines[at:] if line.strip()), False)
 
 
@@ -122,7 +122,7 @@ def _numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
 
 
 def _continued(lines: list[str], at: int, said: str) -> tuple[int, str]:
-    """A Sphinx field and its further, indented lines."""
+    """Returns a Sphinx field with its continuation lines."""
     while (
         at < len(lines) and lines[at].strip() and _indent(lines[at]) > 0 and not _SPHINX_FIELD.match(lines[at].strip())
     ):

@@ -1,4 +1,4 @@
-"""What both contexts know of a call: who asks, what was sent along, and what belongs to the server or the call."""
+"""The properties that `Context` and `SyncContext` share: caller, request, server and state of a call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import NotSupported
 
 
 class Facts:
-    """What both contexts know of a call: who asks, what was sent along, and what belongs to the server or the call."""
+    """The caller, request, server and state of a call."""
 
     __slots__ = ("_cache", "_call", "_turn", "server")
 
@@ -51,22 +51,22 @@ class Facts:
 
     @property
     def revision(self) -> Any:
-        """The revision that this call speaks, such as "2026-07-28"."""
+        """The revision of this call, such as "2026-07-28"."""
         return self._call.revision
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The HTTP request's headers, by their names in any case; empty over stdio and in memory.
+        """The HTTP request's headers, by name in any case; empty over stdio and in memory.
 
-        What came several times is joined by commas.
+        Repeated headers are joined by commas.
         """
         return self._once("headers", self._read_headers)  # type: ignore[no-any-return]
 
     @property
     def principal(self) -> Any:
-        """Who asks (`Principal`), where whoever let the request in has told: `asgi(principal=…)`; else None.
+        """The authenticated caller (`Principal`) as `asgi(principal=…)` returned it, or None.
 
-        A handler that waited for answers sees who made the request that brought them.
+        After a question it is the caller of the request that brought the answer.
         """
         return self._once("principal", self._read_principal)
 
@@ -82,12 +82,12 @@ class Facts:
 
     @property
     def lifespan(self) -> Any:
-        """What the server's `lifespan=` gave."""
+        """The value of the server's `lifespan=`."""
         return self.server._lifespan.value
 
     @property
     def session(self) -> MutableMapping[str, Any]:
-        """A mapping that lives as long as the session. From 2026-07-28 there is none, and it raises NotSupported."""
+        """A mapping that lives as long as the session. Raises NotSupported from 2026-07-28 on: it has no sessions."""
         if not self._call.has_session:
             raise NotSupported(
                 f"revision {self._call.revision} has no sessions, so there is no ctx.session",
@@ -99,22 +99,22 @@ class Facts:
 
     @property
     def state(self) -> dict[str, Any]:
-        """A dict that lives as long as this call; middleware and `Depends` leave things here."""
+        """A dict that lives as long as this call, for middleware and `Depends`."""
         kept: dict[str, Any] = self._call.state
         return kept
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client gave the call up or its time is over. Spec: Base Protocol › Utilities › Cancellation."""
+        """True once the client cancelled the call or its time is up. Spec: Base Protocol › Utilities › Cancellation."""
         return bool(self._call.cancelled)
 
     def answer(self, question: Any) -> Any:
-        """The answer to a question that was returned before; None until it was answered.
+        """Returns the answer to a question that the handler returned before; None until it is answered.
 
-        What its type refuses counts as not answered: return the question once more.
+        An answer that does not fit the type counts as none: return the question again.
 
         Raises:
-            Declined, Cancelled: The user said no, or closed the form.
+            Declined, Cancelled: The user declined, or closed the form.
             ProtocolError: Three answers did not fit.
         """
         return answer_to(question, self._call)

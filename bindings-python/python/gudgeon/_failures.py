@@ -1,4 +1,4 @@
-"""An exception → the plain description of which the core makes a code, `isError` and a text."""
+"""Describes exceptions of handlers as JSON, from which the core makes a code, `isError` and a text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .errors import (
 
 
 class InvalidArguments(Exception):
-    """Arguments that the schema let through but the type's own validation refuses."""
+    """Arguments that fit the schema but fail the type's own validation."""
 
 
 def describe_error(error: BaseException, expose: tuple[type[BaseException], ...] = ()) -> bytes:
-    """JSON that says what a handler died of."""
+    """Returns the JSON that describes a handler's exception."""
     error = _alone(error)
     described = _describe(error, expose)
     try:
@@ -62,7 +62,7 @@ def _exception(error: BaseException, message: str) -> dict[str, Any]:
 
 
 def _alone(error: BaseException) -> BaseException:
-    """What a group with one exception in it is about: a task group should not hide a ToolError."""
+    """Returns the exception inside a group of one, so that a task group does not hide a ToolError."""
     seen = 0
     while len(inner := getattr(error, "exceptions", ())) == 1 and isinstance(inner, tuple) and seen < 100:
         if not isinstance(inner[0], BaseException):

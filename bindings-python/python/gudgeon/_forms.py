@@ -1,4 +1,4 @@
-"""A type or JSON Schema → the flat form that a client can show, and the client's answer → the type."""
+"""Forms for types and JSON Schemas, and reading of their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._schema import SchemaError, own_schema, schema_of, union_members, unwrap, 
 
 _FORMATS = ("email", "uri", "date", "date-time")
 _KEYS = {
-    # What forms don't know is told to the core as well, which says so.
+    # Keywords that forms don't have are passed on to the core, which refuses them.
     "string": ("minLength", "maxLength", "enum", "oneOf", "enumNames", "pattern"),
     "integer": ("minimum", "maximum", "multipleOf"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -22,7 +22,7 @@ _NO_DEFAULT: Any = object()
 
 
 class Form:
-    """A form's schema, and what makes a value of the answer's content."""
+    """A form's schema, and the function that makes a value of the answer's content."""
 
     __slots__ = ("decode", "schema")
 
@@ -32,7 +32,7 @@ class Form:
 
 
 def askable(name: str, wanted: Any, default: Any = _NO_DEFAULT) -> Form:
-    """The form that asks for a type, or for what a JSON Schema says. Refuses, by this name, what no form can ask."""
+    """Returns the form for a type or JSON Schema. Raises TypeError, with this name, if no form can ask for it."""
     asked = form(wanted, default)
     problem = form_problem(name, encode(asked.schema).decode())
     if problem is not None:
@@ -41,7 +41,7 @@ def askable(name: str, wanted: Any, default: Any = _NO_DEFAULT) -> Form:
 
 
 def form(wanted: Any, default: Any = _NO_DEFAULT) -> Form:
-    """The same unchecked: what no form can ask stays as it is, for the core to say so."""
+    """Returns the form unchecked; the core refuses what no form can ask for."""
     if isinstance(wanted, Mapping):
         return Form(_schema_form(wanted), dict)
     try:
@@ -54,13 +54,13 @@ def form(wanted: Any, default: Any = _NO_DEFAULT) -> Form:
 
 
 def label(wanted: Any) -> str:
-    """What a type is called."""
+    """Returns the name of a type."""
     name = getattr(wanted, "__name__", None) if get_origin(wanted) is None else None
     return name or str(wanted)
 
 
 def problem_of(error: Exception) -> str:
-    """Why a value was refused, in one line; pydantic says it in many."""
+    """Returns the reason of a refused value in one line; pydantic writes several."""
     errors = getattr(error, "errors", None)
     if type(error).__name__ != "ValidationError" or errors is None:
         return " ".join(str(error).split())
@@ -70,7 +70,7 @@ def problem_of(error: Exception) -> str:
 
 
 def _value_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
-    """A plain type is asked as an object with the one property `value`."""
+    """Returns the form for a plain type: an object with the one property `value`."""
     choices = _choices(wanted)
     titles = [item.title for item in getattr(wanted, "__metadata__", ()) if isinstance(getattr(item, "title", 0), str)]
     field = _field({**schema, "title": titles[-1]} if titles else schema, choices)
@@ -97,7 +97,7 @@ def _may_be_missing(wanted: Any) -> bool:
 
 
 def _class_form(wanted: Any, schema: dict[str, Any], default: Any) -> Form:
-    """A class is asked by its fields."""
+    """Returns the form with the fields of a class."""
     hints = _hints(wanted)
     choices = {name: _choices(hint) for name, hint in hints.items()}
     properties = {}
@@ -129,7 +129,7 @@ def _reader(wanted: Any) -> Callable[[Any], Any]:
         return validate
 
     def read(value: Any) -> Any:
-        # Some clients answer a number as 3.0, or as text.
+        # Some clients send a number as 3.0 or as a string.
         try:
             return convert(value, wanted)
         except ValueError:
@@ -161,7 +161,7 @@ def _hints(wanted: Any) -> dict[str, Any]:
 
 
 def _choices(annotation: Any) -> dict[str, tuple[Any, str]] | None:
-    """Of an enum, a Literal, or a list of them: what the form shows → the value on the wire, and its title."""
+    """Returns the choices of an enum, a Literal, or a list of them: by shown string the value on the wire and title."""
     members = [member for member in union_members(annotation) if member is not type(None)]
     if len(members) != 1:
         return None
@@ -191,7 +191,7 @@ def _default(value: Any, choices: Any) -> Any:
 
 
 def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None) -> dict[str, Any]:
-    """One property as a form may have it."""
+    """Returns one property as forms allow it."""
     kind = schema.get("type")
     if isinstance(kind, list):
         kinds = [item for item in kind if item != "null"]
@@ -217,7 +217,7 @@ def _field(schema: Mapping[str, Any], choices: dict[str, tuple[Any, str]] | None
 
 
 def _options(choices: dict[str, tuple[Any, str]], titled: str) -> dict[str, Any]:
-    """Titles are shown where they say more than the values."""
+    """Returns the choices of a property, with titles where they differ from the values."""
     plain = all(_bare(shown) == _bare(title) for shown, (_, title) in choices.items())
     if plain:
         return {"type": "string", "enum": list(choices)}
@@ -230,6 +230,6 @@ def _bare(text: str) -> str:
 
 
 def _schema_form(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a schema written by hand what forms have a place for; nothing checks the answer for the rest of a property."""
+    """Returns the part of a user's schema that forms allow; the rest is not checked in the answer."""
     schema = own_schema(wanted, "a form's schema", "portable")
     return {key: schema[key] for key in ("type", "properties", "required") if key in schema}

@@ -1,4 +1,4 @@
-"""Headers as handlers see them."""
+"""The headers of HTTP requests, for handlers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 
 class Headers(Mapping[str, str]):
-    """Values by name, whatever its case; what came several times is joined by commas."""
+    """Values by name, in any case; repeated headers are joined by commas."""
 
     __slots__ = ("_values",)
 

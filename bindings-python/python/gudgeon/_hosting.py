@@ -1,4 +1,4 @@
-"""An endpoint whose bytes the running event loop moves: behind an ASGI server, or a wire of the user's own."""
+"""An endpoint with input and output on the running event loop: behind an ASGI server, or a transport of the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._serving import CLEANUP, GRACE, AsyncioQueue
 
 
 class Hosting:
-    """One event loop that serves an endpoint: its timer, and what wakes it."""
+    """One event loop that serves an endpoint, with its timer and wake-ups."""
 
     def __init__(self, app: Any, endpoint: Any) -> None:
         self.loop = asyncio.get_running_loop()
@@ -20,21 +20,21 @@ class Hosting:
         self._timer: asyncio.TimerHandle | None = None
         self._queue = AsyncioQueue(self.serving, self.loop)
         self.loop.add_reader(endpoint.fileno(), self._on_mail)
-        # Whatever fell due while no loop was there.
+        # Timers that expired while no loop was serving.
         endpoint.tick()
 
     async def close(self) -> None:
-        """The loop serves no longer. The endpoint and its sessions stay."""
+        """Stops serving on this loop. The endpoint and its sessions stay."""
         if self._timer is not None:
             self._timer.cancel()
         await self._queue.close()
         self.loop.remove_reader(self.endpoint.fileno())
-        # Whoever waits for what was said last.
+        # Resolves the futures that wait for the last messages.
         self._on_mail(is_last=True)
         self.serving.stop(CLEANUP)
 
     def abandon(self) -> None:
-        """The loop is gone without a word."""
+        """Stops serving after the loop was closed."""
         self.serving.detach()
         self.serving.stop(0.0)
 
@@ -58,7 +58,7 @@ def resolve(future: asyncio.Future[None]) -> None:
 
 
 async def send_all(connection: Any, send: Callable[[bytes], Awaitable[Any]]) -> None:
-    """Sends what a connection has to say until it is to be closed."""
+    """Sends the messages of a connection until it is closed."""
     loop = asyncio.get_running_loop()
     while True:
         messages = connection.take()
@@ -73,9 +73,9 @@ async def send_all(connection: Any, send: Callable[[bytes], Awaitable[Any]]) -> 
 
 
 async def room(connection: Any) -> None:
-    """Waits while too much is unanswered or unsent: the reader's back pressure."""
+    """Waits while too much is unanswered or unsent; this is the reader's back pressure."""
     if connection.is_full:
-        # Whoever sends may only have had no turn.
+        # Gives the sending task a turn first.
         await asyncio.sleep(0)
         loop = asyncio.get_running_loop()
         while connection.wait_for_room(future := loop.create_future()):
@@ -83,7 +83,7 @@ async def room(connection: Any) -> None:
 
 
 def checked(message: Any) -> bytes:
-    """A message of a transport's; refuses what is none."""
+    """Returns a message of a transport as bytes. Raises TypeError for anything else."""
     if isinstance(message, bytes):
         return message
     if isinstance(message, (bytearray, memoryview)):
@@ -92,7 +92,7 @@ def checked(message: Any) -> bytes:
 
 
 async def serve_wire(app: Any, wire: Any) -> None:
-    """Serves a wire of the user's own until it ends; then calls in flight get some time."""
+    """Serves a transport of the user until it ends; then calls in flight get some time."""
     for name in ("receive", "send", "close"):
         if not callable(getattr(wire, name, None)):
             raise TypeError(
@@ -121,7 +121,7 @@ async def _carry(hosting: Hosting, wire: Any) -> None:
             deadline = hosting.loop.time() + GRACE
             while hosting.serving.in_flight and hosting.loop.time() < deadline and not sending.done():
                 await asyncio.wait([sending], timeout=0.01)
-            # After that it has nothing more to say.
+            # Nothing more is sent after that.
             hosting.endpoint.close()
             await asyncio.wait([sending], timeout=CLEANUP)
     finally:

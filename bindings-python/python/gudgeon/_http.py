@@ -1,4 +1,4 @@
-"""The options of HTTP: which there are, and what can be meant by them."""
+"""The options of HTTP servers, and their checks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SECONDS = ("header_timeout", "idle_timeout", "session_idle", "keep_alive", "shu
 _FLAGS = ("legacy_sse", "event_store")
 _TEXTS = ("allowed_origins", "allowed_hosts")
 KNOWN = {*_COUNTS, *_SECONDS, *_FLAGS, *_TEXTS, "public_url", "cors", "tls"}
-# What belongs to connections, which a host's server holds.
+# Options of connections, which the host's server owns.
 OF_CONNECTIONS = {"max_headers", "header_timeout", "idle_timeout", "tls"}
 SHUTDOWN_GRACE = 10.0  # seconds for calls in flight when the server is to stop
 
 
 def checked(options: Mapping[str, Any], place: str) -> bytes:
-    """The options as the native half reads them. TypeError and ValueError name the option and the mend."""
+    """Returns the options as JSON for the native half. Raises TypeError or ValueError with the option and the fix."""
     said: dict[str, Any] = {}
     for name, value in options.items():
         if name not in KNOWN:
@@ -58,7 +58,7 @@ def _check(name: str, value: Any, place: str) -> Any:
 
 def _texts(name: str, value: Any, place: str) -> list[str]:
     if isinstance(value, str):
-        raise TypeError(f"{place}: {name}= takes a list of texts: [{value!r}]")
+        raise TypeError(f"{place}: {name}= takes a list of strings: [{value!r}]")
     if not isinstance(value, Sequence) or not all(isinstance(it, str) for it in value):
-        raise TypeError(f"{place}: {name}= takes a list of texts, not {value!r}")
+        raise TypeError(f"{place}: {name}= takes a list of strings, not {value!r}")
     return list(value)

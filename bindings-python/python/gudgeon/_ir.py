@@ -1,4 +1,4 @@
-"""msgspec's description of a type (`msgspec.inspect`) → JSON Schema, with descriptions and in the order written."""
+"""Writes JSON Schema from msgspec's description of a type, with descriptions and in the order written."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class _Renderer:
 
 
 def default_of(value: Any) -> dict[str, Any]:
-    """`{"default": …}`, or nothing where JSON can't say it."""
+    """Returns `{"default": …}`, or an empty dict if JSON can't represent the value."""
     try:
         return {"default": to_builtins(value)}
     except Exception:  # the default stays what it is, only the schema can't show it
@@ -230,7 +230,7 @@ def default_of(value: Any) -> dict[str, Any]:
 
 
 def _unrequired(hint: Any) -> Any:
-    """The type in `Required[…]`, `NotRequired[…]`, `ReadOnly[…]`."""
+    """Returns the type inside `Required[…]`, `NotRequired[…]` or `ReadOnly[…]`."""
     while getattr(typing.get_origin(hint), "_name", None) in ("Required", "NotRequired", "ReadOnly"):
         hint = typing.get_args(hint)[0]
     return hint

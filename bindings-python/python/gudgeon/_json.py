@@ -1,4 +1,4 @@
-"""One encoder and one set of hooks for everything that leaves or enters as JSON."""
+"""The encoder, decoders and hooks for all JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .types import _Value
 
 
 def is_pydantic(cls: Any) -> bool:
-    """Is this a pydantic model or pydantic dataclass? Never imports pydantic."""
+    """Returns whether a class is a pydantic model or dataclass. Never imports pydantic."""
     return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
 
 
 def says_of_numbers(cls: Any) -> bool:
-    """Does a pydantic class say what is written for NaN and infinity?"""
+    """Returns whether a pydantic class configures the JSON of NaN and infinity."""
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
     return config.get("ser_json_inf_nan") in ("null", "strings")
 
@@ -69,10 +69,10 @@ encode_exact = msgspec.json.Encoder(enc_hook=_enc_hook).encode  # for what holds
 
 
 def encode(value: Any, place: str = "the value") -> bytes:
-    """A value as JSON text.
+    """Returns a value as JSON text.
 
     Raises:
-        ValueError: It holds NaN or infinity, for which JSON has no word; the text names the place.
+        ValueError: The value holds NaN or infinity, which JSON can't represent; the text names the place.
     """
     text = encode_exact(value)
     if b"null" in text:  # as which the encoder writes them
@@ -81,18 +81,18 @@ def encode(value: Any, place: str = "the value") -> bytes:
 
 
 def check_numbers(value: Any, place: str) -> None:
-    """Raises ValueError for NaN and infinity."""
+    """Raises ValueError if a value holds NaN or infinity."""
     import re
 
     try:
-        # MessagePack has words for them, and is written quickly: most nulls are just that.
+        # MessagePack represents them, and is fast to write: most nulls are real nulls.
         if re.search(rb"\xcb[\x7f\xff][\xf0-\xff]", msgspec.msgpack.encode(value, enc_hook=_enc_hook)) is None:
             return
     except (OverflowError, ValueError):
         pass  # an integer that only JSON can say
     found = _not_finite(to_builtins(value), place)
     if found is not None:
-        raise ValueError(f"{found}, which JSON can't say: write None or a text")
+        raise ValueError(f"{found}, which JSON can't say: write None or a string")
 
 
 def _not_finite(value: Any, place: str) -> str | None:
@@ -108,17 +108,17 @@ def _not_finite(value: Any, place: str) -> str | None:
 
 
 def to_builtins(value: Any) -> Any:
-    """A value as `json.dumps` takes it."""
+    """Returns a value as `json.dumps` takes it."""
     return msgspec.to_builtins(value, enc_hook=_enc_hook, str_keys=True)
 
 
 def decoder(type: Any, *, strict: bool = True) -> Callable[[Any], Any]:
-    """JSON text → a value of the type: made once and used often."""
+    """Returns a function that reads JSON text as a type."""
     decode = msgspec.json.Decoder(type, strict=strict, dec_hook=_dec_hook).decode
     return (lambda text: with_defaults(decode(text))) if leaves_defaults_out(type) else decode
 
 
 def convert(value: Any, type: Any, *, strict: bool = True) -> Any:
-    """A plain JSON value in the type asked for."""
+    """Returns a plain JSON value in a type."""
     read = msgspec.convert(value, type, strict=strict, dec_hook=_dec_hook)
     return with_defaults(read) if leaves_defaults_out(type) else read

@@ -1,4 +1,4 @@
-"""`lifespan=`: entered when the first stream is served, left when the last is over."""
+"""`lifespan=`: entered when the first stream is served, left when the last one ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Lifespan:
-    """The context manager around a server's life, and those of the servers mounted into it."""
+    """The context manager of a server's lifespan, and those of the servers mounted into it."""
 
     def __init__(self, server: Any, make: Callable[[Any], Any] | None) -> None:
         self._server = server
@@ -18,7 +18,7 @@ class Lifespan:
 
     @property
     def is_async(self) -> bool:
-        """Whether an event loop is needed to enter it."""
+        """Returns whether an event loop is needed to enter it."""
         return hasattr(self._prepared(), "__aenter__") or any(it.is_async for it in self._mounted())
 
     @property
@@ -26,7 +26,7 @@ class Lifespan:
         return self._users > 0
 
     def first(self) -> str | None:
-        """The name of the first that has a lifespan, of this server and those mounted into it."""
+        """Returns the name of the first server with a lifespan, of this one and those mounted into it."""
         if self._make is not None:
             return str(self._server.name)
         return next((found for it in self._mounted() if (found := it.first())), None)
@@ -57,7 +57,7 @@ class Lifespan:
             self._leave(self._mounted())
 
     def _leave(self, mounted: list[Lifespan]) -> None:
-        """Leaves these and then itself, whatever goes wrong with them."""
+        """Leaves these and then itself, also if they fail."""
         try:
             for one in reversed(mounted):
                 one.exit()
@@ -110,7 +110,7 @@ class Lifespan:
             await self.aexit()
 
     def forget(self) -> None:
-        """One user less; what the last would have to leave can't be left any more."""
+        """Counts one user less without leaving the lifespan, whose event loop is closed."""
         if self._left():
             self._manager = self.value = None
 

@@ -1,4 +1,4 @@
-"""Serving whoever connects to an address."""
+"""Serving at an address."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._serving import Start, serve
 
 
 def at_address(at: str, options: Mapping[str, Any], place: str) -> Start:
-    """Starts to listen. TypeError and ValueError name the option, OSError says why nothing can listen there."""
+    """Starts to listen. Raises TypeError or ValueError for a wrong option, and OSError if the address can't be used."""
     said = checked(options, place)
     return lambda app, context: app._native.listen(at, said, app, context)
 
@@ -23,7 +23,7 @@ def _sharing(url: str, said: bytes) -> Start:
 
 
 def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> None:
-    """`app.run` at an address."""
+    """Implements `app.run` at an address."""
     from ._run import run_at
 
     start = at_address(at, options, "run()")
@@ -35,14 +35,14 @@ def run_address(app: Any, at: str, options: Mapping[str, Any], workers: int) -> 
     said = checked(options, "run()")
 
     def run(url: str, opened: Any) -> None:
-        # A terminal sends Ctrl-C to all: the parent passes on that it is the end.
+        # A terminal sends Ctrl-C to all processes: the workers leave it to the parent.
         run_at(app, _sharing(url, said), opened, is_worker=True)
 
     run_workers(app, at, workers, run)
 
 
 async def serve_address(app: Any, at: str, options: Mapping[str, Any]) -> None:
-    """`app.serve` at an address: cancelled once, it ends in good order."""
+    """Implements `app.serve` at an address; the first cancellation shuts down gracefully."""
     import asyncio
 
     opened: list[Any] = []
@@ -68,7 +68,7 @@ async def serve_address(app: Any, at: str, options: Mapping[str, Any]) -> None:
 
 @asynccontextmanager
 async def listening(app: Any, at: str, options: Mapping[str, Any]) -> AsyncGenerator[Listening]:
-    """`app.listen`."""
+    """Implements `app.listen`."""
     import asyncio
 
     opened: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

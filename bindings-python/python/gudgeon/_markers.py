@@ -1,4 +1,4 @@
-"""What stands in `Annotated[…]` beside a parameter's type."""
+"""Markers for `Annotated[…]`, beside a parameter's type."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 class Header:
     """`Annotated[str, Header("Region")]`: HTTP clients repeat this argument in the header `Mcp-Param-Region`.
 
-    It stands beside a tool's parameter of the type str, int or bool, or beside such a field of a dataclass, TypedDict,
-    msgspec.Struct or pydantic model that is a parameter's type. One inside a list, a choice or an optional type is
-    refused when the tool is registered; elsewhere it says nothing.
+    It marks a tool's parameter of the type str, int or bool, or such a field of a dataclass, TypedDict, msgspec.Struct
+    or pydantic model that is a parameter's type. Inside a list, a union or an optional type it is refused at
+    registration; anywhere else it has no effect.
 
     Args:
         name: An HTTP field name: letters, digits and dashes.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The name is not an HTTP field name.
 
     Spec: Base Protocol › Transports › Streamable HTTP (2026-07-28), `x-mcp-header`.
     """
@@ -37,15 +37,15 @@ class Header:
 
 
 class Depends:
-    """`Annotated[Db, Depends(get_db)]`: the server calls `get_db` and hands over what it gives; clients don't see it.
+    """`Annotated[Db, Depends(get_db)]`: the server calls `get_db` for the argument; clients don't see the parameter.
 
     Args:
         provider: A function, async or not, or a generator that cleans up after the call; it may have a context and
             dependencies of its own.
-        cached: Whether it is called once a call (default True), however many parameters name it.
+        cached: Calls it once per call, for all parameters that name it. Default True.
 
     Raises:
-        TypeError: It is no function.
+        TypeError: The provider is not callable.
 
     >>> from typing import Annotated
     >>> from gudgeon import Depends, Server, SyncClient

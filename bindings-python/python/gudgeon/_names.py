@@ -1,4 +1,4 @@
-"""Names that only annotations use: what each stands for says the stub of the package."""
+"""Names for annotations only; the stub of the package defines them."""
 
 from typing import Any, Literal
 
@@ -9,4 +9,4 @@ Target = Transport = Any
 
 
 class Listening:
-    """A server that listens: its `url`, and `close()`."""
+    """A listening server: its `url`, and `close()`."""

@@ -1,4 +1,4 @@
-"""Options of servers, tools, resources and prompts → the JSON that the native half reads."""
+"""Checks the options of servers, tools, resources and prompts, and writes them as JSON for the native half."""
 
 from __future__ import annotations
 
@@ -125,12 +125,12 @@ def _is_number(value: Any, kind: Any) -> bool:
 
 
 def _milliseconds(seconds: float) -> float:
-    """JSON has no infinity; the core takes what is too long for as long as it can count."""
+    """Returns milliseconds, finite because JSON has no infinity; the core caps long times."""
     return min(seconds * 1000, float_info.max)
 
 
 def spec(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What all kinds of components have in common."""
+    """Returns the options that all kinds of components share, as JSON values."""
     out = {camel(name): options[name] for name in _DECLARED if options.get(name) is not None}
     if options.get("meta"):
         out["_meta"] = options["meta"]
@@ -141,7 +141,7 @@ def spec(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a server says of itself."""
+    """Returns a server's declaration, as JSON values."""
     said = (
         "version",
         "title",
