@@ -21,7 +21,7 @@ class Abandoned(BaseException):
     """Unwinds the thread of a cancelled `def` handler, past `except Exception`."""
 
 
-class Misfit(ProtocolError):
+class InvalidAnswer(ProtocolError):
     """An answer that does not fit the type of its question; `problem` says why."""
 
     def __init__(self, message: str, error: Exception) -> None:
@@ -111,8 +111,8 @@ def answer_to(question: Question[Any], call: Any) -> Any:
         return None
     try:
         return question.decode(found)
-    except Misfit as misfit:
-        problem = misfit.problem
+    except InvalidAnswer as invalid:
+        problem = invalid.problem
     refusal = call.refuse(key, question.method, _params(question), problem)
     if refusal is not None:
         raise _refusal(*refusal)
@@ -140,10 +140,10 @@ def ask_later(questions: Sequence[Question[Any]], call: Any) -> Callable[[], Cor
         known = _looked_up(questions, keys, call)
         answers = _Answers(questions)
         open = [put(at) for at, found in enumerate(known) if found is None]
-        misfits = answers.take(_filled(known, [await it for it in open]))
-        while misfits:
-            open = [put(*misfit) for misfit in misfits]
-            misfits = answers.take([await it for it in open])
+        invalid_answers = answers.take(_filled(known, [await it for it in open]))
+        while invalid_answers:
+            open = [put(*it) for it in invalid_answers]
+            invalid_answers = answers.take([await it for it in open])
         return tuple(answers.read)
 
     return asked
@@ -162,11 +162,11 @@ def ask_now(questions: Sequence[Question[Any]], call: Any) -> tuple[Any, ...]:
     open = [put(at) for at, found in enumerate(known) if found is None]
     if open:
         call.end_round(True)
-    misfits = answers.take(_filled(known, [it.wait() for it in open]))
-    while misfits:
-        open = [put(*misfit) for misfit in misfits]
+    invalid_answers = answers.take(_filled(known, [it.wait() for it in open]))
+    while invalid_answers:
+        open = [put(*it) for it in invalid_answers]
         call.end_round(True)
-        misfits = answers.take([it.wait() for it in open])
+        invalid_answers = answers.take([it.wait() for it in open])
     return tuple(answers.read)
 
 
@@ -182,14 +182,14 @@ class _Answers:
 
     def take(self, results: list[tuple[Any, Any]]) -> list[tuple[int, str]]:
         """Reads the answers to open questions; those that don't fit stay open and are returned with the reason."""
-        misfits = []
+        invalid_answers = []
         for at, result in zip(self._open, results, strict=True):
             try:
                 self.read[at] = _read(self._questions[at], result)
-            except Misfit as misfit:
-                misfits.append((at, misfit.problem))
-        self._open = [at for at, _ in misfits]
-        return misfits
+            except InvalidAnswer as invalid:
+                invalid_answers.append((at, invalid.problem))
+        self._open = [at for at, _ in invalid_answers]
+        return invalid_answers
 
 
 def _keys(questions: Sequence[Question[Any]], call: Any) -> list[str]:

@@ -300,7 +300,7 @@ class Core:
 
     # ── what the server tells unasked ───────────────────────────────────────────────────────────────
 
-    def told(self, letter: tuple[Any, ...]) -> Tell | None:
+    def notified(self, letter: tuple[Any, ...]) -> Tell | None:
         """Returns the callback for a notification of the server, or None if nobody listens."""
         from .types import ListChanged, LogMessage
 

@@ -12,10 +12,10 @@ from ._client_errors import refusal_of
 from ._client_exit import log_failure
 from ._frames import from_here
 
-_posts: dict[asyncio.AbstractEventLoop, LoopPost] = {}
+_queues: dict[asyncio.AbstractEventLoop, LoopQueue] = {}
 
 
-class LoopPost:
+class LoopQueue:
     """The responses and notifications for the clients of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -85,8 +85,8 @@ class LoopPost:
 
     def _take_over(self, core: Core) -> None:
         """Moves a client whose own loop is closed to this one."""
-        for loop, post in list(_posts.items()):
-            if core.number in post._cores and not loop.is_closed():
+        for loop, queue in list(_queues.items()):
+            if core.number in queue._cores and not loop.is_closed():
                 return
         self.adopt(core)
         core.native.move_to(self.mailbox)
@@ -131,7 +131,7 @@ class LoopPost:
             if question is not None:
                 question.cancel()
         else:
-            tell = core.told(letter)
+            tell = core.notified(letter)
             if tell is not None:
                 self._tell(tell.callback, tell.value)
 
@@ -182,13 +182,13 @@ async def _awaited(callback: Callable[..., Any], outcome: Awaitable[Any]) -> Non
         log_failure(callback, error)
 
 
-def loop_post() -> LoopPost:
+def loop_queue() -> LoopQueue:
     """Returns the queue of the running loop."""
     loop = asyncio.get_running_loop()
-    post = _posts.get(loop)
-    if post is None:
-        for other in list(_posts):
+    queue = _queues.get(loop)
+    if queue is None:
+        for other in list(_queues):
             if other.is_closed():
-                _posts.pop(other, None)
-        post = _posts[loop] = LoopPost(loop)
-    return post
+                _queues.pop(other, None)
+        queue = _queues[loop] = LoopQueue(loop)
+    return queue

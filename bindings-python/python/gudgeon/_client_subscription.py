@@ -81,9 +81,9 @@ class Subscription(Subscribing):
     """`async with client.subscribe(…) as changes: async for change in changes: …`"""
 
     async def __aenter__(self) -> Subscription:
-        from ._client_loop import loop_post
+        from ._client_loop import loop_queue
 
-        await loop_post().run(self._core, self._open())
+        await loop_queue().run(self._core, self._open())
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -93,9 +93,9 @@ class Subscription(Subscribing):
         return self
 
     async def __anext__(self) -> Any:
-        from ._client_loop import loop_post
+        from ._client_loop import loop_queue
 
-        change = await loop_post().run(self._core, self._next())
+        change = await loop_queue().run(self._core, self._next())
         if change is None:
             raise StopAsyncIteration
         return change
@@ -104,12 +104,12 @@ class Subscription(Subscribing):
 class SyncSubscription(Subscribing):
     """`with client.subscribe(…) as changes: for change in changes: …`"""
 
-    def __init__(self, core: Core, uris: Sequence[str], lists: dict[str, bool], post: Any) -> None:
+    def __init__(self, core: Core, uris: Sequence[str], lists: dict[str, bool], queue: Any) -> None:
         super().__init__(core, uris, lists)
-        self._post = post
+        self._queue = queue
 
     def __enter__(self) -> SyncSubscription:
-        self._post.run(self._open())
+        self._queue.run(self._open())
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -119,7 +119,7 @@ class SyncSubscription(Subscribing):
         return self
 
     def __next__(self) -> Any:
-        change = self._post.run(self._next())
+        change = self._queue.run(self._next())
         if change is None:
             raise StopIteration
         return change

@@ -24,11 +24,11 @@ class SyncClient(Peer):
     """
 
     def __init__(self, target: Any, **options: Any) -> None:
-        from ._client_thread import ThreadPost
+        from ._client_thread import ThreadQueue
 
         super().__init__(target, **options)
-        self._post = ThreadPost(self._core)
-        self._run = self._post.run
+        self._queue = ThreadQueue(self._core)
+        self._run = self._queue.run
 
     def __enter__(self) -> SyncClient:
         self._blocks.enter()
@@ -181,7 +181,7 @@ class SyncClient(Peer):
         ...     next(changes).kind
         'tools'
         """
-        return SyncSubscription(self._core, *self._subscription(uris, tools, prompts, resources), self._post)
+        return SyncSubscription(self._core, *self._subscription(uris, tools, prompts, resources), self._queue)
 
     def set_log_level(self, level: Any) -> None:
         """Sets the lowest level of log messages that the server sends. Spec: Server Features › Utilities › Logging."""

@@ -15,7 +15,7 @@ from .errors import ProtocolError
 _COROUTINE = 0x80  # CO_COROUTINE
 
 
-class ThreadPost:
+class ThreadQueue:
     """The responses for one blocking client; several threads may wait on it."""
 
     def __init__(self, core: Core) -> None:
@@ -82,7 +82,7 @@ class ThreadPost:
         if letter[0] == "question":
             self._answer(letter)
         elif letter[0] != "withdrawn":
-            tell = self.core.told(letter)
+            tell = self.core.notified(letter)
             if tell is not None:
                 self._tell(tell.callback, tell.value)
 

@@ -21,7 +21,7 @@ def is_pydantic(cls: Any) -> bool:
     return "pydantic" in sys.modules and isinstance(cls, type) and hasattr(cls, "__pydantic_core_schema__")
 
 
-def says_of_numbers(cls: Any) -> bool:
+def configures_numbers(cls: Any) -> bool:
     """Returns whether a pydantic class configures the JSON of NaN and infinity."""
     config = getattr(cls, "model_config", None) or getattr(cls, "__pydantic_config__", None) or {}
     return config.get("ser_json_inf_nan") in ("null", "strings")
@@ -32,7 +32,7 @@ def _enc_hook(value: Any) -> Any:
         return value.to_dict()
     cls = type(value)
     if is_pydantic(cls):
-        if says_of_numbers(cls):
+        if configures_numbers(cls):
             return msgspec.json.decode(cls.__pydantic_serializer__.to_json(value, by_alias=True))
         return cls.__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
     if isinstance(value, Enum):

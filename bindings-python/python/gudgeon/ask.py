@@ -55,9 +55,9 @@ class Question:
         try:
             return self._read(result)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            from ._asking import Misfit
+            from ._asking import InvalidAnswer
 
-            raise Misfit(self.message, error) from None
+            raise InvalidAnswer(self.message, error) from None
 
     def __bool__(self):
         raise TypeError("a Question is not its answer: return it, or await ctx.ask(question) and test what that gives")

@@ -113,15 +113,15 @@ class Client(Peer):
                 return self
             await self.close()
         close_at_exit()
-        post = self._loop_post()
-        post.adopt(core)
+        queue = self._loop_queue()
+        queue.adopt(core)
         if not isinstance(core.place, (InMemory, Wire)):
-            await post.run(core, core.connect())
+            await queue.run(core, core.connect())
             return self
         end = OtherEnd(core.place)
         with await end.open() as stream:
             try:
-                await post.run(core, core.connect(stream.fileno()))
+                await queue.run(core, core.connect(stream.fileno()))
             except BaseException:
                 stream.close()
                 await end.close()
@@ -139,16 +139,16 @@ class Client(Peer):
                 await end.close()
 
     @staticmethod
-    def _loop_post():
+    def _loop_queue():
         """The mailbox of the running loop. Its module brings asyncio, which blocking clients do without."""
-        from ._client_loop import loop_post
+        from ._client_loop import loop_queue
 
         # An import in each call would cost more than anything else that is done in Python there.
-        Client._loop_post = staticmethod(loop_post)
-        return loop_post()
+        Client._loop_queue = staticmethod(loop_queue)
+        return loop_queue()
 
     def _run(self, steps):
-        return self._loop_post().run(self._core, steps)
+        return self._loop_queue().run(self._core, steps)
 
     async def list_tools(self):
         """All tools, all pages. Spec: Server Features › Tools."""
