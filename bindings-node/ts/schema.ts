@@ -10,6 +10,12 @@ export type Profile = "portable" | "full";
 /** Input: what may be given. Output: what comes out after defaults and transforms. */
 export type Side = "input" | "output";
 
+/** The word for a member of a value in errors. */
+export type Noun = "argument" | "parameter" | "field" | "property";
+
+/** Schemas of input that are not of arguments or params are those of forms. */
+const NOUNS = { input: "field", output: "property" } as const satisfies Record<Side, Noun>;
+
 export interface CompiledSchema {
   /** For the core, which checks by it. */
   readonly json: JsonObject;
@@ -41,16 +47,16 @@ export function jsonSchema<T>(schema: object): TypedJsonSchema<T> {
 }
 
 /** `place` begins every error: `tool "add", input`. */
-export function compileSchema(schema: unknown, place: string, profile: Profile = "portable", side: Side = "input"): CompiledSchema {
+export function compileSchema(schema: unknown, place: string, profile: Profile = "portable", side: Side = "input", noun: Noun = NOUNS[side]): CompiledSchema {
   const standard = standardOf(schema);
   const full = standard ? writtenBy(schema, standard, place, side) : plain(schema, place);
   const json = profile === "portable" ? portable(full, place) : full;
-  return { json, validate: standard && validateBy(standard, side), fill: standard ? undefined : defaultsOf(json) };
+  return { json, validate: standard && validateBy(standard, side, noun), fill: standard ? undefined : defaultsOf(json) };
 }
 
 /** The same for arguments and params, which are always an object. */
-export function compileInput(schema: unknown, place: string, profile: Profile = "portable"): CompiledSchema {
-  const compiled = compileSchema(schema, place, profile);
+export function compileInput(schema: unknown, place: string, profile: Profile = "portable", noun: Noun = "argument"): CompiledSchema {
+  const compiled = compileSchema(schema, place, profile, "input", noun);
   const { json } = compiled;
   if (!describesObject(json, json, 0)) {
     const found = typeof json["type"] === "string" ? `of type "${json["type"]}"` : "of any type";
@@ -65,7 +71,7 @@ export function compileInput(schema: unknown, place: string, profile: Profile = 
 /** Only the check, where JSON Schema is not needed; undefined for a plain JSON Schema. */
 export function validatorOf(schema: unknown, side: Side = "input"): Validate | undefined {
   const standard = standardOf(schema);
-  return standard && validateBy(standard, side);
+  return standard && validateBy(standard, side, NOUNS[side]);
 }
 
 type Standard = StandardSchemaProps & Partial<StandardJsonSchemaProps>;
@@ -149,25 +155,26 @@ function describesObject(schema: unknown, root: JsonObject, depth: number): bool
   return isObject(schema["properties"]);
 }
 
-function validateBy(standard: Standard, side: Side): Validate {
+function validateBy(standard: Standard, side: Side, noun: Noun): Validate {
+  const take = (result: StandardResult<unknown>): unknown => {
+    if (result.issues === undefined) return result.value;
+    throw new SchemaMismatch(result.issues.map((issue) => sentence(issue, noun)).join("; "), side);
+  };
   return (value) => {
     const result = standard.validate(value);
-    return isPromise(result) ? Promise.resolve(result).then((settled) => take(settled, side)) : take(result, side);
+    return isPromise(result) ? Promise.resolve(result).then(take) : take(result);
   };
 }
 
-function take(result: StandardResult<unknown>, side: Side): unknown {
-  if (result.issues === undefined) return result.value;
-  throw new SchemaMismatch(result.issues.map(sentence).join("; "), side);
-}
-
-/** `a.b[0]: what is wrong`; arktype's messages name the path by themselves. */
-function sentence({ message, path = [] }: NonNullable<StandardResult<unknown>["issues"]>[number]): string {
+/** Returns an issue as the core writes its own: `argument 'order.lines[0].sku': …`. arktype's messages begin with the path. */
+function sentence({ message, path = [] }: NonNullable<StandardResult<unknown>["issues"]>[number], noun: Noun): string {
   const place = path
     .map((part) => (typeof part === "object" ? part.key : part))
     .map((key, index) => (typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`))
     .join("");
-  return place === "" || message.startsWith(place) ? message : `${place}: ${message}`;
+  if (place === "") return message;
+  const problem = message.startsWith(`${place} `) ? message.slice(place.length + 1) : message;
+  return `${noun} '${place}': ${problem}`;
 }
 
 export function isPromise(value: unknown): value is Promise<unknown> {

@@ -488,7 +488,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     refuseUnknown(place, ["params"], options, { input: "params", schema: "params" });
     const { params: schema } = options;
     if (schema === undefined) throw new TypeError(`${place}: params must be a schema, as in { params: z.object({ … }) }`);
-    return compileInput(schema, `${place}, params`, this.#core.options.schemaProfile);
+    return compileInput(schema, `${place}, params`, this.#core.options.schemaProfile, "parameter");
   }
 
   /** The core checks arguments of tools and params of methods; those of notifications are checked here. */

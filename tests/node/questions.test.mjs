@@ -177,7 +177,7 @@ test("valibot's schemas are asked and read as well", () => {
   assert.deepEqual([required, properties.name.minLength, properties.age.default], [["name", "side"], 2, 30]);
   assert.deepEqual(properties.side, { type: "string", enum: ["a", "b"] });
   assert.deepEqual(who.read(accept({ name: "Ada", side: "b" })), { name: "Ada", age: 30, side: "b" });
-  assert.throws(() => who.read(accept({ name: "A", side: "b" })), /^SchemaMismatch: the answer to elicit\("Who\?"\): name: Invalid length/);
+  assert.throws(() => who.read(accept({ name: "A", side: "b" })), /^SchemaMismatch: the answer to elicit\("Who\?"\): field 'name': Invalid length/);
   assert.throws(() => ask.elicit("Sure?", v.boolean()), /this valibot schema can't be written as JSON Schema; wrap it: toStandardJsonSchema\(schema\)/);
 });
 

@@ -32,7 +32,7 @@ test("arktype, whose types are functions", () => {
   const { json, validate } = compileInput(type({ id: "number", "year?": "string", d: "number = 3" }), PLACE);
   assert.deepEqual(json.required, ["id"]);
   assert.deepEqual(validate({ id: 1 }), { id: 1, d: 3 });
-  assert.throws(() => validate({ id: "x" }), { name: "SchemaMismatch", message: "id must be a number (was a string)" });
+  assert.throws(() => validate({ id: "x" }), { name: "SchemaMismatch", message: "argument 'id': must be a number (was a string)" });
 });
 
 test("plain JSON Schema is taken as it stands, copied, and left to the core to check", () => {
@@ -52,14 +52,14 @@ test("asynchronous checks give a promise, others do not", async () => {
   const pending = validate({ name: "free" });
   assert.ok(pending instanceof Promise);
   assert.deepEqual(await pending, { name: "free" });
-  await assert.rejects(validate({ name: "taken" }), { name: "SchemaMismatch", message: "name: is taken" });
+  await assert.rejects(validate({ name: "taken" }), { name: "SchemaMismatch", message: "argument 'name': is taken" });
 });
 
 test("a mismatch names every place and its side", () => {
   const { validate } = compileSchema(z.object({ a: z.object({ b: z.array(z.number()) }), c: z.string() }), PLACE);
   assert.throws(
     () => validate({ a: { b: [1, "x"] } }),
-    (error) => error instanceof SchemaMismatch && error.side === "input" && /^a\.b\[1\]: .*; c: /.test(error.message),
+    (error) => error instanceof SchemaMismatch && error.side === "input" && /^field 'a\.b\[1\]': .*; field 'c': /.test(error.message),
   );
 });
 

@@ -55,7 +55,7 @@ test("a Standard Schema fills in defaults and transforms, on both sides", async 
     child.call(2, "short", { s: "long" });
     const refused = await child.reply(2);
     assert.equal(refused.result.isError, true);
-    assert.match(text(refused), /s: too long/);
+    assert.match(text(refused), /argument 's': too long/);
   });
 });
 
