@@ -5,7 +5,7 @@ import type { JsonSchema } from "./schema.js";
 import type { AnyServer } from "./server.js";
 
 /**
- * A wire of one's own: JSON-RPC messages as text, one at a time; `receive` gives undefined at the end.
+ * A custom transport: JSON-RPC messages as strings, one at a time. `receive` resolves with undefined at the end.
  *
  * Spec: Base Protocol › Transports › Custom transports.
  */
@@ -16,8 +16,10 @@ export interface Transport {
 }
 
 /**
- * A server to start as a child process and talk to over stdio: `env` beside this program's, `cwd` by default this
- * one's, `restart` (default: false) before the next call when it has ended. Spec: Transports › stdio.
+ * A server to start as a child process, connected over stdio. `env` is added to this process's environment; `cwd` defaults
+ * to this process's folder; with `restart` (default: false) a process that ended is started again before the next call.
+ *
+ * Spec: Transports › stdio.
  */
 export interface Command {
   type?: "stdio" | undefined;
@@ -28,7 +30,7 @@ export interface Command {
   restart?: boolean | undefined;
 }
 
-/** A string must be a URL (http, https, ws, wss, tcp, unix); { url, headers } and { command, args } are entries of a host's configuration. */
+/** A server to connect to. A string must be a URL (http, https, ws, wss, tcp, unix); `{ url, headers }` and `{ command, args }` are entries of a host's configuration. */
 export type Target =
   | AnyServer
   | Transport
@@ -39,56 +41,57 @@ export type Target =
 
 /** Options of clients. Times are milliseconds, sizes bytes. */
 export interface ClientOptions {
-  /** Default: `"auto"`, the newest that both sides speak. */
+  /** The revision, or those allowed. Default: `"auto"`, the newest that both sides support. */
   revision?: "auto" | "0.7" | "bare" | Revision | readonly Revision[] | undefined;
-  /** Check arguments against the tool's schema before sending. Default: false. */
+  /** Checks arguments against the tool's schema before sending them. Default: false. */
   validate?: boolean | undefined;
-  /** `"safe"` repeats reads, lists, and tools marked read-only or idempotent. Default: `"safe"`. */
+  /** `"safe"` repeats reads, lists, and calls of tools marked read-only or idempotent. Default: `"safe"`. */
   retry?: "safe" | "never" | { attempts?: number | undefined; deadlineMs?: number | undefined } | undefined;
-  /** Milliseconds without an answer or progress, while nothing that the server asks is with a callback. Default: 60,000. */
+  /** Milliseconds without a response or progress, not counting the time of callbacks that answer the server. Default: 60,000. */
   timeoutMs?: number | undefined;
-  /** Milliseconds in all, however much progress is told. Default: no limit. */
+  /** Milliseconds in all, regardless of progress. Default: no limit. */
   maxTimeoutMs?: number | undefined;
-  /** Sent with every HTTP request and with a WebSocket's first, to the URL's own origin only; never logged. */
+  /** Sent with every HTTP request and with the WebSocket handshake, to the URL's own origin only; never logged. */
   headers?: Readonly<Record<string, string>> | undefined;
   clientInfo?: Implementation | undefined;
-  /** `file:` URIs or paths. Before 2026-07-28 a client that gives none here has none for good. */
+  /** `file:` URIs or paths. Before 2026-07-28 `setRoots` works only if this option is given. */
   roots?: readonly (string | Root)[] | (() => Maybe<readonly (string | Root)[]>) | undefined;
   /**
-   * Gives the answers, `declined` or `cancelled`; for a form with one property, the bare value will do, and for one without,
-   * true or false. What an answer leaves open gets its default.
+   * Answers the server's questions to the user: an object with the form's values, `declined` or `cancelled`. For a form with
+   * one property the bare value is enough, and for one without properties true or false. Missing properties get their
+   * defaults.
    */
   onElicit?: ((request: ElicitRequest) => Maybe<unknown>) | undefined;
-  /** With it the model may be given tools. */
+  /** Answers the server's questions to the model. Tools may be offered to it. */
   onSample?: ((request: SampleRequest) => Maybe<string | SampleResult>) | undefined;
-  /** Is told the id of an `elicitUrl` whose page is done (2025-11-25). */
+  /** Called with the id of an `elicitUrl` whose page is finished (2025-11-25). */
   onUrlDone?: ((elicitationId: string) => void) | undefined;
   onLog?: ((message: { level: LogLevel; logger: string | undefined; data: unknown }) => void) | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
   onListChanged?: ((kind: "tools" | "resources" | "prompts") => void) | undefined;
   /**
-   * Is told that what the server kept for this client is gone, and why: a command with `restart: true` was started again,
-   * or a session over HTTP that the server had forgotten was begun anew. Subscriptions go on.
+   * Called when the server's state for this client was lost, with the reason: a command with `restart: true` was started
+   * again, or an expired HTTP session was replaced. Subscriptions continue.
    */
   onReconnect?: ((info: { attempt: number; reason: Error }) => void) | undefined;
-  /** How often one call may come back with questions. Default: 10. */
+  /** The number of rounds of questions within one call. Default: 10. */
   maxRounds?: number | undefined;
-  /** Bytes. Default: 16 MiB. */
+  /** The maximum size of a message in bytes. Default: 16 MiB. */
   maxMessage?: number | undefined;
 }
 
-/** What a server asks the user, as `onElicit` gets it. Spec: Client Features › Elicitation. */
+/** A server's question to the user, as passed to `onElicit`. Spec: Client Features › Elicitation. */
 export interface ElicitRequest {
   readonly id: string | undefined;
   readonly mode: "form" | "url";
   readonly message: string;
   readonly schema: JsonSchema | undefined;
   readonly url: string | undefined;
-  /** The server that asks, by its name in a `ClientGroup`: users must be told. */
+  /** The name in the `ClientGroup` of the server that asks; users must see it. */
   readonly server?: string | undefined;
 }
 
-/** What a server asks the client's model, as `onSample` gets it. Spec: Client Features › Sampling. */
+/** A server's question to the client's model, as passed to `onSample`. Spec: Client Features › Sampling. */
 export interface SampleRequest {
   readonly messages: readonly Message[];
   readonly maxTokens: number;
@@ -101,11 +104,11 @@ export interface SampleRequest {
   readonly intelligencePriority: number | undefined;
   readonly tools: readonly Tool[];
   readonly toolChoice: "auto" | "required" | "none" | undefined;
-  /** The server that asks, by its name in a `ClientGroup`. */
+  /** The name in the `ClientGroup` of the server that asks. */
   readonly server?: string | undefined;
 }
 
-/** The server's questions; `state` goes back to it with the answers. */
+/** A server's questions; `state` is sent back with the answers. */
 export interface InputRequired {
   readonly questions: Readonly<
     Record<string, ({ kind: "elicit" } & ElicitRequest) | ({ kind: "sample" } & SampleRequest) | { kind: "roots" }>
@@ -113,34 +116,35 @@ export interface InputRequired {
   readonly state: string | undefined;
 }
 
-/** How far a call got. Spec: Base Protocol › Utilities › Progress. */
+/** The progress of a call. Spec: Base Protocol › Utilities › Progress. */
 export interface Progress {
   readonly progress: number;
   readonly total: number | undefined;
   readonly message: string | undefined;
 }
 
-/** Options of one call; `timeoutMs` is by default the client's. */
+/** Options of one call. */
 export interface CallOptions<O = undefined> {
+  /** The schema that the result's `data` is validated by. */
   output?: O;
   /** Cancels the call, which then fails with a `Cancelled` whose name is "AbortError". */
   signal?: AbortSignal | undefined;
-  /** Milliseconds without progress. */
+  /** Milliseconds without a response or progress. Default: the client's. */
   timeoutMs?: number | undefined;
   onProgress?: ((progress: Progress) => void) | undefined;
-  /** Default: true. */
+  /** Throws a `ToolError` for a result with `isError`. Default: true. */
   throwOnError?: boolean | undefined;
   meta?: Meta | undefined;
 }
 
-/** What a subscription tells: a list changed, or a resource was updated. */
+/** A change that a subscription reports: of a list, or of a resource. */
 export type Change = { kind: "tools" | "resources" | "prompts" } | { kind: "updated"; uri: string };
 
-/** Changes that a server tells of, one by one. */
+/** The changes that a server reports, one by one. */
 export interface Subscription extends AsyncIterableIterator<Change>, AsyncDisposable {
   /**
-   * Asks the server now, instead of with the first `next()`: what changes after this has resolved is heard. It gives the
-   * subscription itself, and throws what `next()` would.
+   * Subscribes now, instead of with the first `next()`: every change after this resolves is reported. Returns the
+   * subscription itself; throws what `next()` would throw.
    */
   open(): Promise<this>;
 }

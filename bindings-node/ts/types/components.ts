@@ -3,14 +3,14 @@ import type { JsonSchema } from "./schema.js";
 
 /** The revisions of the specification, oldest first. */
 export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28";
-/** From chatty to grave (RFC 5424). Spec: Server Features › Utilities › Logging. */
+/** Log levels of RFC 5424, least severe first. Spec: Server Features › Utilities › Logging. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
-/** What JSON can say. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export type Maybe<T> = T | Promise<T>;
 
-/** A program that speaks MCP. */
+/** The name and version of a client or server. */
 export interface Implementation {
   readonly name: string;
   readonly version: string;
@@ -28,50 +28,50 @@ interface Component {
   readonly meta?: Meta | undefined;
 }
 
-/** A tool as clients see it. Spec: Server Features › Tools › Tool. */
+/** A tool as listed to clients. Spec: Server Features › Tools › Tool. */
 export interface Tool extends Component {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema | undefined;
   readonly annotations?: ToolAnnotations | undefined;
 }
 
-/** A resource as clients see it; `size` in bytes. Spec: Server Features › Resources › Resource. */
+/** A resource as listed to clients. Spec: Server Features › Resources › Resource. */
 export interface Resource extends Component {
   readonly uri: string;
   readonly mimeType?: string | undefined;
-  /** Bytes. */
+  /** The size in bytes. */
   readonly size?: number | undefined;
   readonly annotations?: Annotations | undefined;
 }
 
-/** A template of resources as clients see it. Spec: Server Features › Resources › Resource templates. */
+/** A resource template as listed to clients. Spec: Server Features › Resources › Resource templates. */
 export interface ResourceTemplate extends Component {
-  /** RFC 6570. */
+  /** A URI template (RFC 6570). */
   readonly uriTemplate: string;
   readonly mimeType?: string | undefined;
   readonly annotations?: Annotations | undefined;
 }
 
-/** A prompt as clients see it. Spec: Server Features › Prompts › Prompt. */
+/** A prompt as listed to clients. Spec: Server Features › Prompts › Prompt. */
 export interface Prompt extends Component {
   readonly arguments: readonly { name: string; description?: string | undefined; required: boolean }[];
 }
 
-/** Suggestions for an argument's value, best first. */
+/** Suggestions for an argument's value, the best first. */
 export interface Completion {
   readonly values: readonly string[];
-  /** How many there are in all. */
+  /** The number of all suggestions. */
   readonly total?: number | undefined;
   readonly hasMore?: boolean | undefined;
 }
 
-/** One page of a list; without `nextCursor` it is the last. */
+/** One page of a list. The last page has no `nextCursor`. */
 export interface Page<T> {
   readonly items: readonly T[];
   readonly nextCursor: string | undefined;
 }
 
-/** A folder that the client lets the server know of; `uri` begins with `file://`. */
+/** A folder that the client shares with the server; `uri` begins with `file://`. */
 export interface Root {
   uri: string;
   name?: string | undefined;

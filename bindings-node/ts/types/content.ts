@@ -1,34 +1,34 @@
-/** Free-form metadata; travels as `_meta`. */
+/** Free-form metadata, sent as `_meta`. */
 export type Meta = Readonly<Record<string, unknown>>;
 
-/** An image that stands for a server, tool, resource or prompt. */
+/** An icon of a server, tool, resource or prompt. */
 export interface Icon {
   src: string;
   mimeType?: string | undefined;
-  /** `"48x48"`, …, or `"any"`. */
+  /** Sizes such as `"48x48"`, or `"any"`. */
   sizes?: readonly string[] | undefined;
   theme?: "light" | "dark" | undefined;
 }
 
-/** Hints on how a host may use a piece of content. */
+/** Hints for the client on the use of a content block or resource. */
 export interface Annotations {
   audience?: readonly ("user" | "assistant")[] | undefined;
-  /** From 0 (may be left out) to 1 (needed). */
+  /** From 0 (optional) to 1 (required). */
   priority?: number | undefined;
-  /** ISO 8601. */
+  /** A date and time in ISO 8601. */
   lastModified?: string | undefined;
 }
 
-/** What a tool says about itself; hints, not promises. */
+/** Hints about a tool's behaviour. Clients must not rely on them. */
 export interface ToolAnnotations {
   title?: string | undefined;
-  /** Changes nothing. Default: false. */
+  /** The tool changes nothing. Default: false. */
   readOnly?: boolean | undefined;
-  /** May delete or overwrite. Default: true, where it is not read-only. */
+  /** The tool may delete or overwrite. Default: true, unless it is read-only. */
   destructive?: boolean | undefined;
-  /** Called again with the same arguments it changes nothing more. Default: false. */
+  /** A second call with the same arguments changes nothing more. Default: false. */
   idempotent?: boolean | undefined;
-  /** Reaches things outside, such as the web. Default: true. */
+  /** The tool reaches external systems, such as the web. Default: true. */
   openWorld?: boolean | undefined;
 }
 
@@ -42,10 +42,10 @@ export interface SpecToolAnnotations {
 }
 
 declare const content: unique symbol;
-/** Marks content; nothing at run time carries it by this name. */
+/** The type-level mark of content; it has no counterpart at run time. */
 export type ContentMark = typeof content;
 
-/** Only what text(), image(), audio(), file(), resourceLink(), embed() made is content at run time; a like-shaped object is JSON. */
+/** Members of every content block. At run time only values made by `text()`, `image()` and the like are content. */
 interface Common {
   readonly [content]: true;
   annotations?: Annotations | undefined;
@@ -58,21 +58,21 @@ export interface TextContent extends Common {
   text: string;
 }
 
-/** A picture; made by `image()`. `data` are its bytes. */
+/** An image; made by `image()`. `data` holds its bytes. */
 export interface ImageContent extends Common {
   type: "image";
   data: Uint8Array;
   mimeType: string;
 }
 
-/** Sound; made by `audio()`. `data` are its bytes. */
+/** Audio; made by `audio()`. `data` holds its bytes. */
 export interface AudioContent extends Common {
   type: "audio";
   data: Uint8Array;
   mimeType: string;
 }
 
-/** Points at a resource that the client may read. */
+/** A link to a resource that the client may read. */
 export interface ResourceLink extends Common {
   type: "resource_link";
   uri: string;
@@ -82,13 +82,13 @@ export interface ResourceLink extends Common {
   mimeType?: string | undefined;
 }
 
-/** A resource's contents, handed over at once. */
+/** The contents of a resource, embedded in a result. */
 export interface EmbeddedResource extends Common {
   type: "resource";
   resource: ResourceContents;
 }
 
-/** In sampling: the model wants this tool called. */
+/** In sampling: a request of the model to call a tool. */
 export interface ToolUse extends Common {
   type: "tool_use";
   id: string;
@@ -96,7 +96,7 @@ export interface ToolUse extends Common {
   input: Readonly<Record<string, unknown>>;
 }
 
-/** In sampling: what a tool answered. */
+/** In sampling: the result of a tool that the model asked for. */
 export interface ToolOutcome extends Common {
   type: "tool_result";
   toolUseId: string;
@@ -105,7 +105,7 @@ export interface ToolOutcome extends Common {
   isError?: boolean | undefined;
 }
 
-/** A type unknown here, passed through unchanged. */
+/** A content block of an unknown type, passed through unchanged. */
 export interface Other extends Common {
   type: "other";
   raw: Readonly<Record<string, unknown>>;
@@ -121,7 +121,7 @@ export type Audio = AudioContent;
 /** One block of content, of any type. */
 export type Content = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource | ToolUse | ToolOutcome | Other;
 
-/** What reading a resource gives: `text` or `blob`. */
+/** The contents of a resource: `text` or `blob`. */
 export interface ResourceContents {
   uri: string;
   mimeType?: string | undefined;
@@ -130,10 +130,10 @@ export interface ResourceContents {
   meta?: Meta | undefined;
 }
 
-/** One turn of a conversation; made by `user()` and `assistant()`. */
+/** One message of a conversation; made by `user()` or `assistant()`. */
 export interface Message {
   readonly role: "user" | "assistant";
   readonly content: Content | readonly Content[];
-  /** All its texts, joined by line breaks. */
+  /** All its text content, joined by line breaks. */
   readonly text: string;
 }

@@ -4,16 +4,16 @@ import type { Implementation, LogLevel, Maybe, Revision, Root } from "./componen
 import type { Output, Schema } from "./schema.js";
 import type { Principal, ServerMembers } from "./server.js";
 
-/** How the user answered a question. */
+/** The user's answer to a question. */
 export type Outcome<T> = { action: "accept"; value: T } | { action: "decline" } | { action: "cancel" };
 
 /**
- * What a handler knows of its call, and how it talks to the client meanwhile.
+ * A handler's view of its call, with the functions that reach the client during the call.
  *
- * From 2026-07-28 the answers to a handler's questions come with another request of the client's. The handler waits for
- * it and goes on; what is known of the request (`requestId`, `headers`, `meta`, …) is then the later one's. Where it is
- * gone by then (another server got the request, or it had to leave), it is run again from its top, with the answers so
- * far: what must not be done twice belongs into `step`.
+ * From 2026-07-28 the answers to a handler's questions arrive with a later request of the client. The handler is suspended
+ * until then; afterwards `requestId`, `headers`, `meta` and the like are those of the later request. If the suspended
+ * handler is gone by then (another server received the request, or the limit of suspended handlers was reached), the
+ * handler runs again from its start with the answers so far. Put side effects that must not be repeated into `step`.
  *
  * @example
  * ```ts
@@ -33,40 +33,44 @@ export type Outcome<T> = { action: "accept"; value: T } | { action: "decline" } 
  */
 export interface Context<L = unknown> {
   readonly requestId: string | number;
-  /** Of legacy HTTP; undefined over stdio and in memory. */
+  /** The session's id over legacy HTTP; undefined over stdio and in memory. */
   readonly sessionId: string | undefined;
   readonly revision: Revision | "0.7" | "bare";
-  /** The HTTP request's; empty over stdio and in memory. */
+  /** The headers of the HTTP request; empty over stdio and in memory. */
   readonly headers: Headers;
-  /** Who asks, where the host of a mounted server has told: `app.fetch(request, { principal })`, `request.principal`. */
+  /** The caller, if the host of a mounted server named one: `app.fetch(request, { principal })`, `request.principal`. */
   readonly principal: Principal | undefined;
-  /** What the client says of itself; one that gives no name has "". */
+  /** The client's description of itself; the name is "" if it gave none. */
   readonly client: Implementation & { readonly capabilities: Meta };
   /** The request's `_meta`. */
   readonly meta: Meta;
   readonly server: ServerMembers<L>;
-  /** What the server's `lifespan` gave. */
+  /** The `value` that the server's `lifespan` returned. */
   readonly lifespan: L;
-  /** Lives as long as the legacy session. From 2026-07-28 there is none, and it throws `NotSupported`. */
+  /** Values kept for the lifetime of the legacy session. From 2026-07-28 there are no sessions: reading it throws `NotSupported`. */
   readonly session: Map<string, unknown>;
-  /** Lives as long as the call; middleware leaves things here. */
+  /** Values kept for the lifetime of the call, such as those that middleware passes to the handler. */
   readonly state: Map<unknown, unknown>;
   /**
-   * Fires when nobody waits for this run of the handler any more: the client cancels, the call has run out of time, the
-   * server stops, or the handler waited for answers and had to leave.
+   * Aborted when the result of this run is no longer needed: the client cancelled, the call timed out, the server stops, or
+   * the suspended handler was discarded.
    */
   readonly signal: AbortSignal;
   /**
-   * How far this got, in any unit; it must grow, or it is dropped. Sent when called, where the client wants it; awaiting
-   * it waits for room.
+   * Reports progress, in any unit, if the client asked for it. Values that do not increase are dropped. The message is sent
+   * when the function is called; awaiting it waits until the send buffer has room.
    *
-   * @throws TypeError when a number is not finite. Spec: Base Protocol › Utilities › Progress.
+   * @throws TypeError if a number is not finite.
+   *
+   * Spec: Base Protocol › Utilities › Progress.
    */
   progress(progress: number, rest?: { total?: number | undefined; message?: string | undefined }): Promise<void>;
   /**
-   * What the client logs, from the level that it set. Sent when called. A client gets 1,000 messages at once, and then 100
-   * a second as long as it reads them; what is left out is counted, and the client is told. Spec: Server Features ›
-   * Utilities › Logging.
+   * Sends a log message to the client, if its level is at least the one that the client set. The message is sent when the
+   * function is called. The rate is limited to a burst of 1,000 messages and then 100 a second; the client is told how many
+   * were dropped.
+   *
+   * Spec: Server Features › Utilities › Logging.
    */
   log(level: LogLevel, data: unknown, rest?: { logger?: string | undefined }): Promise<void>;
   debug(data: unknown): Promise<void>;
@@ -74,18 +78,17 @@ export interface Context<L = unknown> {
   warning(data: unknown): Promise<void>;
   error(data: unknown): Promise<void>;
   /**
-   * Asks the user by a form. What is asked before the event loop's turn ends goes out together, as with `Promise.all`.
+   * Asks the user to fill in a form. Questions asked within one iteration of the event loop, as with `Promise.all`, are sent
+   * together. An answer that does not fit the form, or fails a check of the schema library (such as zod's `refine`, async or
+   * not), is asked for again, three times in all.
    *
-   * @param message - What the user reads.
-   * @param schema - A plain type (asked as the one property `value`), or an object with flat properties.
+   * @param message - The question, shown to the user.
+   * @param schema - A primitive type (asked as the one property `value`), or an object with flat properties.
    * @param rest - `key`: the question's name. Default: `"elicit-<n>"`, in the order asked.
-   * @throws Declined, Cancelled when the user says no, or closes the form.
-   * @throws ProtocolError when three answers did not fit, or the client answers with an error.
-   * @throws NotSupported when the client declared no elicitation, or the connection carries no questions.
-   * @throws DOMException named `AbortError` when `signal` fires; what the handler gives after that is dropped.
-   *
-   * What does not fit the form, or is refused by the schema's own check (a `refine` of zod's, say, async or not), is asked
-   * for again, three times in all.
+   * @throws Declined if the user declines; Cancelled if the user closes the form.
+   * @throws ProtocolError after three invalid answers, or if the client answers with an error.
+   * @throws NotSupported if the client did not declare elicitation, or the connection can't carry questions.
+   * @throws DOMException named "AbortError" when `signal` is aborted; the handler's result is then dropped.
    *
    * Spec: Client Features › Elicitation; Base Protocol › Patterns › Multi round-trip requests.
    *
@@ -109,71 +112,76 @@ export interface Context<L = unknown> {
    * ```
    */
   elicit<const S extends Schema>(message: string, schema: S, rest?: { key?: string | undefined }): Promise<Output<S>>;
-  /** `elicit` that gives a no back instead of throwing it. */
+  /** Asks as `elicit` does, and returns a refusal instead of throwing it. */
   tryElicit<const S extends Schema>(
     message: string,
     schema: S,
     rest?: { key?: string | undefined },
   ): Promise<Outcome<Output<S>>>;
-  /** Sends the user to a page; gives the elicitation's id. */
+  /** Asks the user to open a URL; returns the elicitation's id. */
   elicitUrl(message: string, url: string, rest?: { key?: string | undefined }): Promise<string>;
   /**
-   * Asks the client's model. Throws `NotSupported` as `elicit` does, and `Declined` where the user does not want it asked;
-   * from 2026-07-28 on the client does not come back then. Spec: Client Features › Sampling.
+   * Asks the client's model.
+   *
+   * @throws NotSupported as `elicit` does; Declined if the user does not allow it, except from 2026-07-28 on, where the
+   *   client then ends the call.
+   *
+   * Spec: Client Features › Sampling.
    */
   sample(
     messages: string | readonly (string | Message)[],
     options?: SampleOptions & { key?: string | undefined },
   ): Promise<SampleResult>;
-  /** Asks for the places that the client lets the server work in. Spec: Client Features › Roots. */
+  /** Asks for the folders that the client lets the server work in. Spec: Client Features › Roots. */
   roots(rest?: { key?: string | undefined }): Promise<Root[]>;
-  /** Several questions in one round. Those alone are asked again whose answers don't fit. */
+  /** Asks several questions in one round. Only those with invalid answers are asked again. */
   ask<const Q extends readonly Question<unknown>[]>(
     ...questions: Q
   ): Promise<{ -readonly [K in keyof Q]: Q[K] extends Question<infer T> ? T : never }>;
   /**
-   * The answer to a question that the handler returned before, or undefined: also where its schema refused the answer, so
-   * that the question is returned once more. The schema must not be async.
+   * Returns the answer to a question that the handler returned earlier. Returns undefined if there is none, or if it failed
+   * the schema, so that the handler returns the question again. The schema must not be async.
    *
-   * @throws Declined, Cancelled when the user said no, or closed the form.
-   * @throws ProtocolError when three answers did not fit.
+   * @throws Declined if the user declined; Cancelled if the user closed the form.
+   * @throws ProtocolError after three invalid answers.
    */
   answer<T>(question: Question<T>): T | undefined;
   /**
-   * Does something once, however often the handler is run: an earlier run's value is given again. It is written down when
-   * `fn` is done, so that a process which dies just then does it again: at least once, not exactly once.
+   * Runs a side effect and records its value, so that a replay of the handler returns the recorded value instead of running
+   * it again. The value is recorded after `fn` returns: a process that dies in between runs it again, so it runs at least
+   * once, not exactly once.
    *
-   * @param key - Names it within the call; a second step with this key gives the first one's value.
-   * @param fn - Its value goes through JSON, the first time as well. When it throws, nothing is written down.
-   * What it asks is numbered for itself, as `<key>/elicit-1`.
-   * @throws TypeError when JSON can't represent the value.
+   * @param key - The step's name within the call; a second step with the same key returns the first one's value.
+   * @param fn - The side effect. Its value is converted to JSON and back, on the first run too. Nothing is recorded if it
+   *   throws. Questions that it asks are numbered separately, as `<key>/elicit-1`.
+   * @throws TypeError if the value can't be written as JSON.
    */
   step<T>(key: string, fn: () => Maybe<T>): Promise<T>;
-  /** Reads a resource of this server; throws `ResourceNotFound`. */
+  /** Reads a resource of this server. Throws `ResourceNotFound` if there is none. */
   readResource(uri: string): Promise<ResourceResult>;
-  /** Legacy HTTP: let the client poll; the answer waits in the event store. */
+  /** Closes the stream of a call over legacy HTTP; the client polls, and the result waits in the event store. */
   closeStream(rest?: { retryMs?: number | undefined }): Promise<void>;
 }
 
 declare const question: unique symbol;
 
-/** A question for the client's user or model; made by `ask.*`, asked by `ctx.ask()` or by returning it. */
+/** A question for the client's user or model, made by `ask.*`. It is asked with `ctx.ask()`, or by returning it. */
 export interface Question<T> {
   readonly [question]: T;
 }
 
-/** What the client's model is told. Spec: Client Features › Sampling. */
+/** Options of `ctx.sample()`. Spec: Client Features › Sampling. */
 export interface SampleOptions {
   /** Default: 1,024. */
   maxTokens?: number | undefined;
   /** The system prompt. */
   system?: string | undefined;
   temperature?: number | undefined;
-  /** Texts at which the model stops. */
+  /** Stop sequences. */
   stop?: readonly string[] | undefined;
-  /** Names or parts of names of models, best first. */
+  /** Names of models, or parts of names, the preferred one first. */
   models?: string | readonly string[] | undefined;
-  /** From 0 to 1, as the two below. */
+  /** From 0 to 1, like the two below. */
   costPriority?: number | undefined;
   speedPriority?: number | undefined;
   intelligencePriority?: number | undefined;
@@ -181,7 +189,7 @@ export interface SampleOptions {
   toolChoice?: "auto" | "required" | "none" | undefined;
 }
 
-/** What the client's model said; `text` is all its texts, joined by line breaks. */
+/** The answer of the client's model; `text` is all its text content, joined by line breaks. */
 export interface SampleResult {
   readonly role: "user" | "assistant";
   readonly content: readonly Content[];

@@ -1,13 +1,13 @@
 import type { StandardJsonSchemaProps, StandardSchemaProps } from "./standard-schema.js";
 
-/** zod ≥ 4.2, arktype ≥ 2.1.28, valibot through its `toStandardJsonSchema`: validates and can be written as JSON Schema. */
+/** A schema of a library that validates and writes JSON Schema: zod ≥ 4.2, arktype ≥ 2.1.28, valibot through `toStandardJsonSchema`. */
 export interface SchemaLike<In = unknown, Out = In> {
   readonly "~standard": StandardSchemaProps<In, Out> & StandardJsonSchemaProps<In, Out>;
 }
 
 declare const typed: unique symbol;
 
-/** A plain JSON Schema with the type that it stands for; made by `jsonSchema<T>()`. */
+/** A plain JSON Schema with the type of its values; made by `jsonSchema<T>()`. */
 export interface TypedJsonSchema<T> {
   readonly [typed]: T;
 }

@@ -14,92 +14,92 @@ export type ErrorClass = new (...args: never[]) => Error;
 export interface ServerOptions<L = unknown> {
   version?: string | undefined;
   title?: string | undefined;
-  /** Told to the model: what the server is good for, and how its tools play together. */
+  /** Instructions for the model: the server's purpose, and how its tools belong together. */
   instructions?: string | undefined;
   websiteUrl?: string | undefined;
   icons?: readonly Icon[] | undefined;
-  /** Runs once at start; what it gives is `ctx.lifespan`, and `close` runs at the end. */
+  /** Runs once at the start. Handlers find its `value` in `ctx.lifespan`; `close` runs at the end. */
   lifespan?: ((server: AnyServer) => Maybe<{ value: L; close?: (() => Maybe<void>) | undefined }>) | undefined;
-  /** Entries a page of a list. Default: 100. */
+  /** The number of entries in a page of a list. Default: 100. */
   pageSize?: number | undefined;
   /**
-   * Secrets that seal what clients carry between the rounds of a call (`requestState`): the first seals, every one opens.
-   * Servers that share them can go on where another stopped. Default: those of the environment variable
-   * `GUDGEON_STATE_KEYS`, separated by commas, else one of this process's own.
+   * Secrets that encrypt the `requestState` which clients carry between the rounds of a call. The first encrypts, all of them
+   * decrypt. Servers with the same keys can continue each other's calls. Default: the keys in the environment variable
+   * `GUDGEON_STATE_KEYS`, separated by commas; without it, a random key of this process.
    */
   requestStateKeys?: readonly (string | Uint8Array)[] | undefined;
-  /** Errors whose message the model may see. Default: `ToolError` only. */
+  /** Error classes whose messages the model may see. Default: `ToolError` only. */
   exposeErrors?: readonly ErrorClass[] | undefined;
   /** Shows stack traces to the client. Default: false. */
   debug?: boolean | undefined;
-  /** Older descriptions of the protocol that are understood, too. Default: none. */
+  /** Older protocol descriptions that the server also accepts. Default: none. */
   dialects?: readonly ("0.7" | "bare")[] | undefined;
-  /** Default: all. */
+  /** The revisions that the server accepts. Default: all. */
   revisions?: readonly Revision[] | undefined;
-  /** `"portable"` writes schemas without `$ref`, which many hosts misread; `"full"` leaves them as they are. Default: `"portable"`. */
+  /** `"portable"` writes schemas without `$ref`, which many hosts do not resolve; `"full"` leaves schemas unchanged. Default: `"portable"`. */
   schemaProfile?: "portable" | "full" | undefined;
-  /** Milliseconds that a client may keep a list (2026-07-28). Default: it asks again. */
+  /** Milliseconds for which a client may cache a list (2026-07-28). Default: no caching. */
   listTtlMs?: number | undefined;
-  /** Bytes. Default: 16 MiB. */
+  /** The maximum size of a message in bytes. Default: 16 MiB. */
   maxMessage?: number | undefined;
-  /** Bytes of what a client carries; beyond that it holds no answers of earlier rounds. Default: 256 KiB. */
+  /** The maximum size of `requestState` in bytes; a larger one is sent without the answers of earlier rounds. Default: 256 KiB. */
   maxRequestState?: number | undefined;
   /**
-   * Handlers that may wait for answers that come with a later request (2026-07-28); 0 for none. Beyond that the oldest
-   * are stopped, and run again from their top when the answers come. Default: 1,000.
+   * The number of handlers that may be suspended until a later request brings their answers (2026-07-28); 0 for none. Beyond
+   * the limit the oldest are discarded, and run again from their start when the answers arrive. Default: 1,000.
    */
   parkLimit?: number | undefined;
   /**
-   * Milliseconds that a handler waits for its client's answer before it is stopped; its call fails then before
-   * 2026-07-28, and runs again from its top when the answer comes from then on. Default: 300,000.
+   * Milliseconds for which a handler waits for its client's answer before it is discarded. Before 2026-07-28 its call then
+   * fails; from 2026-07-28 the handler runs again from its start when the answer arrives. Default: 300,000.
    */
   parkTtlMs?: number | undefined;
-  /** Milliseconds that a client may take for its answers. Default: 900,000. */
+  /** Milliseconds within which a client must return a `requestState`. Default: 900,000. */
   stateTtlMs?: number | undefined;
-  /** Threads that read, write and speak the protocol for each address that the server listens at. Default: 1. */
+  /** The number of native threads for input, output and the protocol, for each address that the server listens at. Default: 1. */
   ioThreads?: number | undefined;
-  /** What `fetch` and `node` go by, and the defaults of `run` and `listen`. */
+  /** The HTTP options of `fetch` and `node`, and the defaults of `run` and `listen`. */
   http?: HttpOptions | undefined;
 }
 
 /**
- * How HTTP is served. Times are milliseconds, sizes bytes. What is about connections (`maxHeaders`, `headerTimeoutMs`,
- * `idleTimeoutMs`, `tls`) is up to the host where `fetch` or `node` is called.
+ * Options of HTTP. Times are milliseconds, sizes bytes. Under `fetch` and `node` the host decides about connections:
+ * `maxHeaders`, `headerTimeoutMs`, `idleTimeoutMs` and `tls` have no effect there.
  */
 export interface HttpOptions {
-  /** What clients call it behind a proxy; decides Host and Origin. */
+  /** The URL under which clients reach the server behind a proxy; sets the allowed `Host` and `Origin`. */
   publicUrl?: string | undefined;
-  /** Web pages that may call, such as `"https://example.org"`. Default: those of this machine. */
+  /** Origins of web pages that may send requests, such as `"https://example.org"`. Default: those of this machine. */
   allowedOrigins?: readonly string[] | undefined;
   /** Hosts that requests may be for, such as `"example.org"`. Default: on a loopback address `localhost`; else all. */
   allowedHosts?: readonly string[] | undefined;
-  /** Web pages that may call and read the answers: `true` for all. Default: none. */
+  /** Origins of web pages that may send requests and read the responses (CORS); `true` for all. Default: none. */
   cors?: boolean | readonly string[] | undefined;
-  /** The 2024-11-05 pair at `/sse`; behind `fetch` it needs the whole path, which `mount` of Hono cuts. Default: false. */
+  /** Serves HTTP+SSE of 2024-11-05 at `/sse`. Under `fetch` it needs the whole path, which Hono's `mount` shortens. Default: false. */
   legacySse?: boolean | undefined;
-  /** Longer bodies are refused. Default: 4 MiB. */
+  /** The maximum size of a request's body. Default: 4 MiB. */
   maxBody?: number | undefined;
-  /** Default: 10,000. */
+  /** The maximum number of sessions. Default: 10,000. */
   maxSessions?: number | undefined;
-  /** Of one session. Default: 16. */
+  /** The maximum number of streams of one session. Default: 16. */
   maxStreams?: number | undefined;
-  /** Requests in flight; more are told to come back. Default: 1,000. */
+  /** The maximum number of requests in flight; further ones are rejected with 503. Default: 1,000. */
   maxInFlight?: number | undefined;
-  /** Longer heads of requests are refused. Default: 64 KiB. */
+  /** The maximum size of a request's line and headers. Default: 64 KiB. */
   maxHeaders?: number | undefined;
-  /** Default: 10,000. */
+  /** The time limit for a request's headers. Default: 10,000. */
   headerTimeoutMs?: number | undefined;
-  /** A connection on which nothing moves is closed. Default: 60,000. */
+  /** The time after which an idle connection is closed. Default: 60,000. */
   idleTimeoutMs?: number | undefined;
-  /** A session that is silent for so long ends. Default: 1,800,000. */
+  /** The time after which an idle session ends. Default: 1,800,000. */
   sessionIdleMs?: number | undefined;
-  /** Milliseconds between comments on a quiet stream. Default: 15,000. */
+  /** The interval between keep-alive comments on an idle stream. Default: 15,000. */
   keepAliveMs?: number | undefined;
-  /** Legacy streams can be resumed. Default: true. */
+  /** Keeps events, so that legacy streams can be resumed. Default: true. */
   eventStore?: boolean | undefined;
-  /** Paths of PEM files: certificate chain and key. */
+  /** The paths of PEM files with the certificate chain and the key. */
   tls?: { cert: string; key: string } | undefined;
-  /** Milliseconds for calls in flight when the server stops, or a client on tcp:// or unix: says no more. Default: 10,000. */
+  /** Milliseconds for calls in flight to finish when the server stops, or when a client on tcp:// or unix: ends its input. Default: 10,000. */
   shutdownGraceMs?: number | undefined;
 }
 
@@ -110,23 +110,23 @@ interface Options {
   meta?: Meta | undefined;
   tags?: readonly string[] | undefined;
   /**
-   * Milliseconds that a call may run; then it is cancelled and answered with an error. They stand still while the handler
-   * waits for its client's answer (`parkTtlMs` bounds that). Default: no limit.
+   * Milliseconds after which a call is cancelled and answered with an error. The time during which the handler waits for its
+   * client's answer does not count (`parkTtlMs` limits that). Default: no limit.
    */
   timeoutMs?: number | undefined;
   /**
-   * Who sees it and may call it, asked each time, so that it may look at what is configured as well; the principal is
-   * whom the host let in (`app.fetch(request, { principal })`, `request.principal` of `app.node`), never whoever a
-   * connection belongs to. Default: everybody.
+   * Decides whether a caller sees and may use it; called for each request. The principal is the one that the host
+   * authenticated (`app.fetch(request, { principal })`, `request.principal` of `app.node`), or undefined. Default: visible to
+   * every caller.
    */
   visible?: ((principal: Principal | undefined) => boolean) | undefined;
-  /** Default: true. */
+  /** Whether clients see it and may use it. Default: true. */
   enabled?: boolean | undefined;
 }
 
 /** Options of `server.tool()`. Spec: Server Features › Tools › Tool. */
 export interface ToolOptions<I, O> extends Options {
-  /** Must describe an object. Default: no arguments. */
+  /** The schema of the arguments; it must describe an object. Default: no arguments. */
   input?: I;
   /** Another name of `input`. */
   inputSchema?: I;
@@ -138,67 +138,70 @@ export interface ToolOptions<I, O> extends Options {
   unknownArguments?: "refuse" | "ignore" | undefined;
   annotations?: ToolAnnotations | SpecToolAnnotations | undefined;
   /**
-   * At most so many calls at once; others wait. A handler that waits for its client's answer leaves its place to another,
-   * and stands in line for one again before it goes on. Default: no limit.
+   * The maximum number of concurrent calls; others are queued. A handler that waits for its client's answer does not count,
+   * and is queued again before it continues. Default: no limit.
    */
   concurrency?: number | undefined;
   /**
-   * May the handler run again from its top when the client's answers come and it is gone? With `"forbid"` such a call is
-   * refused, no question is asked where the handler could not wait for the answer, and the handler can't return
+   * Allows or forbids to run the handler again from its start, if it was discarded when the client's answers arrive. With
+   * `"forbid"` such a call fails, questions fail where the handler can't be suspended, and the handler can't return
    * questions. Default: `"allow"`.
    */
   replay?: "allow" | "forbid" | undefined;
+  /** Error classes whose messages the model may see, beside those of the server's option. */
   exposeErrors?: readonly ErrorClass[] | undefined;
 }
 
 /** Options of `server.resource()`. Spec: Server Features › Resources › Resource. */
 export interface ResourceOptions extends Options {
+  /** Default: the URI. */
   name?: string | undefined;
   mimeType?: string | undefined;
   annotations?: Annotations | undefined;
-  /** Bytes. */
+  /** The size in bytes. */
   size?: number | undefined;
-  /** Milliseconds that a client may keep it (2026-07-28). Default: it asks again. */
+  /** Milliseconds for which a client may cache it (2026-07-28). Default: no caching. */
   ttlMs?: number | undefined;
   /**
-   * "public" where caches may give it to everybody, "private" where they must not (2026-07-28). Default: "private" where
-   * it is known who asks, by a principal or an `Authorization` header; else "public".
+   * "public" if shared caches may return it to any caller, "private" if not (2026-07-28). Default: "private" if the caller is
+   * known by a principal or an `Authorization` header, else "public".
    */
   cacheScope?: "public" | "private" | undefined;
   /**
-   * Milliseconds that the server itself keeps a result, per URI and principal, until `notifyUpdated` or a change of the
-   * resources. Reads at the same time share one call; what a user answered is never kept, and nothing is where
-   * middleware runs around `resources/read`. Default: it calls the handler each time.
+   * Milliseconds for which the server caches a result, by URI and principal, until `notifyUpdated` or a change of the
+   * resources. Concurrent reads share one call. Results that depend on a user's answer are not cached, and nothing is if
+   * middleware runs around `resources/read`. Default: no caching.
    */
   cacheMs?: number | undefined;
 }
 
 /** Options of `server.prompt()`. Spec: Server Features › Prompts › Prompt. */
 export interface PromptOptions<A> extends Options {
+  /** The schema of the arguments, an object. Default: no arguments. */
   args?: A;
 }
 
-/** What a handler gets for its arguments. */
+/** The type of a handler's arguments. */
 export type Given<I> = [I] extends [undefined] ? Record<string, never> : Output<I>;
 
-/** With an output schema the handler returns what that schema takes, or a ToolResult; without, anything JSON can say, or content. */
+/** The type of a tool handler's result: the input of its output schema or a `ToolResult`; without a schema, JSON or content. */
 export type Reply<O> = [O] extends [undefined] ? unknown : Input<O> | ToolResult | Question<unknown>;
 
-/** The function that answers a `Request`; hosts such as Hono, Next and Bun take it as it is. */
+/** A function that answers a `Request`; it fits the types of hosts such as Hono, Next and Bun. */
 export interface FetchHandler {
   (request: Request, extra?: { principal?: Principal | undefined }): Promise<Response>;
-  /** What hosts hand over beside the request (an environment, a route's parameters) is ignored, apart from `principal`. */
+  /** Ignores the other arguments of a host, such as an environment or a route's parameters, apart from `principal`. */
   <Host>(request: Request, host: Host extends { principal: unknown } ? never : Host, ...more: unknown[]): Promise<Response>;
 }
 
-/** Any server, whatever its lifespan gives. */
+/** A server, of any lifespan. */
 export interface AnyServer {
   readonly name: string;
   readonly fetch: FetchHandler;
   readonly node: (request: IncomingMessage & { principal?: Principal | undefined }, response: ServerResponse) => void;
 }
 
-/** Everything that the class `Server` offers. */
+/** The members of the class `Server`. */
 export interface ServerMembers<L> extends AnyServer {
   tool<const I extends Schema | undefined = undefined, const O extends Schema | undefined = undefined>(
     name: string,
@@ -228,13 +231,13 @@ export interface ServerMembers<L> extends AnyServer {
       ctx: Context<L>,
     ) => Maybe<readonly string[] | Completion>,
   ): this;
-  /** Answers a vendor's own method. */
+  /** Registers a handler of a vendor's method. */
   method<const P extends Schema>(
     name: string,
     options: { params: P },
     handler: (params: Output<P>, ctx: Context<L>) => unknown,
   ): this;
-  /** Ready-made ones: `middleware.timing()`, `.logging()`, `.rateLimit()`, `.responseLimit()`. */
+  /** Registers middleware, such as `middleware.timing()`, `.logging()`, `.rateLimit()` or `.responseLimit()`. */
   middleware(handler: Middleware<L>, options?: { on?: string | readonly string[] | undefined }): this;
   mount(prefix: string, other: AnyServer): this;
   mount(other: AnyServer, prefix: string): this;
@@ -251,26 +254,26 @@ export interface ServerMembers<L> extends AnyServer {
   readonly resourceTemplates: Registry<ResourceTemplate>;
   readonly prompts: Registry<Prompt>;
   notifyUpdated(uri: string): void;
-  /** What `elicitUrl` sent somebody to is finished. */
+  /** Notifies the client that the page of an `elicitUrl` is finished. */
   notifyUrlDone(elicitationId: string): void;
 
-  /** stdio, or the given URL; resolves when the server has stopped. */
+  /** Serves over stdio or at a URL; resolves when the server has stopped. */
   run(at?: string, options?: HttpOptions): Promise<void>;
-  /** Resolves when it listens. */
+  /** Listens at a URL; resolves when it does. */
   listen(at: string, options?: HttpOptions): Promise<Listening>;
-  /** Serves one peer over a wire of one's own. */
+  /** Serves one peer over a custom transport. */
   serve(transport: Transport): Promise<void>;
-  /** Leaves the lifespan of a mounted server; twice is fine. */
+  /** Ends a mounted server and leaves its lifespan. Further calls do nothing. */
   close(): Promise<void>;
 }
 
-/** What runs around handlers: it gives `next()`'s result, another one, or throws. */
+/** A function that runs around requests: it returns the result of `next()` or another one, or throws. */
 export type Middleware<L = unknown> = (
   request: { readonly method: string; readonly params: Readonly<Record<string, unknown>>; readonly ctx: Context<L> },
   next: () => Promise<unknown>,
 ) => Promise<unknown>;
 
-/** What a server offers of one kind, in order. Every change sends its list_changed by itself. */
+/** The tools, resources, templates or prompts of a server, in order. Every change sends the list_changed notification. */
 export interface Registry<T> extends Iterable<T> {
   readonly size: number;
   has(name: string): boolean;
@@ -288,13 +291,13 @@ export interface Registry<T> extends Iterable<T> {
   disable(...names: (string | { tags: readonly string[] })[]): void;
 }
 
-/** A server that listens at `url`. */
+/** A listening server. */
 export interface Listening extends AsyncDisposable {
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** Who asks, as the host of a mounted server has found out. */
+/** The caller, as the host of a mounted server authenticated it. */
 export interface Principal {
   readonly subject: string;
   readonly clientId?: string | undefined;

@@ -1,16 +1,16 @@
 /**
- * The two interfaces of Standard Schema (https://standardschema.dev), so that Gudgeon's types need nothing installed.
- * They are structural: whatever zod, valibot and arktype export fits them.
+ * The two interfaces of Standard Schema (https://standardschema.dev), copied so that Gudgeon's types need no package installed.
+ * They are structural: the schemas of zod, valibot and arktype match them.
  */
 
-/** What every Standard Schema says about itself. */
+/** The members of every Standard Schema. */
 export interface StandardTypedProps<In = unknown, Out = In> {
   readonly version: 1;
   readonly vendor: string;
   readonly types?: { readonly input: In; readonly output: Out } | undefined;
 }
 
-/** A schema that can check a value. */
+/** A schema that validates values. */
 export interface StandardSchemaProps<In = unknown, Out = In> extends StandardTypedProps<In, Out> {
   readonly validate: (
     value: unknown,
@@ -18,7 +18,7 @@ export interface StandardSchemaProps<In = unknown, Out = In> extends StandardTyp
   ) => StandardResult<Out> | Promise<StandardResult<Out>>;
 }
 
-/** A schema that can write itself down as JSON Schema; either side throws where JSON Schema has no words for it. */
+/** A schema that converts to JSON Schema. Both functions throw if JSON Schema can't express it. */
 export interface StandardJsonSchemaProps<In = unknown, Out = In> extends StandardTypedProps<In, Out> {
   readonly jsonSchema: {
     readonly input: (options: StandardJsonSchemaOptions) => Record<string, unknown>;
