@@ -5,12 +5,12 @@ import { checked, type NativeListening, placed } from "./native.js";
 import { endProcess, Signals } from "./signals.js";
 import type { HttpOptions, Listening } from "./types.js";
 
-/** The longest time of a timer. */
+/** The longest delay of a timer. */
 const LONG_MS = 2 ** 31 - 1;
 
-/** Listens at an address with threads of the native half; resolves when it does. */
+/** Listens at an address with native threads; resolves when it listens. */
 export async function listen(core: ServerCore, place: string, at: string, given: HttpOptions = {}): Promise<Listening> {
-  if (typeof at !== "string") throw new TypeError(`${place}: the address must be a text such as "http://127.0.0.1:8000/mcp"`);
+  if (typeof at !== "string") throw new TypeError(`${place}: the address must be a string such as "http://127.0.0.1:8000/mcp"`);
   const { http, ioThreads } = core.options;
   const options = httpOptions(place, { ...http, ...given }, { ioThreads });
   const server = new ListeningServer(core, place, (wake) => checked(place, () => core.native.serveListening(at, options, wake)));
@@ -23,7 +23,7 @@ export async function runListening(core: ServerCore, place: string, at: string, 
   const signals = new Signals();
   try {
     const server = await listen(core, place, at, options);
-    // The URL has a line of its own: programs that start servers read it.
+    // The URL stands alone on its line, because programs that start servers read it.
     console.error(`${core.server.name || "gudgeon"} serves (Ctrl-C ends it)\n${server.url}`);
     await signals.came;
     await server.close();
@@ -39,7 +39,7 @@ class ListeningServer implements Listening {
   url = "";
   readonly #native: NativeListening;
   readonly #connection: Connection;
-  /** The process lives as long as it listens. */
+  /** Keeps the process alive while the server listens. */
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
@@ -83,7 +83,7 @@ class ListeningServer implements Listening {
 
   async #close(): Promise<void> {
     await this.#native.stop();
-    // What is still in flight has had its time.
+    // `stop` has waited for the calls in flight already.
     await this.#connection.stop(0);
     clearInterval(this.#alive);
     await this.core.leave();

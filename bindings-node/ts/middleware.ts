@@ -7,7 +7,7 @@ type Request = Parameters<Middleware>[0];
 
 /** Ready-made middleware. */
 export const middleware = {
-  /** Writes to stderr how many milliseconds each request took. */
+  /** Writes the duration of each request to stderr, in milliseconds. */
   timing(): Middleware {
     return async (request, next) => {
       const start = performance.now();
@@ -19,7 +19,7 @@ export const middleware = {
     };
   },
 
-  /** Writes to stderr each request and how it ended; with `params: true` (default: false) what was asked, too. */
+  /** Writes each request and its outcome to stderr; with `params: true` (default: false) its params as well. */
   logging({ params = false }: { params?: boolean | undefined } = {}): Middleware {
     return async (request, next) => {
       console.error(params ? `${subjectOf(request)} ${JSON.stringify(request.params)}` : subjectOf(request));
@@ -35,22 +35,22 @@ export const middleware = {
   },
 
   /**
-   * Refuses what comes faster than so many a second. `initialize`, `server/discover`, `ping` and notifications pass
-   * uncounted.
+   * Limits the rate of requests. `initialize`, `server/discover`, `ping` and notifications are not limited. Requests over the
+   * limit fail with a `ToolError` for tools, else with a `ProtocolError` of code 429.
    *
-   * @param perSecond - Requests a second.
-   * @param options - `burst`: how many may come at once; default: 1. `by`: what is counted by: `"principal"` (default;
-   *   without one the client's name), `"client"` or `"server"`.
-   * @throws TypeError when a number or `by` can't be meant. In use: `ToolError` for tools, else `ProtocolError` 429.
+   * @param perSecond - The number of requests a second; above 0.
+   * @param options - `burst`: the number of requests that may come at once; default: 1. `by`: the unit that is limited:
+   *   `"principal"` (default; the client's name if there is none), `"client"` or `"server"`.
+   * @throws TypeError if an argument is invalid.
    */
   rateLimit(
     perSecond: number,
     { burst = 1, by = "principal" }: { burst?: number | undefined; by?: string | undefined } = {},
   ): Middleware {
-    if (!(perSecond > 0)) throw new TypeError(`rateLimit takes a number of requests a second above 0, not ${perSecond}`);
-    if (!(burst >= 1)) throw new TypeError(`rateLimit: burst is at least 1, not ${burst}`);
+    if (!(perSecond > 0)) throw new TypeError(`rateLimit(perSecond): must be a number above 0, not ${perSecond}`);
+    if (!(burst >= 1)) throw new TypeError(`rateLimit(): burst must be at least 1, not ${burst}`);
     const keyOf = Object.hasOwn(KEYS, by) ? KEYS[by] : undefined;
-    if (!keyOf) throw new TypeError(`rateLimit: by is 'principal', 'client' or 'server', not ${JSON.stringify(by)}`);
+    if (!keyOf) throw new TypeError(`rateLimit(): by must be "principal", "client" or "server", not ${JSON.stringify(by)}`);
     const buckets = new Map<string, { left: number; at: number }>();
     return async (request, next) => {
       if (SPARED.has(request.method) || request.ctx.requestId === "") return next();
@@ -59,7 +59,7 @@ export const middleware = {
       const bucket = buckets.get(key) ?? { left: burst, at: now };
       const left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * perSecond);
       const isGranted = left >= 1;
-      // The one used longest ago goes first: by then it is full again, or its owner is one of very many.
+      // The least recently used bucket is dropped: it is full again, unless there are more callers than buckets.
       buckets.delete(key);
       buckets.set(key, { left: isGranted ? left - 1 : left, at: now });
       if (buckets.size > MAX_BUCKETS) buckets.delete(buckets.keys().next().value as string);
@@ -70,13 +70,14 @@ export const middleware = {
   },
 
   /**
-   * Refuses results over so many bytes of JSON, as `rateLimit` refuses, with 413, and with the same exceptions. Questions
-   * are no results.
+   * Limits the size of results, except those of `initialize`, `server/discover` and `ping`. Larger results fail with a
+   * `ToolError` for tools, else with a `ProtocolError` of code 413. Questions are not limited.
    *
-   * @param maxBytes - Above 0, else TypeError.
+   * @param maxBytes - The maximum number of bytes of JSON; above 0.
+   * @throws TypeError if it is not a number above 0.
    */
   responseLimit(maxBytes: number): Middleware {
-    if (!(maxBytes >= 1)) throw new TypeError(`responseLimit takes a number of bytes above 0, not ${maxBytes}`);
+    if (!(maxBytes >= 1)) throw new TypeError(`responseLimit(maxBytes): must be a number above 0, not ${maxBytes}`);
     return async (request, next) => {
       const value = await next();
       if (SPARED.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
@@ -87,11 +88,11 @@ export const middleware = {
   },
 };
 
-/** As HTTP says it: codes below zero are not for new uses (2026-07-28, "Error Codes"). */
+/** HTTP statuses as error codes, since new codes must not be below zero (2026-07-28, "Error Codes"). */
 const TOO_MANY = 429;
 const TOO_LARGE = 413;
 const MAX_BUCKETS = 10_000;
-/** A client that is kept from these can't even learn what it did wrong. */
+/** Methods that are never limited: without them a client could not connect and learn about the limit. */
 const SPARED: ReadonlySet<string> = new Set(["initialize", "server/discover", "ping"]);
 
 const KEYS: Readonly<Record<string, (ctx: Context) => string>> = {
@@ -106,7 +107,7 @@ const KINDS: Readonly<Record<string, ComponentKind>> = {
   "prompts/get": "prompt",
 };
 
-/** The result that this value makes. */
+/** Returns the JSON of the result that a value becomes. */
 function jsonOf(method: string, value: unknown): string {
   const kind = Object.hasOwn(KINDS, method) ? KINDS[method] : undefined;
   const [how, payload] = toReply(kind ?? "method", value);
@@ -123,7 +124,7 @@ function subjectOf({ method, params }: Request): string {
   return typeof name === "string" ? `${method} ${name}` : method;
 }
 
-/** A model reads a tool's refusal; elsewhere it is an error of the protocol. */
+/** Returns the error of a rejected request: one that the model reads for a tool, else a JSON-RPC error. */
 function refusal({ method }: Request, code: number, message: string): Error {
   return method === "tools/call" ? new ToolError(message) : new ProtocolError(code, message);
 }

@@ -6,44 +6,44 @@ import type { Principal } from "./types.js";
 import { principalToJson } from "./visible.js";
 import { warnWorker } from "./workers.js";
 
-/** Bytes that a client may leave unread before it is cut off. */
+/** The number of unread bytes after which a client is disconnected. */
 export const MAX_UNREAD = 4 * 1024 * 1024;
-/** Bytes that it may leave unread, beside the longest piece, before its subscription ends. */
+/** The number of unread bytes, not counting the longest part, after which a subscription ends. */
 const MAX_BEHIND = 1024 * 1024;
-/** What a host adds to a piece at most: bytes. */
+/** The maximum number of bytes that a host adds to a part. */
 const CHUNKING = 1024;
-/** How long calls in flight have to finish when the server is closed. */
+/** The time for calls in flight to finish when the server is closed. */
 const GRACE_MS = 10_000;
-/** Longer times than this are no time to a timer. */
+/** The longest delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Gets the pieces of one answer, in order; gives back how many bytes of it the client has not read. */
+/** Receives the parts of one response, in order; returns the number of bytes that the client has not read. */
 export type Deliver = (part: NativePart) => number;
 
 /** The head of a request. */
 export interface Head {
   readonly method: string;
-  /** A path with its query, or a URL. */
+  /** The path with its query, or a URL. */
   readonly target: string;
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[];
-  /** Who the host says has made it. */
+  /** The caller, as the host authenticated it. */
   readonly principal?: Principal | undefined;
 }
 
-/** A request whose answer is not complete. */
+/** A request whose response is not complete. */
 interface Waiting {
   readonly deliver: Deliver;
   readonly principal: Principal | undefined;
   readonly exchange: number;
-  /** Bytes of the longest piece among those that are unread. */
+  /** The size of the longest unread part. */
   longest: number;
   isBehind: boolean;
 }
 
-/** A server's endpoint, moved by the event loop: requests of a host go in, pieces of their answers come out. */
+/** A server's HTTP endpoint on the event loop: it takes requests of a host and returns parts of their responses. */
 export class Mounted {
-  /** Resolves once the server's lifespan is entered. */
+  /** Resolves when the server's lifespan has been entered. */
   readonly ready: Promise<void>;
   readonly maxBody: number;
   readonly #native: NativeMounted;
@@ -52,7 +52,7 @@ export class Mounted {
   readonly #graceMs: number;
   #numbers = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** The process lives as long as somebody waits for an answer. */
+  /** Keeps the process alive while a request waits for its response. */
   #alive: NodeJS.Timeout | undefined;
   #closed: Promise<void> | undefined;
 
@@ -72,16 +72,16 @@ export class Mounted {
     this.#native = mounted as unknown as NativeMounted;
     this.maxBody = this.#native.maxBody();
     this.ready = core.enter().then(() => this.#connection.start());
-    // Each request awaits it; the first failure must not count as nobody's.
+    // Each request awaits it; without this a failure would be an unhandled rejection.
     this.ready.catch(() => {});
     void warnWorker(core);
   }
 
-  /** Takes a request, whole. Returns what is to be called when the client leaves before the end. */
+  /** Takes a complete request. Returns a function to call if the client disconnects before the end. */
   request({ method, target, headers, principal }: Head, body: Uint8Array, deliver: Deliver): () => void {
     const number = ++this.#numbers;
     const who = principal && principalToJson(principal);
-    // What is refused here, because the host gave it wrongly, nobody waits for.
+    // This may throw for an invalid request of the host, which must not be registered then.
     const exchange = this.#native.request(number, method, target, headers.join("\n"), body, who);
     this.#waiting.set(number, { deliver, principal, exchange, longest: 0, isBehind: false });
     this.#alive ??= setInterval(() => {}, MAX_TIMER_MS);
@@ -93,12 +93,12 @@ export class Mounted {
     };
   }
 
-  /** The answer to a request whose body is too long. */
+  /** Returns the response to a request whose body is too long. */
   refuse({ method, target, headers }: Head): NativePart {
     return this.#native.refuse(method, target, headers.join("\n"));
   }
 
-  /** Takes nothing new, lets what is in flight finish, and leaves the lifespan. */
+  /** Accepts no further requests, waits for calls in flight, and leaves the lifespan. */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
   }
@@ -113,7 +113,7 @@ export class Mounted {
     if (hasEntered) await this.core.leave();
   }
 
-  /** Hands on what has come for anybody. */
+  /** Delivers the parts that are ready. */
   #collect(): void {
     for (const part of this.#native.takeParts()) {
       const waiting = this.#waiting.get(part.request);
@@ -129,7 +129,7 @@ export class Mounted {
   #deliver(waiting: Waiting, part: NativePart): void {
     const unread = waiting.deliver(part);
     const size = part.body?.byteLength ?? 0;
-    // One piece, as the acknowledgment of a long filter, may be longer than all that may wait.
+    // One part, such as the acknowledgment of a long filter, may be larger than the limit.
     waiting.longest = unread > size + CHUNKING ? Math.max(waiting.longest, size) : size;
     const isBehind = unread - waiting.longest > MAX_BEHIND;
     if (isBehind && !waiting.isBehind) this.#native.behind(waiting.exchange);

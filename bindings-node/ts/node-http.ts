@@ -6,16 +6,16 @@ import type { Principal } from "./types.js";
 
 const NO_CONTENT = 204;
 
-/** What frameworks add to a request: its whole target where they changed `url`, its body where they read it, who asks. */
+/** A request with the additions of frameworks: the full target if they changed `url`, the body if they read it, the caller. */
 export interface Framed extends IncomingMessage {
   originalUrl?: string;
   body?: unknown;
   principal?: Principal | undefined;
 }
 
-/** Answers a request of a host that speaks `node:http`. */
+/** Answers a request of a `node:http` server. */
 export async function answerNode(mounted: Mounted, request: Framed, response: ServerResponse): Promise<void> {
-  // Whoever listens late hears nothing: both are listened to before anything is awaited.
+  // The body is read before anything is awaited, because events before the listeners are added are lost.
   const reading = readBody(request, mounted.maxBody);
   await mounted.ready;
   const head = headOf(request);
@@ -38,7 +38,7 @@ export async function answerNode(mounted: Mounted, request: Framed, response: Se
   else if (!response.writableEnded) response.once("close", leave);
 }
 
-/** The answer where there can be none: the lifespan failed, or the host left nothing to read. */
+/** Responds to a request that could not be answered: the lifespan failed, or the host had read the body. */
 export function failNode(response: ServerResponse, error: unknown): void {
   console.error("a request could not be answered:", error);
   if (response.headersSent) response.destroy();
@@ -60,7 +60,7 @@ function headOf(request: Framed): Head {
   return { method, target: originalUrl ?? url, headers, principal };
 }
 
-/** The whole body, or why there is none. */
+/** Returns the whole body, or the reason why there is none. */
 function readBody(request: Framed, limit: number): Promise<Uint8Array | "too long" | "gone"> {
   if (request.readableDidRead || request.readableEnded) return Promise.resolve(limited(parsedBody(request), limit));
   if (Number(request.headers["content-length"] ?? 0) > limit) return Promise.resolve("too long");
@@ -69,7 +69,7 @@ function readBody(request: Framed, limit: number): Promise<Uint8Array | "too lon
     let size = 0;
     request.on("data", (chunk: Buffer) => {
       size += chunk.byteLength;
-      // What comes after the limit is thrown away, so that the client can read why.
+      // Bytes over the limit are read and dropped, so that the client gets to read the response.
       if (size > limit) resolve("too long");
       else chunks.push(chunk);
     });
@@ -78,15 +78,15 @@ function readBody(request: Framed, limit: number): Promise<Uint8Array | "too lon
   });
 }
 
-/** The body that a framework has read. */
+/** Returns the body that a framework has read. */
 function parsedBody({ method, body }: Framed): Uint8Array {
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return Buffer.from(body);
   if (body !== undefined) return Buffer.from(JSON.stringify(body));
   if (method !== "POST") return Buffer.of();
   throw new TypeError(
-    "app.node(request, response): the request's body was read before and is not in request.body. " +
-      "Mount the server ahead of what reads bodies, or put the body there: app.node(Object.assign(request.raw, { body: request.body }), reply.raw)",
+    "app.node(request, response): the request's body was read before and is not in request.body; " +
+      "mount the server before the middleware that reads bodies, or put the body there: app.node(Object.assign(request.raw, { body: request.body }), reply.raw)",
   );
 }
 

@@ -14,7 +14,7 @@ import {
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** What the core has for a request that needs no handler. */
+/** The result or error of a request that the core answers without a handler. */
 interface Prepared {
   readonly method: string;
   readonly params: Record<string, unknown>;
@@ -22,7 +22,7 @@ interface Prepared {
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
 
-/** Runs a server's middleware around what the core answers by itself; undefined leaves that as it is. */
+/** Runs a server's middleware around requests that the core answers itself. A value of undefined leaves the core's result unchanged. */
 export function passingPlan(core: ServerCore): Plan {
   return {
     kind: "prepared",
@@ -41,10 +41,10 @@ async function pass(core: ServerCore, { method, params, result, error }: Prepare
   try {
     const changed = await core.around(method, params, ctx, () => {
       if (failure) throw failure;
-      // A refusal says what is wrong with what the client sent.
+      // An error is about the params that the client sent, so changes of them don't matter.
       if (result?.["isError"] !== true && toJson(params) !== asked) {
         throw new TypeError(
-          `the core answers ${method} from what the client sent: middleware can change the result, not the params`,
+          `middleware changed the params of ${method}, which is answered from those that the client sent; change the result instead`,
         );
       }
       return prepared;
@@ -57,7 +57,7 @@ async function pass(core: ServerCore, { method, params, result, error }: Prepare
   }
 }
 
-/** Lists: where their entries stand, and how they are read and written. */
+/** List methods: the key of their entries, and the functions that read and write an entry. */
 const LISTS: Readonly<Record<string, { name: string; from: (raw: Wire) => unknown; to: (entry: never) => Wire }>> = {
   "tools/list": { name: "tools", from: toolFromWire, to: toolToWire },
   "resources/list": { name: "resources", from: resourceFromWire, to: resourceToWire },
@@ -73,7 +73,7 @@ function read(method: string, result: Wire): unknown {
   return { items: (result[list.name] as Wire[]).map(list.from), nextCursor: result["nextCursor"] };
 }
 
-/** What only `result` knew of a list stays. */
+/** Writes a result. Members of a list that middleware can not see are copied from `result`. */
 function write(method: string, value: unknown, result: Wire): Wire {
   if (value instanceof ToolResult) return toolResultToWire(value);
   if (value instanceof ResourceResult) return resourceResultToWire(value);
@@ -85,5 +85,5 @@ function write(method: string, value: unknown, result: Wire): Wire {
     return { [list.name]: (value["items"] as never[]).map(list.to), nextCursor: value["nextCursor"], ttlMs, cacheScope };
   }
   if (value === undefined || isObject(value)) return value ?? {};
-  throw new TypeError(`middleware gave a ${typeof value} for ${method}: it gives what next() gave, or an object`);
+  throw new TypeError(`middleware returned a ${typeof value} for ${method}; return the result of next(), or an object`);
 }

@@ -13,17 +13,17 @@ import type { ErrorClass } from "./types.js";
 
 type Wire = Record<string, unknown>;
 
-/** How a registered function is run, worked out once. */
+/** The way to run a registered function, prepared once. */
 export interface Plan {
   readonly kind: ComponentKind | "notification";
-  /** Whose lifespan and name the handler sees. */
+  /** The server whose lifespan and name the handler sees. */
   readonly owner: ServerCore;
   readonly exposeErrors: readonly ErrorClass[];
   /** The tool's output schema has a property `content`. */
   readonly hasContentKey?: boolean | undefined;
-  /** What traces call a request that it answers; without it there are none. */
+  /** Returns the subject of a request for traces; without it the handler is not traced. */
   readonly subject?: (input: Wire) => Subject;
-  /** Decodes, passes the middleware, calls. */
+  /** Runs the middleware, decodes the input, and calls the function. */
   invoke(input: Wire, ctx: CallContext): unknown;
 }
 
@@ -32,7 +32,7 @@ export interface Steps {
   method: string;
   exposeErrors?: readonly ErrorClass[] | undefined;
   hasContentKey?: boolean | undefined;
-  /** What middleware sees of the request. */
+  /** Returns the params that middleware sees. */
   params: (input: Wire) => Wire;
   call: (input: Wire, ctx: CallContext) => unknown;
 }
@@ -49,7 +49,7 @@ export function makePlan(owner: ServerCore, { kind, method, exposeErrors, hasCon
   };
 }
 
-/** The same plan for a server that the owner is mounted into: that one's middleware is the outer one. */
+/** Returns the same plan for a server that the owner is mounted into, whose middleware runs outside of the owner's. */
 export function mountPlan(outer: ServerCore, inner: Plan, { method, params }: Pick<Steps, "method" | "params">): Plan {
   return {
     ...inner,
@@ -67,7 +67,7 @@ function subjectOf(kind: Plan["kind"], method: string, params: (input: Wire) => 
 
 type Handler<A extends readonly unknown[]> = (...args: [...A, CallContext]) => unknown;
 
-/** Arguments in their final type, and a result that fits its schema. */
+/** Returns the call of a tool: it validates the arguments and the result. */
 export function toolCall(
   handler: Handler<[unknown]>,
   validateInput: Validate | undefined,
@@ -85,7 +85,7 @@ export function toolCall(
     });
 }
 
-/** Prompt arguments come as texts. */
+/** Returns the call of a prompt: it decodes the arguments, which are strings on the wire, and validates them. */
 export function promptCall(handler: Handler<[unknown]>, schema: JsonObject, validate: Validate | undefined): Steps["call"] {
   return (input, ctx) => {
     const given = decodeTexts(schema, input as Record<string, string>);

@@ -2,22 +2,22 @@ import { native } from "./native.js";
 
 export type JsonObject = Record<string, unknown>;
 
-const MEND =
-  'Hosts read no such schemas: bound the depth, leave the inner type open, or make the server with schemaProfile: "full".';
+const HINT =
+  'many hosts can\'t read such schemas: limit the depth, leave the inner type open, or make the server with schemaProfile: "full"';
 
 /**
- * The schema as every host reads it: `$ref` replaced by what it points at, `$defs` and the default `$schema` gone, null
- * kept simple. Throws an error that names the place where the schema is cyclic.
+ * Returns the schema in a form that every host reads: `$ref` is replaced by its target, `$defs` and the default `$schema`
+ * are removed, and unions with null simplified. Throws a TypeError that names the place where the schema is cyclic.
  */
 export function portable(schema: JsonObject, place: string): JsonObject {
   try {
     return JSON.parse(native().NativeSchema.portable(JSON.stringify(schema))) as JsonObject;
   } catch (error) {
-    throw new TypeError(`${place}: ${(error as Error).message}. ${MEND}`, { cause: error });
+    throw new TypeError(`${place}: ${(error as Error).message}; ${HINT}`, { cause: error });
   }
 }
 
-/** What a `$ref` of the form `#/a/b` points at. */
+/** Returns the target of a `$ref` of the form `#/a/b`. */
 export function follow(root: JsonObject, reference: string): JsonObject | undefined {
   let at: unknown = root;
   for (const part of reference.split("/").slice(1)) {

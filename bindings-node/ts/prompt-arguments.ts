@@ -2,7 +2,7 @@ import { isObject } from "./content.js";
 import type { JsonObject } from "./portable.js";
 import { SchemaMismatch } from "./schema.js";
 
-/** A prompt's arguments as they are listed. */
+/** An argument of a prompt, as listed to clients. */
 export interface PromptArgument {
   readonly name: string;
   readonly title?: string;
@@ -10,11 +10,11 @@ export interface PromptArgument {
   readonly required: boolean;
 }
 
-/** The properties of a schema, as `compileInput` gives it; `place` begins the error. */
+/** Returns the arguments that a schema compiled by `compileInput` describes; `place` begins the error. */
 export function promptArguments(json: JsonObject, place: string): PromptArgument[] {
   const properties = json["properties"];
   if (!isObject(properties)) {
-    throw new TypeError(`${place}: a prompt's arguments are an object with named properties, as in z.object({ code: z.string() })`);
+    throw new TypeError(`${place}: the schema of a prompt's arguments must describe an object with named properties, as in z.object({ code: z.string() })`);
   }
   const required = Array.isArray(json["required"]) ? json["required"] : [];
   return Object.entries(properties).map(([name, property]) => {
@@ -28,7 +28,7 @@ export function promptArguments(json: JsonObject, place: string): PromptArgument
   });
 }
 
-/** Prompt arguments come as texts: those of another type are read as JSON, `"3"` as 3. */
+/** Decodes prompt arguments, which are strings on the wire: for other types they are read as JSON, `"3"` as 3. */
 export function decodeTexts(json: JsonObject, given: Readonly<Record<string, string>>): Record<string, unknown> {
   const properties = isObject(json["properties"]) ? json["properties"] : {};
   return Object.fromEntries(
@@ -45,10 +45,14 @@ function decode(name: string, text: string, type: string): unknown {
     const value: unknown = JSON.parse(text);
     if (CHECKS[type]?.(value) ?? true) return value;
   } catch {
-    // Not JSON at all: told below.
+    // Invalid JSON is reported below.
   }
-  throw new SchemaMismatch(`${name}: ${JSON.stringify(text)} is not of type ${type}`, "input");
+  throw new SchemaMismatch(`argument '${name}': expected ${TYPES[type] ?? type}, got ${JSON.stringify(text)}`, "input");
 }
+
+const TYPES: Readonly<Record<string, string>> = {
+  integer: "an integer", number: "a number", boolean: "true or false", null: "null", array: "a list", object: "an object",
+};
 
 const CHECKS: Readonly<Record<string, (value: unknown) => boolean>> = {
   integer: Number.isInteger,

@@ -5,7 +5,7 @@ import type { Registry } from "./types.js";
 
 type Wire = Readonly<Record<string, unknown>>;
 
-/** What a server offers of one kind, as the native half holds it. */
+/** The components of one kind, held by the native module. */
 export class RegistryView<T> implements Registry<T> {
   constructor(
     private readonly core: ServerCore,
@@ -61,7 +61,7 @@ function tagsIn(names: readonly (string | { tags: readonly string[] })[]): strin
 
 const LISTS = { tool: "tools", resource: "resources", resourceTemplate: "resourceTemplates", prompt: "prompts" } as const;
 
-/** Checks changes and returns them with the wire's names; undefined takes a member away. */
+/** Checks changes and returns them with the wire's names; undefined removes a member. */
 function changesToWire(kind: Kind, place: string, changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
   checkChanges(kind, place, changes);
   const wire = Object.entries(changes).map(([name, value]) => {

@@ -10,10 +10,10 @@ import {
   toolResultToWire,
 } from "./results.js";
 
-/** `prepared` is the whole result of a request that the core has an answer to. */
+/** The kind of a handler; `prepared` is middleware around a request that the core answers. */
 export type ComponentKind = "tool" | "resource" | "prompt" | "completion" | "method" | "prepared";
 
-/** How the core is to read a reply's payload. */
+/** The formats of a reply's payload, by the numbers that the core knows. */
 export const ReplyKind = { nothing: 0, blob: 1, parts: 2, result: 3, text: 4, json: 5 } as const;
 export type Reply = readonly [kind: (typeof ReplyKind)[keyof typeof ReplyKind], payload: string];
 
@@ -53,8 +53,8 @@ function toolReply(value: unknown, hasContentKey: boolean): Reply {
         if (typeof item === "string") return item;
         if (isContent(item)) return contentToWire(item);
         throw new TypeError(
-          `the result[${index}] is ${nameOf(item)} among content: a list with content holds content and strings only; ` +
-            "for content beside data return new ToolResult([…], { structuredContent: … })",
+          `the result[${index}] is ${nameOf(item)} among content; a list with content may hold content and strings only, ` +
+            "so return content and data as new ToolResult([…], { structuredContent: … })",
         );
       }),
     );
@@ -81,7 +81,7 @@ function resourceReply(value: unknown): Reply {
   if (value instanceof ResourceResult) return [ReplyKind.result, toJson(resourceResultToWire(value))];
   if (isContent(value) || (Array.isArray(value) && value.some(isContent))) {
     throw new TypeError(
-      "the result is content, which tools and prompts give; a resource gives text, bytes, JSON or new ResourceResult(…)",
+      "the result is content, which only tools and prompts return; return a string, bytes, JSON or new ResourceResult(…)",
     );
   }
   refuseResultOf("resource", value);
@@ -99,17 +99,17 @@ function promptReply(value: unknown): Reply {
       value.flatMap((item: unknown, index): unknown[] => {
         if (typeof item === "string") return [item];
         if (isMessage(item)) return messageToWire(item);
-        throw new TypeError(`the result[${index}] is ${nameOf(item)}: ${PROMPT_MEND}`);
+        throw new TypeError(`the result[${index}] is ${nameOf(item)}; ${PROMPT_HINT}`);
       }),
     );
   }
   const official = officialPromptResult(value);
   if (official) return [ReplyKind.result, toJson(promptResultToWire(official))];
-  throw new TypeError(`the result is ${nameOf(value)}: ${PROMPT_MEND}`);
+  throw new TypeError(`the result is ${nameOf(value)}; ${PROMPT_HINT}`);
 }
 
-const PROMPT_MEND =
-  "a prompt gives a string, user(…), assistant(…), a list of those, or new PromptResult(…); content goes into user(…)";
+const PROMPT_HINT =
+  "return a string, user(…), assistant(…), a list of those, or new PromptResult(…); content belongs into user(…)";
 
 function completionReply(value: unknown): Reply {
   if (isStrings(value)) return [ReplyKind.json, toJson(value)];
@@ -117,10 +117,10 @@ function completionReply(value: unknown): Reply {
     const { values, total, hasMore } = value as { values: unknown; total?: unknown; hasMore?: unknown };
     return [ReplyKind.result, toJson({ completion: { values, total, hasMore } })];
   }
-  throw new TypeError(`the result is ${nameOf(value)}: a completion gives a list of strings, or { values, total, hasMore }`);
+  throw new TypeError(`the result is ${nameOf(value)}; return a list of strings, or { values, total, hasMore }`);
 }
 
-/** A method of the specification's may be answered with the class of its result. */
+/** Writes the result of a method; those of the specification may be answered with a result class. */
 function methodReply(value: unknown): Reply {
   if (value === undefined) return NOTHING;
   if (value instanceof ToolResult) return [ReplyKind.result, toJson(toolResultToWire(value))];
@@ -137,11 +137,11 @@ function isStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** A result class in the wrong kind of handler would be sent as look-alike JSON. */
+/** Refuses a result class in the wrong kind of handler, which would be sent as JSON. */
 function refuseResultOf(kind: "tool" | "resource", value: unknown): void {
   if (value instanceof ToolResult || value instanceof ResourceResult || value instanceof PromptResult) {
     const right = kind === "tool" ? "ToolResult" : "ResourceResult";
-    throw new TypeError(`the result is ${nameOf(value)}: a ${kind} gives new ${right}(…) where it wants to say everything itself`);
+    throw new TypeError(`the result is ${nameOf(value)}; the result class of a ${kind} is ${right}`);
   }
 }
 

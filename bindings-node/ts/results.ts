@@ -18,7 +18,7 @@ import type { Content, Message, Meta, ResourceContents } from "./types.js";
 type Wire = Readonly<Record<string, unknown>>;
 
 /**
- * What a tool answered; a handler may make one to say everything itself. Spec: Server Features › Tools › Tool result.
+ * The result of a tool. A handler returns one to set every member itself. Spec: Server Features › Tools › Tool result.
  *
  * @example
  * ```ts
@@ -34,9 +34,9 @@ export class ToolResult<D = unknown> {
   /** Default: false. */
   readonly isError: boolean;
   readonly meta: Meta;
-  /** The structured content, in the type that was asked for; without one, the text. */
+  /** The structured content, validated by the call's `output` schema if there is one; without structured content, the text. */
   readonly data: D;
-  /** All texts, joined by line breaks. */
+  /** All text content, joined by line breaks. */
   readonly text: string;
 
   constructor(
@@ -53,16 +53,16 @@ export class ToolResult<D = unknown> {
   }
 }
 
-/** What reading a resource gave; a handler may make one. Spec: Server Features › Resources › Reading resources. */
+/** The result of reading a resource; handlers may return one. Spec: Server Features › Resources › Reading resources. */
 export class ResourceResult {
   readonly contents: readonly ResourceContents[];
-  /** All texts, joined by line breaks. */
+  /** All text contents, joined by line breaks. */
   readonly text: string;
-  /** The first bytes; empty where there are none. */
+  /** The first binary contents; empty if there are none. */
   readonly blob: Uint8Array;
   readonly meta: Meta;
 
-  /** A string or bytes alone take the URI that was asked for. */
+  /** Contents given as a string or bytes get the URI of the request. */
   constructor(
     contents: string | Uint8Array | ResourceContents | readonly ResourceContents[],
     rest: { mimeType?: string | undefined; meta?: Meta | undefined } = {},
@@ -78,12 +78,12 @@ export class ResourceResult {
   }
 }
 
-/** What a prompt gave; a handler may make one. Spec: Server Features › Prompts. */
+/** The result of a prompt; handlers may return one. Spec: Server Features › Prompts. */
 export class PromptResult {
   readonly messages: readonly Message[];
   readonly description: string | undefined;
 
-  /** A string is a message of the user's. */
+  /** A string becomes a message of the user. */
   constructor(messages: readonly (string | Message)[], rest: { description?: string | undefined } = {}) {
     refuseUnknown("PromptResult", ["description"], rest);
     if (!Array.isArray(messages)) throw new TypeError(`PromptResult: messages must be a list of strings, user(…) and assistant(…), not ${shown(messages)}`);
@@ -120,7 +120,7 @@ export function toolResultToWire(result: ToolResult): Wire {
   };
 }
 
-/** `data` is what the core made of the structured content; without it, the structured content itself. */
+/** Reads a result. `data` is its structured content, unwrapped by the core; default: the structured content itself. */
 export function toolResultFromWire(raw: Wire, ...data: [unknown?]): ToolResult {
   const result = new ToolResult(contentListFromWire(raw["content"] ?? []), {
     structuredContent: raw["structuredContent"],
@@ -130,7 +130,7 @@ export function toolResultFromWire(raw: Wire, ...data: [unknown?]): ToolResult {
   return data.length === 0 ? result : withData(result, data[0]);
 }
 
-/** The same result with its data in another type. */
+/** Returns the same result with other data. */
 export function withData<D>(result: ToolResult, data: D): ToolResult<D> {
   return Object.defineProperty(result, "data", { value: data, enumerable: true }) as ToolResult<D>;
 }

@@ -12,7 +12,7 @@ const OPTIONS: { readonly [K in keyof Required<SampleOptions>]: true } = {
   intelligencePriority: true, tools: true, toolChoice: true,
 };
 
-/** The params of `sampling/createMessage`. */
+/** Returns the params of `sampling/createMessage`. */
 export function sampleToWire(messages: string | readonly (string | Message)[], options: SampleOptions = {}): Wire {
   refuseUnknown("sample()", [...Object.keys(OPTIONS), "key"], options);
   const list = typeof messages === "string" ? [messages] : messages;
@@ -35,7 +35,7 @@ export function sampleToWire(messages: string | readonly (string | Message)[], o
   });
 }
 
-/** Unlike a prompt's message, one here may hold several pieces of content. */
+/** Writes a message, which may hold several content blocks, unlike that of a prompt. */
 function sampledMessage(given: string | Message, index: number): Wire {
   if (typeof given !== "string" && !isMessage(given)) {
     throw new TypeError(`sample(): message ${index} must be a string or made by user() or assistant()`);
@@ -62,7 +62,7 @@ export function sampleRequestFromWire(raw: Wire): SampleRequest {
   };
 }
 
-/** What `onSample` gave, as the wire has it; a string alone is a text by an unnamed model. */
+/** Writes the result of `onSample`; a string becomes text content of an unnamed model. */
 export function sampleResultToWire(result: string | SampleResult): Wire {
   if (typeof result === "string") {
     return { role: "assistant", content: contentToWire(text(result)), model: "unknown", stopReason: "endTurn" };

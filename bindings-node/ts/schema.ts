@@ -7,7 +7,7 @@ import type { StandardJsonSchemaProps, StandardResult, StandardSchemaProps } fro
 import type { Maybe, TypedJsonSchema } from "./types.js";
 
 export type Profile = "portable" | "full";
-/** Input: what may be given. Output: what comes out after defaults and transforms. */
+/** Input: values before defaults and transforms. Output: values after them. */
 export type Side = "input" | "output";
 
 /** The word for a member of a value in errors. */
@@ -17,18 +17,18 @@ export type Noun = "argument" | "parameter" | "field" | "property";
 const NOUNS = { input: "field", output: "property" } as const satisfies Record<Side, Noun>;
 
 export interface CompiledSchema {
-  /** For the core, which checks by it. */
+  /** The JSON Schema, by which the core validates. */
   readonly json: JsonObject;
-  /** The library's own check, which also fills in defaults and transforms; undefined for a plain JSON Schema. */
+  /** The library's own validation, which also applies defaults and transforms; undefined for a plain JSON Schema. */
   readonly validate: Validate | undefined;
   /** Fills in the defaults of a plain JSON Schema; undefined where it has none, and for a library's schema. */
   readonly fill: ((value: unknown) => unknown) | undefined;
 }
 
-/** Gives the value in its final type, at once where the schema is synchronous; throws `SchemaMismatch`. */
+/** Returns the value in its final type, or a promise of it if the schema is async. Throws `SchemaMismatch`. */
 export type Validate = (value: unknown) => Maybe<unknown>;
 
-/** A value that the library's own check refused; `problem` is what it said. */
+/** The error of a value that failed its schema; `problem` is the message of the schema's library. */
 export class SchemaMismatch extends Error {
   constructor(
     message: string,
@@ -41,12 +41,12 @@ export class SchemaMismatch extends Error {
 }
 brandClass("SchemaMismatch", SchemaMismatch);
 
-/** A plain JSON Schema that stands for the type `T`. */
+/** Gives a plain JSON Schema the type `T` of its values. */
 export function jsonSchema<T>(schema: object): TypedJsonSchema<T> {
   return schema as TypedJsonSchema<T>;
 }
 
-/** `place` begins every error: `tool "add", input`. */
+/** Compiles a schema. `place` begins each error, such as `tool "add", input`. */
 export function compileSchema(schema: unknown, place: string, profile: Profile = "portable", side: Side = "input", noun: Noun = NOUNS[side]): CompiledSchema {
   const standard = standardOf(schema);
   const full = standard ? writtenBy(schema, standard, place, side) : plain(schema, place);
@@ -54,21 +54,21 @@ export function compileSchema(schema: unknown, place: string, profile: Profile =
   return { json, validate: standard && validateBy(standard, side, noun), fill: standard ? undefined : defaultsOf(json) };
 }
 
-/** The same for arguments and params, which are always an object. */
+/** Compiles the schema of arguments or params, which must describe an object. */
 export function compileInput(schema: unknown, place: string, profile: Profile = "portable", noun: Noun = "argument"): CompiledSchema {
   const compiled = compileSchema(schema, place, profile, "input", noun);
   const { json } = compiled;
   if (!describesObject(json, json, 0)) {
     const found = typeof json["type"] === "string" ? `of type "${json["type"]}"` : "of any type";
     throw new TypeError(
-      `${place}: the schema must describe an object, and this one takes a value ${found}. ` +
-        'Wrap it, as in z.object({ value: … }) or { type: "object", properties: { value: … } }.',
+      `${place}: the schema must describe an object, but it describes a value ${found}; ` +
+        'wrap it, as in z.object({ value: … }) or { type: "object", properties: { value: … } }',
     );
   }
   return json["type"] === "object" ? compiled : { ...compiled, json: { type: "object", ...json } };
 }
 
-/** Only the check, where JSON Schema is not needed; undefined for a plain JSON Schema. */
+/** Returns only the library's validation; undefined for a plain JSON Schema. */
 export function validatorOf(schema: unknown, side: Side = "input"): Validate | undefined {
   const standard = standardOf(schema);
   return standard && validateBy(standard, side, NOUNS[side]);
@@ -76,7 +76,7 @@ export function validatorOf(schema: unknown, side: Side = "input"): Validate | u
 
 type Standard = StandardSchemaProps & Partial<StandardJsonSchemaProps>;
 
-/** Looked for before anything else: arktype's types are functions, and valibot's are plain objects. */
+/** Returns a Standard Schema's members. This is checked first, because arktype's types are functions and valibot's plain objects. */
 function standardOf(schema: unknown): Standard | undefined {
   if ((typeof schema !== "object" && typeof schema !== "function") || schema === null) return undefined;
   const standard = (schema as { "~standard"?: unknown })["~standard"];
@@ -95,15 +95,15 @@ function writtenBy(schema: unknown, standard: Standard, place: string, side: Sid
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TypeError(
-      `${place}: ${vendor} can't write this schema's ${side} side as JSON Schema: ${why}. ` +
-        `${/transform|morph/i.test(why) ? TRANSFORM_MEND : TYPE_MEND} Or give plain JSON Schema with jsonSchema<T>().`,
+      `${place}: ${vendor} can't write the ${side} side of this schema as JSON Schema: ${why}; ` +
+        `${/transform|morph/i.test(why) ? TRANSFORM_HINT : TYPE_HINT}, or give plain JSON Schema with jsonSchema<T>()`,
       { cause: error },
     );
   }
   return plain(json, place);
 }
 
-/** zod/mini, whose objects do not write JSON Schema in any version. */
+/** Returns whether it is a schema of zod/mini, which does not write JSON Schema in any version. */
 function isMini(schema: unknown): boolean {
   const traits = (schema as { _zod?: { traits?: unknown } })._zod?.traits;
   return traits instanceof Set && traits.has("ZodMiniType");
@@ -111,38 +111,38 @@ function isMini(schema: unknown): boolean {
 
 const MINI_HINT =
   'import from "zod" instead of "zod/mini", or give jsonSchema<z.infer<typeof schema>>(z.toJSONSchema(schema)), which checks ' +
-  "by JSON Schema alone.";
+  "by JSON Schema alone";
 const WRITER_HINT = "use a version whose schemas have ~standard.jsonSchema, or give plain JSON Schema with jsonSchema<T>().";
 const WRITER_HINTS: Readonly<Record<string, string>> = {
   zod: 'use zod 4.2 or later (npm install zod@latest, import from "zod").',
   valibot: "wrap it: toStandardJsonSchema(schema), from @valibot/to-json-schema.",
   arktype: "use arktype 2.1.28 or later.",
 };
-const TYPE_MEND = "Use types that JSON has, such as an ISO 8601 string for a date.";
-const TRANSFORM_MEND = "Say what a transform gives, as in z.string().transform(Number).pipe(z.number()).";
+const TYPE_HINT = "use types that JSON has, such as an ISO 8601 string for a date";
+const TRANSFORM_HINT = "declare the result of a transform, as in z.string().transform(Number).pipe(z.number())";
 
-/** A JSON Schema literal, copied so that later changes to it change nothing. */
+/** Returns a copy of a JSON Schema, so that later changes of the original have no effect. */
 function plain(schema: unknown, place: string): JsonObject {
   if (!isObject(schema)) {
     const found = schema === null ? "null" : Array.isArray(schema) ? "a list" : typeof schema === "object" ? "an object" : `a ${typeof schema}`;
     throw new TypeError(
-      `${place}: ${found} is no schema. Give a Standard Schema (zod, valibot, arktype) or a JSON Schema object.`,
+      `${place}: ${found} is no schema; give a Standard Schema (zod, valibot, arktype) or a JSON Schema object`,
     );
   }
   const bare = Object.keys(schema).find((name) => standardOf(schema[name]) !== undefined);
   if (bare !== undefined) {
-    throw new TypeError(`${place}: "${bare}" holds a schema, but the object around it is none. Wrap it, as in z.object({ ${bare}: … }).`);
+    throw new TypeError(`${place}: "${bare}" holds a schema, but the object around it is none; wrap it, as in z.object({ ${bare}: … })`);
   }
   let written: string;
   try {
     written = toJson(schema, "the schema");
   } catch (error) {
-    throw new TypeError(`${place}: ${(error as Error).message}. A JSON Schema is plain data; for a recursive type use $ref.`, { cause: error });
+    throw new TypeError(`${place}: ${(error as Error).message}; a JSON Schema is plain data, so use $ref for a recursive type`, { cause: error });
   }
   return JSON.parse(written) as JsonObject;
 }
 
-/** Is every value that it lets through an object? */
+/** Returns whether every value that fits the schema is an object. */
 function describesObject(schema: unknown, root: JsonObject, depth: number): boolean {
   if (!isObject(schema) || depth > 32) return false;
   const { type, $ref: reference, anyOf, oneOf, allOf } = schema;

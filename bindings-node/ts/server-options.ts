@@ -31,7 +31,7 @@ const CHECKS: { readonly [K in keyof Required<ServerOptions>]: Check } = {
   parkTtlMs: checkedElsewhere,
 };
 
-/** Refuses unknown options and values that are not allowed; `place` begins the text. */
+/** Refuses unknown options and values that are not allowed; `place` begins the error. */
 export function checkServerOptions(place: string, options: ServerOptions<unknown>): void {
   refuseUnknown(place, Object.keys(CHECKS), options, FOREIGN_OPTIONS.server);
   checkOptions(place, CHECKS, { ...options });

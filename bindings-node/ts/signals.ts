@@ -1,9 +1,9 @@
-/** What the program may still do after it has served before the process ends. */
+/** The time for the rest of the program to finish, after the server has ended. */
 const LINGER_MS = 500;
 
 const NUMBERS: Readonly<Record<string, number>> = { SIGINT: 2, SIGTERM: 15 };
 
-/** The first SIGINT or SIGTERM asks for an orderly end, the second ends at once. */
+/** Signal handlers: the first SIGINT or SIGTERM starts an orderly shutdown, the second exits at once. */
 export class Signals {
   readonly came: Promise<void>;
   #stop!: () => void;
@@ -15,7 +15,7 @@ export class Signals {
   }
 
   release(): void {
-    // A second Ctrl-C counts until the process is gone.
+    // The handlers stay after a first signal, so that a second one exits at once.
     if (this.#count > 0) return;
     for (const name of Object.keys(NUMBERS)) process.off(name, this.#hear);
   }
@@ -26,7 +26,7 @@ export class Signals {
   };
 }
 
-/** Timers and threads that live on must not keep a process that serves nobody any more. */
+/** Exits the process soon, even if timers or threads would keep it alive. */
 export function endProcess(): void {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { toJson } from "./json.js";
 import type { Maybe } from "./types.js";
 
-/** The way to what earlier runs of a handler did. */
+/** Access to the recorded steps of earlier runs. */
 interface Way {
   knownStep(slot: number, key: string): string | null;
   step(slot: number, key: string, value: string): void;
@@ -11,12 +11,12 @@ interface Way {
 
 const running = new AsyncLocalStorage<string>();
 
-/** The key of the step that runs here. It may not run again, so that its questions are numbered apart. */
+/** Returns the key of the running step. Its questions are numbered separately, because a replay may skip it. */
 export function runningStep(): string | undefined {
   return running.getStore();
 }
 
-/** What one run of a handler does once only, however often the handler runs. */
+/** The steps of one run of a handler: each is run once, and its value recorded. */
 export class StepJournal {
   readonly #begun = new Map<string, Promise<string>>();
 
@@ -26,20 +26,20 @@ export class StepJournal {
   ) {}
 
   async step<T>(key: string, fn: () => Maybe<T>): Promise<T> {
-    if (typeof key !== "string" || key === "") throw new TypeError('ctx.step(key, fn): the key must be a text that is not empty, as in ctx.step("charge", () => …)');
-    if (typeof fn !== "function") throw new TypeError(`ctx.step(${JSON.stringify(key)}, fn): fn must be a function; what it gives is kept`);
+    if (typeof key !== "string" || key === "") throw new TypeError('ctx.step(key, fn): the key must be a non-empty string, as in ctx.step("charge", () => …)');
+    if (typeof fn !== "function") throw new TypeError(`ctx.step(${JSON.stringify(key)}, fn): fn must be a function, whose value is recorded`);
     let recorded = this.#begun.get(key);
     if (recorded === undefined) {
       recorded = this.#recorded(key, fn);
       this.#begun.set(key, recorded);
-      // What failed was not done, and may be tried again.
+      // A failed step is not recorded, and may be tried again.
       recorded.catch(() => this.#begun.delete(key));
     }
     const [value] = JSON.parse(await recorded) as [T];
     return value;
   }
 
-  /** A list of one, or of none for `undefined`, which JSON has not. */
+  /** Returns the JSON of a list with the value, or of an empty list for `undefined`, which JSON lacks. */
   async #recorded(key: string, fn: () => Maybe<unknown>): Promise<string> {
     const known = this.way.knownStep(this.slot, key);
     if (known !== null) return known;

@@ -7,17 +7,17 @@ import { ToolResult } from "./results.js";
 import { isPromise } from "./schema.js";
 import type { Meta } from "./types.js";
 
-/** What a span is about: the method, and the tool's or prompt's name. */
+/** The subject of a span: the method, and the name of the tool or prompt. */
 export type Subject = readonly [method: string, name: string | undefined];
 
-/** Where the program's SDK has registered itself: without one there is nobody to tell. */
+/** The global under which OpenTelemetry's API registers itself; without it nothing is traced. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 /** Spec: Base Protocol › General fields › OpenTelemetry trace context. */
 const KEYS = ["traceparent", "tracestate", "baggage"] as const;
 
 let api: typeof Api | null | undefined;
 
-/** OpenTelemetry, in a program that has set it up; it is loaded no sooner, and never required. */
+/** Returns OpenTelemetry's API if the program has set it up; it is not loaded otherwise. */
 export function tracing(): typeof Api | null {
   if (api !== undefined) return api;
   if (!(REGISTERED in globalThis)) return null;
@@ -29,7 +29,7 @@ export function tracing(): typeof Api | null {
   return api;
 }
 
-/** Runs a handler in a span of the server's, below the one that the client's request names. */
+/** Runs a handler in a span of the server, a child of the one that the client's request names. */
 export function inSpan<R>(api: typeof Api, subject: Subject, ctx: CallContext, call: () => R): R {
   const { context, propagation, ROOT_CONTEXT, SpanKind, trace } = api;
   const parent = propagation.extract(ROOT_CONTEXT, carrierOf(ctx.meta));
@@ -63,7 +63,7 @@ export function inSpan<R>(api: typeof Api, subject: Subject, ctx: CallContext, c
   });
 }
 
-/** `_meta` of a request with the trace context of the span that is active, if one is; what it says itself stays. */
+/** Returns a request's `_meta` with the trace context of the active span, if there is one. Its own members take precedence. */
 export function stamped(meta: Meta | undefined): Meta | undefined {
   const found = tracing();
   if (!found) return meta;

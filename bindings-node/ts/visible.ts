@@ -4,19 +4,19 @@ import type { ServerCore } from "./core.js";
 import { isPromise } from "./schema.js";
 import type { Principal } from "./types.js";
 
-/** Who sees a component. */
+/** Decides whether a caller sees a component. */
 export type Visible = (principal: Principal | undefined) => boolean;
 
 interface UnresolvedComponents {
   readonly components: readonly (readonly [kind: string, key: string])[];
 }
 
-/** Answers the core, which asks who sees what: one boolean for each component, in order. */
+/** Returns the plan that answers which components a caller sees: one boolean for each, in order. */
 export function visibilityPlan(owner: ServerCore, find: (kind: string, key: string) => Visible | undefined): Plan {
   const sees = (kind: string, key: string, { principal }: CallContext): boolean => {
     try {
       const seen: unknown = find(kind === "resource template" ? "resourceTemplate" : kind, key)?.(principal) ?? false;
-      if (isPromise(seen)) throw new TypeError("visible must give its answer at once, not a promise");
+      if (isPromise(seen)) throw new TypeError("visible must return a boolean, not a promise");
       return Boolean(seen);
     } catch (error) {
       console.error(`visible of the ${kind} ${JSON.stringify(key)} failed: it stays hidden`, error);
@@ -31,7 +31,7 @@ export function visibilityPlan(owner: ServerCore, find: (kind: string, key: stri
   };
 }
 
-/** A principal as the core reads it. */
+/** Returns a principal as JSON for the core. */
 export function principalToJson({ subject, clientId, scopes, claims }: Principal): string {
   return JSON.stringify({ subject, clientId, scopes: [...(scopes ?? [])], claims: claims ?? {} });
 }

@@ -2,15 +2,15 @@ import type { ServerCore } from "./core.js";
 
 let hasWarned = false;
 
-/** Workers of a cluster share a port: answers of a client may reach another one than the question came from. */
+/** Warns a worker of a cluster without shared keys: a client's answers may reach another worker than the one that asked. */
 export async function warnWorker({ native }: ServerCore): Promise<void> {
-  // A worker has a parent that it talks to.
+  // Workers have an IPC channel to their parent.
   if (hasWarned || process.send === undefined || native.hasStateKeys()) return;
   const { default: cluster } = await import("node:cluster");
   if (!cluster.isWorker || hasWarned) return;
   hasWarned = true;
   console.warn(
-    "warning: every worker seals requestState with a key of its own, so answers of a client that reach another worker " +
-      "are refused: give requestStateKeys, or set GUDGEON_STATE_KEYS",
+    "warning: every worker encrypts requestState with its own key, so another worker rejects a client's answers; " +
+      "set the option requestStateKeys, or the environment variable GUDGEON_STATE_KEYS",
   );
 }

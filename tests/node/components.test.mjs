@@ -35,15 +35,15 @@ test("a prompt's arguments are listed from its schema", () => {
     { name: "depth", required: false },
   ]);
   const open = compileInput(z.record(z.string(), z.string()), "p").json;
-  assert.throws(() => promptArguments(open, 'prompt "review", args'), /^TypeError: prompt "review", args: a prompt's arguments are an object with named properties/);
+  assert.throws(() => promptArguments(open, 'prompt "review", args'), /^TypeError: prompt "review", args: the schema of a prompt's arguments must describe an object with named properties/);
 });
 
 test("a prompt's texts become what the schema says", () => {
   const { json, validate } = compileInput(z.object({ code: z.string(), n: z.int(), deep: z.boolean(), list: z.array(z.number()) }), "p");
   const given = decodeTexts(json, { code: "1", n: "3", deep: "true", list: "[1]" });
   assert.deepEqual(validate(given), { code: "1", n: 3, deep: true, list: [1] });
-  assert.throws(() => decodeTexts(json, { n: "three" }), { name: "SchemaMismatch", message: 'n: "three" is not of type integer' });
-  assert.throws(() => decodeTexts(json, { n: "1.5" }), /is not of type integer/);
+  assert.throws(() => decodeTexts(json, { n: "three" }), { name: "SchemaMismatch", message: `argument 'n': expected an integer, got "three"` });
+  assert.throws(() => decodeTexts(json, { n: "1.5" }), /expected an integer, got "1\.5"/);
   assert.deepEqual(decodeTexts(json, { unknown: "1", constructor: "2" }), { unknown: "1", constructor: "2" });
 });
 

@@ -111,7 +111,7 @@ test("a mounted tool is seen by who sees it, and a predicate that fails hides", 
   assert.deepEqual(await names(who("ada")), ["shelf_tidy"]);
   assert.deepEqual(await names(undefined), []);
   assert.match(String(errors.mock.calls[0].arguments[0]), /visible of the tool "shelf_broken" failed: it stays hidden/);
-  assert.match(String(errors.mock.calls[1].arguments[1]), /at once, not a promise/);
+  assert.match(String(errors.mock.calls[1].arguments[1]), /visible must return a boolean, not a promise/);
   await app.close();
 });
 

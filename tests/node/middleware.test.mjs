@@ -309,6 +309,6 @@ test("middleware of a vendor's method may come first, and params are checked bef
 test("numbers that can't be meant are refused", () => {
   assert.throws(() => middleware.rateLimit(0), /above 0/);
   assert.throws(() => middleware.rateLimit(1, { burst: 0 }), /at least 1/);
-  assert.throws(() => middleware.rateLimit(1, { by: "moon" }), /'principal', 'client' or 'server'/);
+  assert.throws(() => middleware.rateLimit(1, { by: "moon" }), /"principal", "client" or "server"/);
   assert.throws(() => middleware.responseLimit(0), /above 0/);
 });

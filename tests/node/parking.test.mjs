@@ -308,8 +308,8 @@ describe("what can't be meant is refused", () => {
       [{ parkTtlMs: 0 }, 'new Server("x"): parkTtlMs must be a number of milliseconds above 0, not 0'],
       [{ stateTtlMs: "5m" }, 'new Server("x"): stateTtlMs must be a number of milliseconds above 0, not "5m"'],
       [{ maxRequestState: 0 }, 'new Server("x"): maxRequestState must be a number of bytes, an integer from 1, not 0'],
-      [{ requestStateKeys: "secret" }, 'new Server("x"): requestStateKeys must be a list of texts or bytes: the first seals, every one opens'],
-      [{ requestStateKeys: ["secret", 5] }, 'new Server("x"): requestStateKeys must be a list of texts or bytes: the first seals, every one opens'],
+      [{ requestStateKeys: "secret" }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
+      [{ requestStateKeys: ["secret", 5] }, 'new Server("x"): requestStateKeys must be a list of strings or Uint8Arrays; the first encrypts, all of them decrypt'],
       [{ requestStateKeys: [""] }, 'new Server("x"): a key of requestState is empty: take at least 32 random bytes, the same on every server that shares the work'],
     ]) {
       assert.throws(() => new Server("x", options), { name: "TypeError", message });

@@ -253,7 +253,7 @@ describe("ctx.step", () => {
     ]);
     await using([app], async (client) => {
       const [key, fn] = JSON.parse(await twice(client));
-      assert.match(key, /the key must be a text that is not empty, as in ctx\.step\("charge"/);
+      assert.match(key, /the key must be a non-empty string, as in ctx\.step\("charge"/);
       assert.match(fn, /ctx\.step\("x", fn\): fn must be a function/);
     });
   });

@@ -30,7 +30,7 @@ test("tool: a list with at least one content value is content, its strings are t
   assert.deepEqual(reads("tool", ["Here", image(new Uint8Array([1]), "png")]), [PARTS, ["Here", { type: "image", data: "AQ==", mimeType: "image/png" }]]);
   assert.throws(
     () => toReply("tool", [text("a"), { b: 1 }]),
-    /the result\[1\] is an object among content: .* return new ToolResult\(\[…\], \{ structuredContent: … \}\)/,
+    /the result\[1\] is an object among content; .* return content and data as new ToolResult\(\[…\], \{ structuredContent: … \}\)/,
   );
 });
 
@@ -72,7 +72,7 @@ test("what JSON can't say is an error that names its place and the mend", () => 
     [{ cover: image(new Uint8Array(1), "png") }, /the result\.cover is content inside other data; return content alone/],
     [new ToolResult("a", { structuredContent: { n: 1n } }), /the result\.structuredContent\.n is a BigInt/],
     [{ get bad() { throw new Error("boom"); } }, /the result can't be written as JSON: Error: boom/],
-    [new ResourceResult("a"), /the result is of class ResourceResult: a tool gives new ToolResult/],
+    [new ResourceResult("a"), /the result is of class ResourceResult; the result class of a tool is ToolResult/],
   ];
   for (const [value, message] of cases) assert.throws(() => toReply("tool", value), { name: "TypeError", message });
 });
@@ -122,7 +122,7 @@ test("resource: text, bytes, JSON, ResourceResult", () => {
     RESULT,
     { contents: [{ mimeType: "image/png", blob: "AQ==" }], _meta: { k: 1 } },
   ]);
-  assert.throws(() => toReply("resource", embed({ uri: "a://b", text: "" })), /the result is content, which tools and prompts give/);
+  assert.throws(() => toReply("resource", embed({ uri: "a://b", text: "" })), /the result is content, which only tools and prompts return/);
 });
 
 test("prompt: string, message, list, PromptResult, and nothing else", () => {
@@ -134,7 +134,7 @@ test("prompt: string, message, list, PromptResult, and nothing else", () => {
     { messages: [{ role: "user", content: { type: "text", text: "a" } }], description: "d" },
   ]);
   for (const value of [undefined, 1, { role: "user" }, [text("a")], [1]]) {
-    assert.throws(() => toReply("prompt", value), /a prompt gives a string, user\(…\), assistant\(…\)/);
+    assert.throws(() => toReply("prompt", value), /return a string, user\(…\), assistant\(…\)/);
   }
   assert.throws(() => new PromptResult([{ role: "user" }]), /messages\[0\] must be a string, user\(…\) or assistant\(…\), not {"role":"user"}/);
 });
@@ -142,7 +142,7 @@ test("prompt: string, message, list, PromptResult, and nothing else", () => {
 test("completion and vendors' methods", () => {
   assert.deepEqual(reads("completion", ["a"]), [JSON_, ["a"]]);
   assert.deepEqual(reads("completion", { values: ["a"], total: 3 }), [RESULT, { completion: { values: ["a"], total: 3 } }]);
-  assert.throws(() => toReply("completion", [1]), /a completion gives a list of strings/);
+  assert.throws(() => toReply("completion", [1]), /return a list of strings/);
   assert.deepEqual(reads("method", { ok: true }), [JSON_, { ok: true }]);
   assert.deepEqual(reads("method", undefined), [NOTHING, ""]);
 });

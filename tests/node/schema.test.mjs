@@ -69,11 +69,11 @@ test("the output side is what comes out", () => {
   assert.deepEqual([json.properties.n.type, json.required], ["number", ["n", "d"]]);
   assert.throws(
     () => compileSchema(z.string().transform(Number), 'tool "add", output', "portable", "output"),
-    /^TypeError: tool "add", output: zod can't write this schema's output side as JSON Schema: Transforms cannot .*\.pipe\(z\.number\(\)\)/,
+    /^TypeError: tool "add", output: zod can't write the output side of this schema as JSON Schema: Transforms cannot .*\.pipe\(z\.number\(\)\)/,
   );
   assert.throws(
     () => compileSchema(z.object({ at: z.date() }), 'tool "add", output', "portable", "output"),
-    /output side as JSON Schema: Date cannot .*Use types that JSON has, such as an ISO 8601 string for a date/,
+    /output side of this schema as JSON Schema: Date cannot .*use types that JSON has, such as an ISO 8601 string for a date/,
   );
 });
 
@@ -85,9 +85,9 @@ test("a schema that can't be written fails with the mend", () => {
     [v.object({ n: v.string() }), /this valibot schema .* toStandardJsonSchema\(schema\), from @valibot\/to-json-schema/],
     [old("arktype"), /use arktype 2\.1\.28 or later/],
     [old("acme"), /this acme schema .* ~standard\.jsonSchema/],
-    [z.object({ at: z.date() }), /zod can't write this schema's input side as JSON Schema: Date cannot .*ISO 8601/],
-    [{ a: z.string() }, /"a" holds a schema, but the object around it is none\. Wrap it, as in z\.object\(\{ a: … \}\)/],
-    [() => 1, /a function is no schema\. Give a Standard Schema \(zod, valibot, arktype\) or a JSON Schema object/],
+    [z.object({ at: z.date() }), /zod can't write the input side of this schema as JSON Schema: Date cannot .*ISO 8601/],
+    [{ a: z.string() }, /"a" holds a schema, but the object around it is none; wrap it, as in z\.object\(\{ a: … \}\)/],
+    [() => 1, /a function is no schema; give a Standard Schema \(zod, valibot, arktype\) or a JSON Schema object/],
     ["string", /a string is no schema/],
     [null, /null is no schema/],
     [[], /a list is no schema/],
@@ -98,7 +98,7 @@ test("a schema that can't be written fails with the mend", () => {
 
 test("an input must describe an object", () => {
   for (const schema of [z.string(), z.array(z.number()), z.any(), {}, { type: "string" }, z.union([z.object({}), z.string()])]) {
-    assert.throws(() => compileInput(schema, PLACE), /^TypeError: tool "add", input: the schema must describe an object, .*Wrap it/);
+    assert.throws(() => compileInput(schema, PLACE), /^TypeError: tool "add", input: the schema must describe an object, .*wrap it/);
   }
   const union = z.discriminatedUnion("kind", [z.object({ kind: z.literal("a") }), z.object({ kind: z.literal("b") })]);
   for (const schema of [union, { properties: {} }, z.intersection(z.object({ a: z.string() }), z.object({ b: z.string() })), z.record(z.string(), z.number())]) {
@@ -158,7 +158,7 @@ test("a cyclic schema fails at once with the place and the mend; the full profil
   const { node } = scope({ node: { name: "string", kids: "node[]" } }).export();
   const plain = { type: "object", properties: { up: { $ref: "#" } } };
   for (const schema of [Node, node, plain]) {
-    assert.throws(() => compileInput(schema, PLACE), /^TypeError: tool "add", input: the schema is cyclic \(.*#.*\)\. .*schemaProfile: "full"/);
+    assert.throws(() => compileInput(schema, PLACE), /^TypeError: tool "add", input: the schema is cyclic \(.*#.*\); .*schemaProfile: "full"/);
     assert.equal(compileInput(schema, PLACE, "full").json.type, "object");
   }
   const itself = { type: "object", properties: {} };

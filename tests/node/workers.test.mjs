@@ -13,7 +13,7 @@ function serve(options, env = {}) {
 test("a worker with a key of its own says so", () => {
   const { status, stderr } = serve({});
   assert.equal(status, 0, stderr);
-  assert.match(stderr, /^warning: every worker seals requestState with a key of its own.*: give requestStateKeys, or set GUDGEON_STATE_KEYS$/m);
+  assert.match(stderr, /^warning: every worker encrypts requestState with its own key.*; set the option requestStateKeys, or the environment variable GUDGEON_STATE_KEYS$/m);
 });
 
 test("with keys that all have, nothing has to be said", () => {

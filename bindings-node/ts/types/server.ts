@@ -241,7 +241,7 @@ export interface ServerMembers<L> extends AnyServer {
   middleware(handler: Middleware<L>, options?: { on?: string | readonly string[] | undefined }): this;
   mount(prefix: string, other: AnyServer): this;
   mount(other: AnyServer, prefix: string): this;
-  /** Hears a vendor's own notification. */
+  /** Registers a handler of a vendor's notification. */
   notification<const P extends Schema>(
     name: string,
     options: { params: P },
