@@ -331,7 +331,7 @@ def test_output_replaces_the_return_annotation() -> None:
 def test_results_that_can_not_be_said() -> None:
     with pytest.raises(TypeError, match="a Db can't be said in JSON: return a dict, a dataclass"):
         call(answering(Db()))
-    with pytest.raises(TypeError, match="returned a list of content with a int in it"):
+    with pytest.raises(TypeError, match="returned a list of content with an int in it"):
         call(answering([Text("x"), 1]))
 
     async def inner() -> int:
@@ -378,7 +378,7 @@ def test_what_prompts_return() -> None:
     assert said("prompt", user("x")) == said("prompt", ["x"]) == said("prompt", Text("x")) == (2, [message])
     assert said("prompt", PromptResult(["x"], description="d")) == (3, {"messages": [message], "description": "d"})
     assert said("prompt", Message("assistant", "x")) == (2, [{"role": "assistant", "content": TEXT}])
-    with pytest.raises(TypeError, match="returned a int: a prompt returns a str, a Message"):
+    with pytest.raises(TypeError, match="returned an int: a prompt returns a str, a Message"):
         said("prompt", 5)
 
 

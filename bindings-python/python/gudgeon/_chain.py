@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _replies
 from ._annotations import place
+from ._article import with_article
 from ._native import expand
 from .context import Context
 from .errors import ProtocolError
@@ -217,7 +218,9 @@ def write(method: str, value: Any, result: Mapping[str, Any]) -> Any:
         return value.to_dict()
     if value is None or isinstance(value, Mapping):
         return plain(dict(value or {}))
-    raise TypeError(f"middleware gave a {type(value).__name__} for {method}: it gives what next() gave, or an object")
+    raise TypeError(
+        f"middleware gave {with_article(type(value).__name__)} for {method}: it gives what next() gave, or an object"
+    )
 
 
 def _through(server: Any, method: str, step: Step) -> Step:
@@ -238,7 +241,9 @@ async def _step(middleware: Callable[..., Any], following: Any, request: Request
 
     awaitable = middleware(request, go_on)
     if not hasattr(awaitable, "__await__"):
-        raise TypeError(f"{place(middleware)} returned a {type(awaitable).__name__} at once; declare it with async def")
+        raise TypeError(
+            f"{place(middleware)} returned {with_article(type(awaitable).__name__)} at once; declare it with async def"
+        )
     result = await awaitable
     if result is None and given is not None:
         raise TypeError(

@@ -165,7 +165,7 @@ def _headers(given: Any) -> dict[str, str]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise TypeError("headers= is a mapping of names to values")
+        raise TypeError(f"headers= is a mapping of names to values, not of type {type(given).__name__}")
     for name, value in given.items():
         # The value is not shown: it may be a secret.
         if not isinstance(name, str) or not isinstance(value, str):

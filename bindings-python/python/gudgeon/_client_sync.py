@@ -13,8 +13,8 @@ from ._client_targets import InMemory, Wire
 class SyncClient(Peer):
     """`Client` without an event loop: the same options, names, results and errors, blocking.
 
-    Threads may share one. Callbacks run on a thread that waits for the server, which goes on when they are done;
-    between calls nobody is told, and nothing answered.
+    Threads may share one client. Callbacks run on a thread that waits for the server, which continues when they
+    return; between calls no callback runs, and no question of the server is answered.
 
     >>> from gudgeon import Server, SyncClient
     >>> app = Server("shelf", version="2")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ._article import with_article
+
 _SCHEMES = ("http", "https", "ws", "wss", "tcp", "unix")
 _INTERPRETERS = {".py": sys.executable, ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "node", ".mts": "node"}
 
@@ -138,7 +140,7 @@ def _entry(entry: Mapping[str, Any]) -> Command | Url:
             raise TypeError(f'"url" must be a string, not {url!r}')
         headers = entry.get("headers") or {}
         if not isinstance(headers, Mapping):
-            raise TypeError(f'"headers" is a mapping of names to values, not a {type(headers).__name__}')
+            raise TypeError(f'"headers" is a mapping of names to values, not {with_article(type(headers).__name__)}')
         for name, value in headers.items():
             if not isinstance(name, str) or not isinstance(value, str):
                 raise TypeError(f'"headers" must have strings: {name!r} is of type {type(value).__name__}')

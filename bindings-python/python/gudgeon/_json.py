@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ._article import with_article
 from ._defaults import leaves_defaults_out, with_defaults
 from .types import _Value
 
@@ -45,8 +46,8 @@ def _enc_hook(value: Any) -> Any:
     if module in ("pydantic", "pydantic_core"):  # AnyUrl, SecretStr, …
         return str(value)
     raise TypeError(
-        f"a {cls.__qualname__} can't be said in JSON: return a dict, a dataclass, a TypedDict, a msgspec.Struct, "
-        "a pydantic model, or content such as Text and Image"
+        f"{with_article(cls.__qualname__)} can't be said in JSON: return a dict, a dataclass, a TypedDict, "
+        "a msgspec.Struct, a pydantic model, or content such as Text and Image"
     )
 
 

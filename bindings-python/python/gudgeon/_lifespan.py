@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._article import with_article
+
 
 class Lifespan:
     """The context manager of a server's lifespan, and those of the servers mounted into it."""
@@ -126,7 +128,7 @@ class Lifespan:
             self._manager = self._make(self._server)
             if not hasattr(self._manager, "__enter__") and not hasattr(self._manager, "__aenter__"):
                 raise TypeError(
-                    f"lifespan= of {self._server.name!r} gives a {type(self._manager).__name__}, "
+                    f"lifespan= of {self._server.name!r} gives {with_article(type(self._manager).__name__)}, "
                     "not a context manager: "
                     "decorate the function with @contextlib.asynccontextmanager or @contextlib.contextmanager"
                 )

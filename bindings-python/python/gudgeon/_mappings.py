@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ._article import with_article
 from ._unknown import unknown_name
 from ._value import camel  # type: ignore[attr-defined]
 
@@ -25,7 +26,7 @@ def value_of(cls: Any, given: Any, where: str) -> Any:
     if isinstance(given, cls):
         return given
     if not isinstance(given, Mapping):
-        raise TypeError(f"{where} takes a {cls.__name__} or a mapping of its fields, not {given!r}")
+        raise TypeError(f"{where} takes {with_article(cls.__name__)} or a mapping of its fields, not {given!r}")
     names = {spelling: field for field in cls._fields for spelling in _spellings(cls, field)}
     fields: dict[str, Any] = {}
     for key, value in given.items():

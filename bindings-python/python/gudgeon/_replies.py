@@ -7,6 +7,7 @@ from enum import Enum
 from os import PathLike
 from typing import Any
 
+from ._article import with_article
 from ._asking import QuestionReply
 from ._json import check_numbers, encode, encode_exact, is_pydantic
 from ._results import messages_of, resource_contents
@@ -99,7 +100,7 @@ def _block(item: Any, place: str) -> Any:
     text = _text(item)
     if text is None:
         raise TypeError(
-            f"{place} returned a list of content with a {type(item).__qualname__} in it: "
+            f"{place} returned a list of content with {with_article(type(item).__qualname__)} in it: "
             "there, strings and content (Text, Image, …) are allowed; JSON belongs in ToolResult(structured_content=…)"
         )
     return text
@@ -151,7 +152,7 @@ def prompt_reply(place: str) -> Callable[[Any], Reply]:
         if special is not None:
             return special
         raise TypeError(
-            f"{place} returned a {type(value).__qualname__}: a prompt returns a str, a Message "
+            f"{place} returned {with_article(type(value).__qualname__)}: a prompt returns a str, a Message "
             "(user(…), assistant(…)), a list of these, or a PromptResult"
         )
 
@@ -171,7 +172,8 @@ def completion_reply(place: str) -> Callable[[Any], Reply]:
             if special is not None:
                 return special
             raise TypeError(
-                f"{place} returned a {type(value).__qualname__}: a completion returns a list of str, or a Completion"
+                f"{place} returned {with_article(type(value).__qualname__)}: a completion returns a list of str, or a "
+                "Completion"
             )
         return encode([text if (text := _text(item)) is not None else str(item) for item in value])
 
