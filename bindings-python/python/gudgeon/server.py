@@ -8,11 +8,11 @@ from typing import Any
 
 from . import _options
 from ._chain import check_middleware, passing
+from ._component_host import ComponentHost
 from ._described import check_prefix, check_variables, is_template, prefixed
 from ._json import encode
 from ._lifespan import Lifespan
 from ._native import Server as NativeServer
-from ._component_host import ComponentHost
 from ._plan import UNSET, Plan, make_plan
 from ._plan_depends import Overrides
 from ._registration import Registration

@@ -1,5 +1,19 @@
 """The value types of the protocol, in the newest revision's vocabulary."""
 
+from ._components import (
+    ClientInfo,
+    Implementation,
+    Page,
+    Principal,
+    Prompt,
+    PromptArgument,
+    Resource,
+    ResourceTemplate,
+    Root,
+    Tool,
+    ToolAnnotations,
+    _Component,
+)
 from ._content import (
     Annotations,
     Audio,
@@ -14,20 +28,6 @@ from ._content import (
     ToolOutcome,
     ToolUse,
     content_from_dict,
-)
-from ._components import (
-    ClientInfo,
-    Implementation,
-    Page,
-    Principal,
-    Prompt,
-    PromptArgument,
-    Resource,
-    ResourceTemplate,
-    Root,
-    Tool,
-    ToolAnnotations,
-    _Component,
 )
 from ._questions import (
     Accepted,

@@ -1,3 +1,17 @@
+from ._components import (
+    ClientInfo as ClientInfo,
+    Implementation as Implementation,
+    Page as Page,
+    Principal as Principal,
+    Prompt as Prompt,
+    PromptArgument as PromptArgument,
+    Resource as Resource,
+    ResourceTemplate as ResourceTemplate,
+    Root as Root,
+    Tool as Tool,
+    ToolAnnotations as ToolAnnotations,
+    _Component as _Component,
+)
 from ._content import (
     Annotations as Annotations,
     Audio as Audio,
@@ -12,20 +26,6 @@ from ._content import (
     ToolOutcome as ToolOutcome,
     ToolUse as ToolUse,
     content_from_dict as content_from_dict,
-)
-from ._components import (
-    ClientInfo as ClientInfo,
-    Implementation as Implementation,
-    Page as Page,
-    Principal as Principal,
-    Prompt as Prompt,
-    PromptArgument as PromptArgument,
-    Resource as Resource,
-    ResourceTemplate as ResourceTemplate,
-    Root as Root,
-    Tool as Tool,
-    ToolAnnotations as ToolAnnotations,
-    _Component as _Component,
 )
 from ._questions import (
     Accepted as Accepted,
