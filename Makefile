@@ -33,6 +33,7 @@ $(VENV)/.stamp: tests/requirements.txt
 
 node_modules/.stamp: package-lock.json
 	@echo "set-up: npm packages"
+	@node bindings-node/platform.mjs
 	@# Not `npm ci`, which refuses a lock file without the optional packages of other platforms.
 	@npm install --no-save --no-audit --no-fund --loglevel=error
 	@touch $@

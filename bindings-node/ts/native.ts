@@ -8,13 +8,13 @@ export type {
 
 let addon: typeof Addon | undefined;
 
-/** The native half, loaded when it is first needed. */
+/** The native module, loaded when it is first needed. */
 export function native(): typeof Addon {
   addon ??= load();
   return addon;
 }
 
-/** Calls into the native half; what it refuses is the caller's mistake, and `place` says where. */
+/** Calls into the native module; what it refuses is the caller's mistake, and `place` says where. */
 export function checked<T>(place: string, call: () => T): T {
   try {
     return call();
@@ -23,7 +23,7 @@ export function checked<T>(place: string, call: () => T): T {
   }
 }
 
-/** An error of the native half's that says where it happened. */
+/** An error of the native module, with the place where it happened. */
 export function placed(place: string, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const message = `${place}: ${error.message}`;
@@ -34,17 +34,52 @@ function isMisuse(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === "InvalidArg";
 }
 
+/** Why the native module can't be loaded, and the fix. */
+function reasonOf(error: unknown, given: string | undefined): string {
+  const here = `${process.platform}-${process.arch}${isMusl() ? " (musl)" : ""}`;
+  const said = error instanceof Error ? error.message.split("\n")[0] : String(error);
+  if (given) return `GUDGEON_NATIVE names ${given}, which is none for ${here}; unset it, or name a module built for this machine (${said})`;
+  const built = builtFor();
+  if (built && !built.fits) {
+    return (
+      `this package was built for ${built.name}, and this is ${here}; run it there, or build it from source on this machine: ` +
+      "clone https://github.com/gudgeon-mcp/gudgeon and run `make build-node`"
+    );
+  }
+  if ((error as { code?: unknown }).code !== "MODULE_NOT_FOUND") {
+    return `${said}; build it from source on this machine: clone https://github.com/gudgeon-mcp/gudgeon and run \`make build-node\``;
+  }
+  return (
+    "dist/gudgeon.node is missing; in a checkout run `npm run build:native`, and a bundler must leave gudgeon out " +
+    '(esbuild --external:gudgeon, serverExternalPackages: ["gudgeon"] in Next.js)'
+  );
+}
+
+/** The platforms that the package names; undefined where its manifest is not found, as in a bundle. */
+function builtFor(): { name: string; fits: boolean } | undefined {
+  let manifest: { name?: unknown; os?: readonly string[]; cpu?: readonly string[]; libc?: readonly string[] };
+  try {
+    manifest = createRequire(import.meta.url)("../../../package.json") as typeof manifest;
+  } catch {
+    return undefined;
+  }
+  const { name, os, cpu, libc } = manifest;
+  if (name !== "gudgeon" || !os || !cpu) return undefined;
+  const fits = os.includes(process.platform) && cpu.includes(process.arch) && (!libc || libc.includes(isMusl() ? "musl" : "glibc"));
+  return { name: `${os.join(", ")}-${cpu.join(", ")}${libc ? ` (${libc.join(", ")})` : ""}`, fits };
+}
+
+function isMusl(): boolean {
+  if (process.platform !== "linux") return false;
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime === undefined;
+}
+
 function load(): typeof Addon {
   const given = process.env["GUDGEON_NATIVE"];
   try {
     return createRequire(import.meta.url)(given || "../gudgeon.node") as typeof Addon;
   } catch (error) {
-    const where = given ? `GUDGEON_NATIVE names ${given}` : "dist/gudgeon.node belongs into the package";
-    throw new Error(
-      `gudgeon's native half for ${process.platform}-${process.arch} can't be loaded (${where}). ` +
-        "In a checkout run `npm run build:native`; in an installed package remove node_modules and the lock file's entry, " +
-        "and install again on this machine; a bundler must leave gudgeon out (esbuild --external:gudgeon).",
-      { cause: error },
-    );
+    throw new Error(`gudgeon's native module can't be loaded: ${reasonOf(error, given)}`, { cause: error });
   }
 }

@@ -27,12 +27,24 @@ const GRACE_MS = 3_000;
 export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<void> {
   tellTerminal(core.server.name);
   const signals = new Signals();
+  endLine();
   try {
     await serve(core, new Connection(core, (wake) => core.native.serveStdio(wake)), signals.came, graceMs);
   } finally {
     signals.release();
   }
   endProcess();
+}
+
+/**
+ * Ends the line that the program may have begun on standard output: the first message would be taken for its rest. An
+ * output that nobody has used is not opened, which would slow the start down.
+ */
+function endLine(): void {
+  const { moduleLoadList } = process as { moduleLoadList?: readonly string[] };
+  if (moduleLoadList?.includes("NativeModule net") === false) return;
+  const { bytesWritten } = process.stdout as { bytesWritten?: number };
+  if (bytesWritten !== undefined && bytesWritten > 0) process.stdout.write("\n");
 }
 
 /** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */

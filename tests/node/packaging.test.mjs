@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -85,7 +85,30 @@ test("what a bundler took in by mistake says how to leave it out", async (t) => 
   }
   await assert.rejects(import(pathToFileURL(join(folder, "esm.mjs")).href), /leave gudgeon out of the bundle, because it has a native half: esbuild --external:gudgeon/);
   const { Server } = require(join(folder, "all.cjs")).index;
-  assert.throws(() => new Server("s"), /native half for .* can't be loaded .* a bundler must leave gudgeon out \(esbuild --external:gudgeon\)/);
+  assert.throws(() => new Server("s"), /native module can't be loaded: dist\/gudgeon\.node is missing; .* a bundler must leave gudgeon out \(esbuild --external:gudgeon/);
+});
+
+test("the package names the platform that it was built for, and where it comes from", () => {
+  const isMusl = process.report.getReport().header.glibcVersionRuntime === undefined;
+  const { os, cpu, libc, repository } = manifest;
+  assert.deepEqual({ os, cpu, libc }, { os: [process.platform], cpu: [process.arch], libc: process.platform === "linux" ? [isMusl ? "musl" : "glibc"] : undefined });
+  assert.match(repository.url, /^git\+https:\/\/.*\/gudgeon\.git$/);
+});
+
+test("on another platform the error names both platforms, and a damaged module what is wrong", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "platform-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, "bindings-node/dist/cjs"), { recursive: true });
+  const root = new URL("../../", import.meta.url);
+  for (const file of ["package.json", "bindings-node/dist/cjs/gudgeon.js", "bindings-node/dist/cjs/package.json"]) copyFileSync(new URL(file, root), join(folder, file));
+  const load = (before) => {
+    const code = `${before}; new (require("./bindings-node/dist/cjs/gudgeon.js").index.Server)("s")`;
+    return spawnSync(process.execPath, ["-e", code], { cwd: folder, encoding: "utf8", env: { ...process.env, GUDGEON_NATIVE: "" } }).stderr;
+  };
+  const foreign = load('Object.defineProperty(process, "platform", { value: "sunos" })');
+  assert.match(foreign, new RegExp(`this package was built for ${process.platform}-${process.arch}.*, and this is sunos-${process.arch}; run it there, or build it from source`));
+  writeFileSync(join(folder, "bindings-node/dist/gudgeon.node"), "no library");
+  assert.match(load(""), /native module can't be loaded: .*gudgeon\.node.*; build it from source on this machine/);
 });
 
 test("the lock file names no download address", () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 
 import { Child, MODERN, withServer } from "./child.mjs";
@@ -31,6 +32,22 @@ test("nothing that the process or its children print reaches the wire", async ()
       assert.ok(child.stderr.includes(line), `${line} is on stderr`);
     }
   });
+});
+
+test("a line that was begun on stdout before is ended first", async () => {
+  const lines = (source) => {
+    const code = `import { Server } from "gudgeon"; ${source}; await new Server("s").run();`;
+    const input = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: MODERN } })}\n`;
+    const options = { cwd: new URL("../..", import.meta.url), input, encoding: "utf8" };
+    return execFileSync(process.execPath, ["--input-type=module", "-e", code], options).split("\n");
+  };
+  const isAnswer = (line) => JSON.parse(line).id === 1;
+  const [begun, answer, ...rest] = lines('process.stdout.write("loading… ")');
+  assert.equal(begun, "loading… ");
+  assert.ok(isAnswer(answer));
+  assert.deepEqual(rest, [""]);
+  const [first] = lines("");
+  assert.ok(isAnswer(first), "nothing is written where nothing was");
 });
 
 test("a stdout that was opened before is diverted as well, and large replies still come whole", async () => {
