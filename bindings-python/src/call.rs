@@ -380,7 +380,7 @@ fn json(text: &[u8]) -> PyResult<Raw> {
 
 fn question(method: &str) -> PyResult<Method> {
     Method::parse(method)
-        .ok_or_else(|| PyValueError::new_err(format!("{method:?} is no method of a question")))
+        .ok_or_else(|| PyValueError::new_err(format!("{method:?} is not a method of a question")))
 }
 
 /// Where the answer of an `async def` handler goes: exactly one, also when its coroutine is dropped without a word.

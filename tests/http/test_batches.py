@@ -87,4 +87,4 @@ def test_the_modern_era_takes_no_batch(server):
     for batch in ([body], [body, body], []):
         with server.connect() as connection:
             speak.post(connection, server.path, batch, headers)
-            assert "2026-07-28 has no batches" in refused(connection.response(), 400, -32600)["message"]
+            assert "2026-07-28 does not support batches" in refused(connection.response(), 400, -32600)["message"]

@@ -191,7 +191,7 @@ test("keys of _meta that the specification has no room for are told", async (t) 
   await new Promise((resolve) => setImmediate(resolve));
   process.off("warning", listen);
   assert.equal(warned.length, 1, warned.join("\n"));
-  assert.match(warned[0], /^tool "noted": _meta: the key "not ok" is no name that the specification allows/);
+  assert.match(warned[0], /^tool "noted": _meta: the key "not ok" is not a name that the specification allows/);
   const told = errors.mock.calls.map((call) => String(call.arguments[0])).filter((it) => it.includes("answered"));
   assert.equal(told.length, 1, told.join("\n"));
   assert.match(told[0], /tool "noted" answered with _meta: the key "dev\.mcp\/x" has a prefix that is reserved/);

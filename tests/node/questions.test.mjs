@@ -86,14 +86,14 @@ test("choices take the forms that the spec knows", () => {
 
 test("what no form can ask fails where the question is made, in the core's words", () => {
   for (const [schema, problem] of [
-    [z.object({ a: z.object({ b: z.string() }) }), 'its property "a" is an object, and a form asks for texts, numbers, booleans, choices and lists of choices'],
+    [z.object({ a: z.object({ b: z.string() }) }), 'its property "a" is an object, and a form asks for strings, numbers, booleans, choices and lists of choices'],
     [z.object({ a: z.array(z.string()) }), 'its property "a" is a list, which a form asks as a choice of several'],
-    [z.object({ a: z.string().nullable() }), 'its property "a" is of several types, and a form asks for texts, '],
-    [z.record(z.string(), z.string()), 'its property "value" is an object, and a form asks for texts, numbers, booleans'],
+    [z.object({ a: z.string().nullable() }), 'its property "a" is of several types, and a form asks for strings, '],
+    [z.record(z.string(), z.string()), 'its property "value" is an object, and a form asks for strings, numbers, booleans'],
     [z.array(z.number()), 'its property "value" is a list, which a form asks as a choice of several'],
-    [z.union([z.number(), z.string()]), 'its property "value" is of several types, and a form asks for texts, '],
-    [z.string().regex(/^a/), 'its property "value" has "pattern", which forms don\'t know of a text'],
-    [z.number().gt(0), 'its property "value" has "exclusiveMinimum", which forms don\'t know of a number'],
+    [z.union([z.number(), z.string()]), 'its property "value" is of several types, and a form asks for strings, '],
+    [z.string().regex(/^a/), 'its property "value" has "pattern", which forms do not support for a string'],
+    [z.number().gt(0), 'its property "value" has "exclusiveMinimum", which forms do not support for a number'],
     [{ type: "string", format: "uuid" }, 'its property "value" has the format "uuid"'],
     [{ type: "object", properties: {}, required: ["a"] }, 'it requires "a", which is none of its properties'],
   ]) {
@@ -136,7 +136,7 @@ test("what some revision can ask passes, and fails in others when it is asked, b
     await assert.rejects(client.callTool("pizza"), { name: "ToolError" });
     const told = (await client.callTool("asked")).text;
     assert.ok(told.startsWith('the form "Which toppings?" can\'t be asked: its property "toppings" is a list of choices, '), told);
-    assert.ok(told.includes("which 2025-06-18 has no words for"), told);
+    assert.ok(told.includes("which 2025-06-18 does not support"), told);
   });
   assert.equal(shown.length, 4);
 });

@@ -90,7 +90,7 @@ test("at the end of the input handlers hear that nobody answers", async () => {
     await child.frame((it) => it.method === "elicitation/create");
     assert.equal((await child.end()).code, 0);
     const reply = await child.reply(1);
-    assert.deepEqual([reply.result.isError, text(reply)], [true, "the client is gone: nobody answers this question any more"]);
+    assert.deepEqual([reply.result.isError, text(reply)], [true, "the client disconnected: this question gets no answer"]);
   });
 });
 

@@ -208,17 +208,17 @@ class Nested:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        (Nested, 'its property "order" is an object, and a form asks for texts, numbers,'),
+        (Nested, 'its property "order" is an object, and a form asks for strings, numbers,'),
         (dict[str, int], 'its property "value" is an object, and a form asks for'),
         (list[str], 'its property "value" is a list, which a form asks as a choice of several'),
         (int | str, 'its property "value" is of several types, and a form asks for'),
         (object, 'its property "value" has no "type", and a form asks for'),
-        (Annotated[str, Meta(pattern="^a")], 'its property "value" has "pattern", which forms don\'t know of a text'),
+        (Annotated[str, Meta(pattern="^a")], 'its property "value" has "pattern", which forms do not support for a string'),
         (Annotated[float, Meta(gt=0)], 'its property "value" has "exclusiveMinimum"'),
         (Annotated[int, Meta(multiple_of=2)], 'its property "value" has "multipleOf"'),
         ({"type": "string"}, "its schema must be {"),
         ({"type": "object", "properties": {"a": {"type": "object"}}}, 'its property "a" is an object'),
-        ({"type": "object", "properties": {"a": 5}}, 'its property "a" is no JSON Schema'),
+        ({"type": "object", "properties": {"a": 5}}, 'its property "a" is not a JSON Schema'),
         (
             {"type": "object", "properties": {"a": {"type": "string", "format": "uuid"}}},
             'its property "a" has the format',

@@ -260,7 +260,7 @@ def test_a_completion_goes_with_its_prompt() -> None:
 
 def test_keys_of_meta_that_the_specification_has_no_room_for_are_told(caplog: pytest.LogCaptureFixture) -> None:
     app = Server("t")
-    with pytest.warns(UserWarning, match='^tool "noted": _meta: the key "not ok" is no name') as caught:
+    with pytest.warns(UserWarning, match='^tool "noted": _meta: the key "not ok" is not a name') as caught:
 
         @app.tool(meta={"com.example/ok": 1, "not ok": 1})
         def noted() -> ToolResult:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PROBLEM = (
-    'the form "Nested" can\'t be asked: its property "order" is an object, and a form asks for texts, numbers, '
-    "booleans, choices and lists of choices, one level deep: ask for its parts as properties of their own, or in a "
+    'the form "Nested" can\'t be asked: its property "order" is an object, and a form asks for strings, numbers, '
+    "booleans, choices and lists of choices, without nesting: ask for its parts as properties of their own, or in a "
     "question of their own"
 )
 
@@ -138,11 +138,11 @@ async def test_what_one_revision_lacks_fails_there_at_the_call_before_anything_i
             assert (await client.call_tool("nested")).text == "not asked"
     assert len(shown) == 4
     async with Client(app, revision="2025-06-18", on_elicit=pick) as client:
-        with pytest.raises(ToolError, match='"toppings" is a list of choices, which 2025-06-18 has no words for'):
+        with pytest.raises(ToolError, match='"toppings" is a list of choices, which 2025-06-18 does not support'):
             await client.call_tool("pizza")
         told = (await client.call_tool("asked")).text
         assert told.startswith(
             'the form "Which toppings?" can\'t be asked: its property "toppings" is a list of choices, '
         )
-        assert "which 2025-06-18 has no words for" in told
+        assert "which 2025-06-18 does not support" in told
     assert len(shown) == 4

@@ -74,7 +74,7 @@ def test_at_the_end_of_input_handlers_hear_that_nobody_answers(kind: str) -> Non
         assert server.wait() == 0
         result = server.reply(id)["result"]
         assert result["isError"] and result["content"][0]["text"] == (
-            "the client is gone: nobody answers this question any more"
+            "the client disconnected: this question gets no answer"
         )
 
 

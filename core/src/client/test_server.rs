@@ -93,7 +93,7 @@ impl<'a> TestServer<'a> {
     /// Connects.
     ///
     /// # Errors
-    /// Errors if the server does not speak the revision.
+    /// Errors if the server does not support the revision.
     pub async fn connect(self) -> Result<Client, Error> {
         self.into_builder().connect().await
     }

@@ -387,7 +387,7 @@ impl Endpoint {
     }
 
     pub(super) fn refuse_session(&mut self, visit: Visit) {
-        let message = "no such session, or it has ended: send initialize to begin a new one";
+        let message = "no such session, or it has ended: send initialize to open a new one";
         self.refuse_visit(visit, StatusCode::NOT_FOUND, message);
     }
 

@@ -42,7 +42,7 @@ impl Round {
         }
         let state = wire.request_state.filter(|it| it.get() != "null");
         if state.as_ref().is_some_and(|it| !it.get().starts_with('"')) {
-            return Err(broken(format!("{method}: the server's requestState is no string")));
+            return Err(broken(format!("{method}: the server's requestState is not a string")));
         }
         if state.is_none() && wire.input_requests.is_none() {
             return Err(broken(format!(

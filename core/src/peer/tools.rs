@@ -114,7 +114,7 @@ impl KnownTools {
         if wire.is_error == Some(true) {
             let said = wire.text();
             let failure = match said.is_empty() {
-                true => format!("tool {name:?} failed and did not say why"),
+                true => format!("tool {name:?} failed without a message"),
                 false => said,
             };
             let data = wire.structured_content.map(ToOwned::to_owned);

@@ -87,7 +87,7 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
         #[serde(default)]
         has_more: bool,
     }
-    let wrong = |_| bad_result("a completion answers with a list of texts");
+    let wrong = |_| bad_result("a completion returns a list of strings");
     let said = |values| Completion { values, total: None, has_more: false };
     let Whole { mut completion, meta } = match reply {
         Reply::Nothing => Whole { completion: said(Vec::new()), meta: None },
@@ -97,7 +97,7 @@ pub(super) fn response(reply: Reply) -> Result<Response, Failure> {
         }
         Reply::Result(whole) => serde_json::from_str::<Whole>(&whole).map_err(wrong)?,
         Reply::Text(_) | Reply::Blob(_) | Reply::Questions(_) => {
-            return Err(bad_result("a completion answers with a list of texts"));
+            return Err(bad_result("a completion returns a list of strings"));
         }
     };
     if completion.values.len() > MAX_VALUES {

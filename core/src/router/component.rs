@@ -62,5 +62,5 @@ where
         }
     }
     serde_json::from_str(&Value::Object(text).to_string())
-        .map_err(|it| Error::misuse(format!("the changes don't fit: {it}")))
+        .map_err(|it| Error::misuse(format!("the changes are not valid: {it}")))
 }

@@ -21,7 +21,7 @@ pub(super) fn check(block: &str) -> Result<(), Failure> {
     let kind = serde_json::from_str::<Kind<'_>>(block).ok().and_then(|it| it.r#type);
     match kind.as_deref() {
         Some(kind @ ("tool_use" | "tool_result")) => Err(bad_result(format!(
-            "content of the type {kind:?} is for a model that is asked, in sampling: say it in text here"
+            "content of the type {kind:?} is for sampling only: use text here"
         ))),
         _ => Ok(()),
     }

@@ -178,7 +178,7 @@ impl ResultBuilder {
                     Err(_) => (
                         None,
                         Some(self.report(
-                            "raised a tool error whose meta is no object: it was left out",
+                            "raised a tool error whose meta is not an object: it was left out",
                         )),
                     ),
                 };
@@ -290,7 +290,7 @@ pub(super) fn own_meta(meta: Option<&RawValue>) -> Result<Option<Raw>, Failure> 
     match meta.map(|it| (it, it.get().as_bytes().first())) {
         None | Some((_, Some(b'n'))) => Ok(None),
         Some((meta, Some(b'{'))) => Ok(Some(meta.to_owned())),
-        Some(_) => Err(bad_result("the result's \"_meta\" is no object")),
+        Some(_) => Err(bad_result("the result's \"_meta\" is not an object")),
     }
 }
 
@@ -305,5 +305,5 @@ pub(super) fn bad_result(message: impl Into<String>) -> Failure {
 
 /// Returns the failure for questions in a place where the client can't be asked.
 pub(super) fn cannot_ask() -> Failure {
-    bad_result("questions can't be asked here")
+    bad_result("questions are not supported here")
 }

@@ -30,10 +30,15 @@ const HOLDING: [&str; 9] = [
 pub(super) fn tool(tool: &Tool) -> Vec<String> {
     let mut found = Found { tool: &tool.name, texts: Vec::new(), kinds: Vec::new() };
     if tool.name.contains('.') {
-        found.add("name", "its name has a \".\", which hosts refuse that know letters, digits, \"_\" and \"-\" only: use \"_\"");
+        found.add("name", "its name has a \".\", which some hosts reject, that accept letters, digits, \"_\" and \"-\" only: use \"_\"");
     }
     if tool.name.len() > MAX_NAME {
-        found.add("length", &format!("its name is longer than the {MAX_NAME} characters that hosts hand to models: shorten it"));
+        found.add(
+            "length",
+            &format!(
+                "its name is longer than the {MAX_NAME} characters that hosts accept: shorten it"
+            ),
+        );
     }
     // An unreadable schema was rejected at registration.
     if let Ok(Value::Object(schema)) = serde_json::from_str(tool.input_schema.get()) {
@@ -60,16 +65,16 @@ impl Found<'_> {
     /// Checks the top level of the input schema.
     fn around(&mut self, schema: &Map<String, Value>) {
         if schema.contains_key("$schema") {
-            self.add("dialect", "its input schema has \"$schema\", which hosts refuse: leave it out, 2020-12 is meant anyway");
+            self.add("dialect", "its input schema has \"$schema\", which hosts reject: leave it out, 2020-12 is the default");
         }
         for keyword in CHOICES.into_iter().filter(|it| schema.contains_key(*it)) {
-            self.add("choice", &format!("its input schema has {keyword:?} around all arguments, which models' interfaces refuse: put the choice into a property"));
+            self.add("choice", &format!("its input schema has {keyword:?} around all arguments, which model APIs reject: put the choice into a property"));
         }
         let names = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         for (name, _) in names {
             let fits = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(is_letter);
             if !fits {
-                self.add("argument", &format!("its argument {name:?} is no name to models' interfaces: use 1 to {MAX_NAME} letters, digits, \"_\", \"-\", \".\""));
+                self.add("argument", &format!("its argument {name:?} is not accepted by model APIs: use 1 to {MAX_NAME} letters, digits, \"_\", \"-\", \".\""));
             }
         }
     }
@@ -84,14 +89,14 @@ impl Found<'_> {
             it == "array" || it.as_array().is_some_and(|it| it.iter().any(|it| it == "array"))
         });
         if is_array && !schema.get("items").is_some_and(Value::is_object) {
-            self.add("items", &format!("its input schema has an array without an \"items\" schema{place}, which models' interfaces refuse: say what it holds, or \"items\": {{}}"));
+            self.add("items", &format!("its input schema has an array without an \"items\" schema{place}, which model APIs reject: say what it holds, or \"items\": {{}}"));
         }
         if let Some(options @ [_, _]) =
             schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice)
             && options.iter().any(|it| it == &serde_json::json!({"type": "null"}))
             && options.iter().any(|it| it["type"].as_str().is_some_and(|it| it != "null"))
         {
-            self.add("null", &format!("its input schema has \"anyOf\" with null{place}, which hosts refuse: write \"type\": [\"…\", \"null\"], or leave the argument out of \"required\""));
+            self.add("null", &format!("its input schema has \"anyOf\" with null{place}, which hosts reject: write \"type\": [\"…\", \"null\"], or leave the argument out of \"required\""));
         }
         for (keyword, value) in schema {
             let below = |name: &str| match at {

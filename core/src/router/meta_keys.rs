@@ -31,7 +31,7 @@ pub fn problems(meta: &RawValue) -> Vec<String> {
 
 fn problem(key: &str) -> Option<&'static str> {
     if OWN.contains(&key) {
-        return Some("is the protocol's own, and nobody reads it here: leave it out");
+        return Some("is reserved for the protocol and has no effect here: leave it out");
     }
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -39,7 +39,7 @@ fn problem(key: &str) -> Option<&'static str> {
     };
     if !prefix.is_none_or(is_prefix) || !is_name(name) {
         return Some(
-            "is no name that the specification allows: use letters, digits, \"-\", \"_\" and \".\", a letter or digit first \
+            "is not a name that the specification allows: use letters, digits, \"-\", \"_\" and \".\", a letter or digit first \
              and last, with a prefix such as \"com.example/\" before it where it needs one",
         );
     }
@@ -89,20 +89,20 @@ mod tests {
     #[test]
     fn keys_without_a_room_are_told_apart() {
         for (key, said) in [
-            ("bad key", "is no name"),
-            ("_private", "is no name"),
-            ("trailing-", "is no name"),
-            ("1com/x", "is no name"),
-            ("com..example/x", "is no name"),
-            ("com.example-/x", "is no name"),
-            ("a/b/c", "is no name"),
-            ("/x", "is no name"),
-            ("schl\u{fc}ssel", "is no name"),
+            ("bad key", "is not a name"),
+            ("_private", "is not a name"),
+            ("trailing-", "is not a name"),
+            ("1com/x", "is not a name"),
+            ("com..example/x", "is not a name"),
+            ("com.example-/x", "is not a name"),
+            ("a/b/c", "is not a name"),
+            ("/x", "is not a name"),
+            ("schl\u{fc}ssel", "is not a name"),
             ("dev.mcp/x", "reserved"),
             ("com.mcp.tools/x", "reserved"),
             ("org.modelcontextprotocol.api/x", "reserved"),
-            ("io.modelcontextprotocol/serverInfo", "the protocol's own"),
-            ("progressToken", "the protocol's own"),
+            ("io.modelcontextprotocol/serverInfo", "has no effect here"),
+            ("progressToken", "has no effect here"),
         ] {
             assert!(problem(key).is_some_and(|it| it.contains(said)), "{key:?}");
         }

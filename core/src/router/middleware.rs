@@ -423,7 +423,7 @@ pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
         Reply::Json(value) | Reply::Result(value) if value.starts_with('{') => {
             Ok(Response::Raw(without_empty_meta(&without_result_type(&value, NO_TYPE)?)?))
         }
-        _ => Err(bad_result("a method answers with an object, or nothing")),
+        _ => Err(bad_result("a method returns an object, or nothing")),
     }
 }
 
@@ -431,7 +431,7 @@ pub(super) fn plain(reply: Reply) -> Result<Response, Failure> {
 /// Errors with this fix if the type is not `complete`.
 fn without_result_type<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, Failure> {
     let (others, kind) = text::apart(result, "resultType")
-        .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
+        .map_err(|it| bad_result(format!("the result is not an object: {it}")))?;
     match kind {
         Some(kind) if kind.get() != r#""complete""# => {
             Err(bad_result(format!("the result has the resultType {}{mend}", kind.get())))
@@ -443,21 +443,22 @@ fn without_result_type<'a>(result: &'a str, mend: &str) -> Result<Cow<'a, str>, 
 /// Removes an empty `_meta`.
 fn without_empty_meta(result: &str) -> Result<Raw, Failure> {
     let (others, meta) = text::apart(result, "_meta")
-        .map_err(|it| bad_result(format!("the result is no object: {it}")))?;
+        .map_err(|it| bad_result(format!("the result is not an object: {it}")))?;
     let whole = own_meta(meta.as_deref())?.map_or(others, |_| result.into());
     Ok(text::raw(whole.into_owned()))
 }
 
 fn object(result: &str) -> Result<Map<String, Value>, Failure> {
-    serde_json::from_str(result).map_err(|it| bad_result(format!("the result is no object: {it}")))
+    serde_json::from_str(result)
+        .map_err(|it| bad_result(format!("the result is not an object: {it}")))
 }
 
 fn member<T: DeserializeOwned>(value: &Value, name: &str) -> Result<T, Failure> {
     // `RawValue` members can only be deserialized from text.
     serde_json::from_str(&value.to_string())
-        .map_err(|it| bad_result(format!("{name:?} of the result can't be meant: {it}")))
+        .map_err(|it| bad_result(format!("{name:?} of the result is not valid: {it}")))
 }
 
 fn not_an_object(method: &str) -> Failure {
-    bad_result(format!("{method} answers with an object"))
+    bad_result(format!("{method} returns an object"))
 }

@@ -127,7 +127,7 @@ impl ServerFacts {
         let mut revisions: Vec<_> = revisions.into_iter().collect();
         if revisions.is_empty() {
             return Err(Error::misuse(
-                "a server speaks at least one revision: name one, or leave the option out",
+                "a server supports at least one revision: name one, or leave the option out",
             ));
         }
         revisions.sort_unstable_by(|one, other| other.cmp(one));

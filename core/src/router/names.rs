@@ -11,7 +11,7 @@ pub(super) fn check_tool(name: &str) -> Result<(), Error> {
     match fits {
         true => Ok(()),
         false => Err(Error::misuse(format!(
-            "{name:?} is no tool name: use 1 to 128 letters, digits, '_', '-' or '.'"
+            "{name:?} is not a tool name: use 1 to 128 letters, digits, '_', '-' or '.'"
         ))),
     }
 }
@@ -44,10 +44,10 @@ pub(super) fn check_method(name: &str) -> Result<(), Error> {
     let standard = Method::parse(name);
     let problem = match standard {
         Some(Method::Initialize | Method::Listen) => {
-            "opens what only the core can keep: change its result with middleware"
+            "manages state of the core: change its result with middleware"
         }
         Some(it) if it.kind() != MethodKind::Request || it.sender() == Sender::Server => {
-            "is no request that clients send"
+            "is not a request that clients send"
         }
         Some(_) => return Ok(()),
         None => return check_vendor(name),
@@ -60,7 +60,7 @@ pub(super) fn check_notification(name: &str) -> Result<(), Error> {
     match Method::parse(name) {
         Some(Method::RootsListChanged) => Ok(()),
         Some(_) => Err(Error::misuse(format!(
-            "{name:?} is the specification's own and served already: use a vendor's prefix and a name, as in \"acme/reindex\""
+            "{name:?} belongs to the specification and is already served: use a vendor's prefix and a name, as in \"acme/reindex\""
         ))),
         None => check_vendor(name),
     }
@@ -83,10 +83,10 @@ pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
     match (close, is_vendors) {
         (None, true) => check_vendor(on),
         (Some((_, meant)), _) => Err(Error::misuse(format!(
-            "{on:?} is no request that clients send, so middleware would never run for it: did you mean {meant:?}?"
+            "{on:?} is not a request that clients send, so middleware would never run for it: did you mean {meant:?}?"
         ))),
         (None, false) => Err(Error::misuse(format!(
-            "{on:?} is no request that clients send, so middleware would never run for it: name one that they send, such \
+            "{on:?} is not a request that clients send, so middleware would never run for it: name one that they send, such \
              as \"tools/call\", or \"*\" for all; a vendor's own without a prefix is registered before its middleware"
         ))),
     }
@@ -112,7 +112,7 @@ fn check_vendor(name: &str) -> Result<(), Error> {
     match fits {
         true => Ok(()),
         false => Err(Error::misuse(format!(
-            "{name:?} is no method name: use a vendor's prefix and a name, as in \"acme/reindex\""
+            "{name:?} is not a method name: use a vendor's prefix and a name, as in \"acme/reindex\""
         ))),
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn check_uri(uri: &str) -> Result<(), Error> {
     match fits && !uri.bytes().any(|it| it.is_ascii_whitespace()) {
         true => Ok(()),
         false => Err(Error::misuse(format!(
-            "{uri:?} is no URI: start with a scheme, as in \"shelf://books\""
+            "{uri:?} is not a URI: start with a scheme, as in \"shelf://books\""
         ))),
     }
 }

@@ -117,7 +117,7 @@ pub(super) fn messages(reply: Reply) -> Result<Response, Failure> {
             })
         }
         Reply::Json(_) | Reply::Blob(_) => {
-            Err(bad_result("a prompt answers with a text, messages, or a list of both"))
+            Err(bad_result("a prompt returns a string, messages, or a list of both"))
         }
     }
 }

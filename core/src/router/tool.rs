@@ -131,9 +131,9 @@ pub(super) fn outcome(
         }
         Reply::Result(result) => whole(output, &result),
         Reply::Questions(_) => Err(cannot_ask()),
-        Reply::Blob(_) => Err(bad_result(
-            "a tool can't answer with bare bytes: wrap them in an image, audio or file",
-        )),
+        Reply::Blob(_) => {
+            Err(bad_result("a tool can't return plain bytes: wrap them in an image, audio or file"))
+        }
     }
 }
 

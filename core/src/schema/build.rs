@@ -233,7 +233,7 @@ impl<'a> Builder<'a> {
             named.map(|(name, target)| (*target, (*name).to_owned())).collect()
         };
         if targets.is_empty() {
-            refuse("nothing in the document is there; define it or mend the `$ref`")
+            refuse("the document has nothing at that place; define it or correct the `$ref`")
         } else {
             Ok(targets)
         }

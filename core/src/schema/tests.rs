@@ -79,7 +79,7 @@ fn nothing_outside_the_document_is_fetched() {
             "{message}"
         );
     }
-    assert!(refusal(&json!({"$ref": "#/$defs/gone"})).contains("nothing in the document"));
+    assert!(refusal(&json!({"$ref": "#/$defs/gone"})).contains("nothing at that place"));
 }
 
 #[test]

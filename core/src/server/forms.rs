@@ -240,13 +240,13 @@ mod tests {
         let problem =
             |schema: Value| check_form("Well?", &schema.to_string()).expect_err("no form");
         for (schema, told) in [
-            (of::<Deep>(), "its property \"order\" is an object, and a form asks for texts"),
+            (of::<Deep>(), "its property \"order\" is an object, and a form asks for strings"),
             (of::<Vec<i64>>(), "its property \"value\" is a list, which a form asks as a choice"),
             (of::<Either>(), "its property \"value\" is of several types"),
             (of::<Loose>(), "its property \"value\" is of several types"),
             (
                 of::<Coded>(),
-                "its property \"code\" has \"pattern\", which forms don't know of a text",
+                "its property \"code\" has \"pattern\", which forms do not support for a string",
             ),
         ] {
             let problem = problem(schema);

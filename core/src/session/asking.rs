@@ -61,7 +61,9 @@ pub fn round(
 ) -> Result<Round, Fault> {
     let questions = read(questions, wire)?;
     if let Some(Question { key, .. }) = questions.iter().find(|it| answers.is_taken(it)) {
-        return Err(misused(&format!("two have the key {key:?}: give each a key of its own")));
+        return Err(misused(&format!(
+            "two questions have the key {key:?}: give each a key of its own"
+        )));
     }
     let open: Vec<_> = questions
         .iter()
@@ -116,9 +118,11 @@ fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
     let mut read: Vec<Question> = Vec::with_capacity(given.len());
     for Given { key, method, params } in given {
         let method = Method::parse(&method)
-            .ok_or_else(|| misused(&format!("{method:?} is no method of a question")))?;
+            .ok_or_else(|| misused(&format!("{method:?} is not a method of a question")))?;
         if read.iter().any(|it| it.key == key) {
-            return Err(misused(&format!("two have the key {key:?}: give each a key of its own")));
+            return Err(misused(&format!(
+                "two questions have the key {key:?}: give each a key of its own"
+            )));
         }
         let question =
             Question { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) };
@@ -131,12 +135,12 @@ fn read(questions: &str, wire: &Wire) -> Result<Vec<Question>, Fault> {
 /// Checks that the question is one that a client can answer.
 fn check_question(question: &Question, wire: &Wire) -> Result<(), Fault> {
     let params: Map<String, Value> = serde_json::from_str(question.params.get())
-        .map_err(|_| misused("the params of each must be an object"))?;
+        .map_err(|_| misused("the params of each question must be an object"))?;
     match question.method {
         Method::Elicit => check_elicitation(&Value::Object(params), wire),
         Method::CreateMessage => sampling::check(&params, wire),
         Method::ListRoots => Ok(()),
-        method => Err(misused(&format!("{} is no method of a question", method.as_str()))),
+        method => Err(misused(&format!("{} is not a method of a question", method.as_str()))),
     }
 }
 
@@ -152,7 +156,7 @@ fn check_elicitation(params: &Value, wire: &Wire) -> Result<(), Fault> {
                 "{message:?} sends the user to {url:?}: give an absolute URL such as \"https://example.org/in\""
             ))),
             None => {
-                Err(misused(&format!("{message:?} sends the user to a page, and has no \"url\"")))
+                Err(misused(&format!("{message:?} sends the user to a page but has no \"url\"")))
             }
         },
         "form" => {
@@ -163,7 +167,7 @@ fn check_elicitation(params: &Value, wire: &Wire) -> Result<(), Fault> {
             form::check(message, schema, Some(wire).filter(|_| can_ask))
                 .map_err(|problem| Fault::new(FaultKind::Handler, problem))
         }
-        mode => Err(misused(&format!("{message:?} has the mode {mode:?}: there are form and url"))),
+        mode => Err(misused(&format!("{message:?} has the mode {mode:?}: use form or url"))),
     }
 }
 

@@ -71,7 +71,7 @@ impl<'a> Unchecked<'a> {
             None => None,
             Some(raw) => Some(serde_json::from_str(raw.get()).map_err(|_| {
                 Fault::invalid_params(format!(
-                    "_meta[{:?}] is no log level: {}",
+                    "_meta[{:?}] is not a log level: {}",
                     meta::LOG_LEVEL,
                     raw.get()
                 ))

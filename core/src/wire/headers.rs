@@ -66,7 +66,7 @@ pub fn check_standard(
         (Some(value), name) => compare("Mcp-Name", value, |said| match &name {
             Some(name) if *name == said => Ok(()),
             Some(name) => Err(format!("params.{source} is {name:?}")),
-            None => Err(format!("params.{source} is no string")),
+            None => Err(format!("params.{source} is not a string")),
         }),
     }
 }

@@ -133,7 +133,7 @@ impl Reading {
                 .any(says_null)
             {
                 true => {
-                    ": headers have no word for null, so leave null out of the type, and the argument out of \"required\""
+                    ": headers can't contain null, so leave null out of the type, and the argument out of \"required\""
                 }
                 false => "",
             };

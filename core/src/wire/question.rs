@@ -50,7 +50,7 @@ pub fn lower_answer(wire: &Wire, answer: &Raw) -> Result<Raw, ErrorObject> {
     let Some(Value::Array(blocks)) = object.get_mut("content") else { return Ok(answer.clone()) };
     if blocks.len() != 1 {
         let message = format!(
-            "the model's answer has {} blocks of content, and {} has words for one",
+            "the model's answer has {} blocks of content, and {} supports one",
             blocks.len(),
             wire.name()
         );
@@ -203,7 +203,7 @@ mod tests {
             if revision < Revision::V2025_11_25 {
                 assert_eq!(lowered(one), Ok(text("a")));
                 let told = format!(
-                    "the model's answer has 2 blocks of content, and {revision} has words for one"
+                    "the model's answer has 2 blocks of content, and {revision} supports one"
                 );
                 assert_eq!(lowered(two), Err(told));
             } else {

@@ -36,7 +36,7 @@ struct Order {
 }
 
 const PROBLEM: &str = "the form \"What?\" can't be asked: its property \"pizza\" is an object, and a form asks for \
-     texts, numbers, booleans, choices and lists of choices, one level deep: ask for its parts as \
+     strings, numbers, booleans, choices and lists of choices, without nesting: ask for its parts as \
      properties of their own, or in a question of their own";
 
 #[test]

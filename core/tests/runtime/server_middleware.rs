@@ -284,7 +284,7 @@ fn middleware_that_would_never_run_is_refused() {
         ("", "name one that they send"),
         ("sampling/createMessage", "name one that they send"),
         ("notifications/initialized", "name one that they send"),
-        ("acme/a b", "is no method name"),
+        ("acme/a b", "is not a method name"),
     ] {
         let refused = std::panic::catch_unwind(|| drop(shelf().middleware([on], pass)));
         let said = *refused.expect_err(on).downcast::<String>().unwrap();

@@ -27,13 +27,13 @@ fn a_name_that_is_taken() {
 #[test]
 fn names_that_are_none() {
     let said = panics(|| Server::new("s").tool("no spaces", || async {}));
-    assert!(said.contains("no tool name") && said.contains("letters"), "{said}");
+    assert!(said.contains("not a tool name") && said.contains("letters"), "{said}");
     let said = panics(|| Server::new("s").add(Resource::new("about", || async { "" })));
     assert!(said.contains("no URI") && said.contains("shelf://books"), "{said}");
     let said = panics(|| Server::new("s").add(Prompt::new(" ", || async { "" })));
     assert!(said.contains("must not be empty"), "{said}");
     let said = panics(|| Server::new("s").method("", || async {}));
-    assert!(said.contains("no method name"), "{said}");
+    assert!(said.contains("not a method name"), "{said}");
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn a_waiting_handler_whose_client_leaves_is_stopped_and_told_nothing() {
 
 #[test]
 fn who_says_nothing_more_answers_no_question_and_is_still_answered() {
-    const GONE: &str = "the client is gone: nobody answers this question any more";
+    const GONE: &str = "the client disconnected: this question gets no answer";
     let mut server = Server::new();
     server.open("2025-11-25", &json!({"elicitation": {}}));
     server.hear(&legacy(1));

@@ -95,7 +95,10 @@ fn a_returned_question_under_the_key_of_one_that_was_answered_is_a_mistake() {
     another[0]["params"]["message"] = json!("Really?");
     server.done(&run, Ok(Reply::Questions(another.to_string())));
     let said = server.said();
-    assert!(text(&said).1.contains("two have the key \"k\": give each a key of its own"), "{said}");
+    assert!(
+        text(&said).1.contains("two questions have the key \"k\": give each a key of its own"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -298,7 +298,7 @@ fn what_is_in_flight_at_the_end_of_an_input_is_answered_and_nobody_is_asked() {
     assert_eq!(last["result"]["resultType"], "complete", "the subscription ends");
     assert!(!visitor.endpoint.has_answered(ONE));
     visitor.handle(ask(2));
-    let gone = "the client is gone: nobody answers this question any more";
+    let gone = "the client disconnected: this question gets no answer";
     let told = |number: u64| (number, Err(gone.to_owned()));
     assert_eq!(visitor.answers, [told(1), told(2)]);
     visitor.finish(Ok(Reply::Nothing));

@@ -104,8 +104,8 @@ fn what_belongs_to_no_subscription_is_nobodys() {
 fn a_subscription_that_the_server_tears_down_says_why() {
     for (reason, message) in [
         (json!("too many"), "the server ended the subscription: too many"),
-        (json!(null), "the server ended the subscription and did not say why"),
-        (json!(""), "the server ended the subscription and did not say why"),
+        (json!(null), "the server ended the subscription without a reason"),
+        (json!(""), "the server ended the subscription without a reason"),
     ] {
         let (mut client, id) = listening();
         let params = json!({"requestId": id, "reason": reason});

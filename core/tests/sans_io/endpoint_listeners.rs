@@ -20,7 +20,7 @@ use crate::support::{
     visitor::{BOTH, Visitor, modern_body},
 };
 
-const GONE: &str = "the client is gone: nobody answers this question any more";
+const GONE: &str = "the client disconnected: this question gets no answer";
 
 fn components() -> Components {
     let mut components = fixture::components();

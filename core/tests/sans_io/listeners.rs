@@ -120,7 +120,7 @@ fn it_is_told_at_once_when_nobody_is_there_or_nothing_can_be_asked() {
     let run = server.running();
     server.handle(roots(&run, 1));
     server.handle(Input::Closed);
-    let gone = Some(Err("the client is gone: nobody answers this question any more".into()));
+    let gone = Some(Err("the client disconnected: this question gets no answer".into()));
     assert_eq!(server.answered.pop(), gone);
     server.handle(roots(&run, 2));
     assert_eq!(server.answered.pop(), gone);

@@ -262,7 +262,7 @@ fn a_meta_that_is_no_object_is_the_handlers_mistake_and_null_is_none() {
             let name = "io.modelcontextprotocol/serverInfo";
             assert!(said["result"]["_meta"][name].is_object(), "{method}: {said}");
         }
-        assert!(visitor.reports.iter().all(|it| it.contains("\"_meta\" is no object")));
+        assert!(visitor.reports.iter().all(|it| it.contains("\"_meta\" is not an object")));
         let id = visitor.modern("tools/call", json!({"name": "content", "arguments": {}}));
         let raised = Failure::Tool { message: "No.".into(), meta: Some(to_raw(&meta)) };
         visitor.finish(Err(raised));

@@ -46,7 +46,7 @@ fn a_name_is_registered_once() {
 fn tool_names_are_letters_digits_and_three_signs() {
     for name in ["", "two words", "ä", "a/b", &"x".repeat(129)] {
         let refused = refusal(RegisteredTool::new(tool(name), handler()));
-        assert!(refused.contains("is no tool name: use 1 to 128 letters"), "{refused}");
+        assert!(refused.contains("is not a tool name: use 1 to 128 letters"), "{refused}");
     }
     for name in ["getUser", "DATA_EXPORT_v2", "admin.tools.list", "a-b", &"x".repeat(128)] {
         assert!(RegisteredTool::new(tool(name), handler()).is_ok(), "{name}");
@@ -60,7 +60,7 @@ fn keys_of_meta_that_the_specification_has_no_room_for_are_told() {
     noted.meta = Some(json::raw(r#"{"com.example/ok":1,"not ok":2}"#.into()));
     let told = components.tools.add(RegisteredTool::new(noted, handler()).unwrap(), true).unwrap();
     let [told] = &told[..] else { panic!("one text, not {told:?}") };
-    assert!(told.starts_with(r#"tool "noted": _meta: the key "not ok" is no name"#), "{told}");
+    assert!(told.starts_with(r#"tool "noted": _meta: the key "not ok" is not a name"#), "{told}");
     let mut prompt = Prompt::new("p");
     prompt.meta = Some(json::raw(r#"{"dev.mcp/x":1}"#.into()));
     let told =
@@ -127,7 +127,7 @@ fn uris_templates_and_completions_are_checked() {
     assert!(refusal(components.add_method("initialize", handler())).contains("middleware"));
     assert!(
         refusal(components.add_notification("notifications/cancelled", handler()))
-            .contains("served already")
+            .contains("already served")
     );
     components.add_notification("notifications/roots/list_changed", handler()).unwrap();
 }
@@ -271,7 +271,7 @@ fn what_hosts_refuse_is_told_at_registration() {
                 "t",
                 json!({"type": "object", "properties": {"two words": {"type": "string"}}}),
             ),
-            "its argument \"two words\" is no name",
+            "its argument \"two words\" is not accepted",
         ),
         (warnings("t", property(json!({"$ref": "#/$defs/book"}))), "has \"$ref\" at shelf.a"),
         (

@@ -76,7 +76,8 @@ impl Matcher {
                     let Some(query) = query else {
                         return Err((
                             *position,
-                            "`{&…}` continues a query that never began; write `{?…}`".to_owned(),
+                            "`{&…}` continues a query that was not started; write `{?…}`"
+                                .to_owned(),
                         ));
                     };
                     query.variables.extend(variables.iter().cloned());
@@ -364,7 +365,7 @@ fn refuse_ambiguity(before: &[Item], capture: &Capture, position: usize) -> Resu
         return Err((position, message.to_owned()));
     }
     if capture.operator.allows_reserved() && capture.variables.len() > 1 {
-        let message = "it can't be told where one of these ends and the next begins; write them as separate expressions \
+        let message = "it is ambiguous where one of these ends and the next begins; write them as separate expressions \
                        with text between them";
         return Err((position, message.to_owned()));
     }
@@ -372,7 +373,7 @@ fn refuse_ambiguity(before: &[Item], capture: &Capture, position: usize) -> Resu
         let Item::Capture(previous) = item else { break };
         if capture.lead().is_none_or(|lead| previous.allows(lead)) {
             let message = format!(
-                "it can't be told where `{}` ends and `{}` begins; put text such as `/` between them",
+                "it is ambiguous where `{}` ends and `{}` begins; put text such as `/` between them",
                 previous.variables[0].name, capture.variables[0].name
             );
             return Err((position, message));

@@ -61,7 +61,7 @@ fn literal(text: &str) -> Result<(), (usize, String)> {
                 .count()
                 .eq(&2) =>
             {
-                "a `%` that begins no percent escape; write %25".to_owned()
+                "a `%` that is not a percent escape; write %25".to_owned()
             }
             ' ' | '"' | '\'' | '<' | '>' | '\\' | '^' | '`' | '|' | '\0'..='\x1f' | '\x7f' => {
                 format!(
@@ -121,7 +121,7 @@ fn variable(operator: Operator, spec: &str) -> Result<Variable, String> {
         }
     };
     if !is_name(name) {
-        return Err(format!("`{name}` is no variable name; use letters, digits and `_`"));
+        return Err(format!("`{name}` is not a variable name; use letters, digits and `_`"));
     }
     Ok(Variable { name: name.to_owned(), operator, prefix, explode })
 }
@@ -157,8 +157,8 @@ mod tests {
             ("a://{x", 4, "never closed"),
             ("a://x}", 5, "without `{`"),
             ("a://{}", 5, "name a variable"),
-            ("a://{x,}", 7, "no variable name"),
-            ("a://{x y}", 5, "no variable name"),
+            ("a://{x,}", 7, "not a variable name"),
+            ("a://{x y}", 5, "not a variable name"),
             ("a://{!x}", 5, "reserved"),
             ("a://{x:0}", 5, "1 to 9999"),
             ("a://{x:12345}", 5, "1 to 9999"),

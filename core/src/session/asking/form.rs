@@ -8,7 +8,7 @@ use crate::wire::Wire;
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 const KNOWN: [&str; 4] = ["$schema", "type", "properties", "required"];
 const KINDS: &str =
-    "a form asks for texts, numbers, booleans, choices and lists of choices, one level deep";
+    "a form asks for strings, numbers, booleans, choices and lists of choices, without nesting";
 
 /// The type of a property.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,7 +39,7 @@ enum Kind {
 pub fn check_form(name: &str, schema: &str) -> Result<(), String> {
     match serde_json::from_str(schema) {
         Ok(schema) => check(name, &schema, None),
-        Err(error) => Err(unaskable(name, &format!("its schema is no JSON: {error}"))),
+        Err(error) => Err(unaskable(name, &format!("its schema is not valid JSON: {error}"))),
     }
 }
 
@@ -64,7 +64,7 @@ fn check_schema(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
     };
     if let Some(other) = whole.keys().find(|it| !KNOWN.contains(&it.as_str())) {
         return Err(format!(
-            "its schema has {other:?}, which forms don't know: only {} may stand beside each other",
+            "its schema has {other:?}, which forms do not support: only {} are allowed",
             listed(&KNOWN)
         ));
     }
@@ -83,51 +83,51 @@ fn check_schema(schema: &Value, wire: Option<&Wire>) -> Result<(), String> {
 }
 
 fn check_property(property: &Value, wire: Option<&Wire>) -> Result<(), String> {
-    let property = property.as_object().ok_or_else(|| format!("is no JSON Schema: {KINDS}"))?;
+    let property = property.as_object().ok_or_else(|| format!("is not a JSON Schema: {KINDS}"))?;
     let kind = kind(property)?;
     if kind == Kind::Choices
         && let Some(wire) = wire.filter(|it| !it.vocabulary.rich_forms)
     {
         return Err(format!(
-            "is a list of choices, which {} has no words for: ask for one choice, or with one boolean for each",
+            "is a list of choices, which {} does not support: ask for one choice, or for one boolean per choice",
             wire.name()
         ));
     }
     let known = kind.keywords();
     if let Some(other) = property.keys().find(|it| !known.contains(&it.as_str())) {
         return Err(format!(
-            "has {other:?}, which forms don't know of {}: leave it out and check the answer, or say it by {}",
+            "has {other:?}, which forms do not support for {}: leave it out and check the answer, or use {}",
             kind.name(),
             listed(known)
         ));
     }
     for text in ["title", "description"] {
         if property.get(text).is_some_and(|it| !it.is_string()) {
-            return Err(format!("has a {text:?} that is no text"));
+            return Err(format!("has a {text:?} that is not a string"));
         }
     }
     for count in ["minLength", "maxLength", "minItems", "maxItems"] {
         if property.get(count).is_some_and(|it| it.as_u64().is_none()) {
-            return Err(format!("has a {count:?} that is no whole number from 0 on"));
+            return Err(format!("has a {count:?} that is not a non-negative integer"));
         }
     }
     for bound in ["minimum", "maximum"] {
         if property.get(bound).is_some_and(|it| !it.is_number()) {
-            return Err(format!("has a {bound:?} that is no number"));
+            return Err(format!("has a {bound:?} that is not a number"));
         }
     }
     if let Some(format) = property.get("format")
         && !format.as_str().is_some_and(|it| FORMATS.contains(&it))
     {
         return Err(format!(
-            "has the format {format}, and forms know {}: leave it out and check the answer",
+            "has the format {format}, and forms support {}: leave it out and check the answer",
             listed(&FORMATS)
         ));
     }
     let choices = choices(kind, property)?;
     match property.get("default") {
         Some(default) if !kind.takes(default, &choices) => Err(format!(
-            "has the default {default}, which is no answer to it: it asks for {}",
+            "has the default {default}, which does not match: expected {}",
             kind.name()
         )),
         _ => Ok(()),
@@ -207,7 +207,7 @@ fn choices(kind: Kind, property: &Map<String, Value>) -> Result<Vec<&str>, Strin
 fn plain(values: &Value) -> Result<Vec<&str>, String> {
     let values = values.as_array().filter(|it| !it.is_empty());
     values.and_then(|it| it.iter().map(Value::as_str).collect()).ok_or_else(|| {
-        "has choices that are no texts, or none at all: forms choose among texts".into()
+        "has choices that are not strings, or no choices: choices are strings".into()
     })
 }
 
@@ -223,7 +223,7 @@ fn titled(choices: Option<&Value>) -> Result<Vec<&str>, String> {
             Ok(choices.iter().filter_map(|it| it.get("const")?.as_str()).collect())
         }
         _ => Err(
-            "has choices other than {\"const\": …, \"title\": …}, each a text: give every choice both, or list \
+            "has choices other than {\"const\": …, \"title\": …}, both strings: give every choice both, or list \
              the plain values in \"enum\""
                 .into(),
         ),
@@ -233,12 +233,12 @@ fn titled(choices: Option<&Value>) -> Result<Vec<&str>, String> {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Self::Text => "a text",
-            Self::Choice => "one of several texts",
+            Self::Text => "a string",
+            Self::Choice => "one of several strings",
             Self::Number => "a number",
-            Self::Integer => "a whole number",
+            Self::Integer => "an integer",
             Self::Boolean => "true or false",
-            Self::Choices => "some of several texts",
+            Self::Choices => "a list of several strings",
         }
     }
 
@@ -322,7 +322,7 @@ mod tests {
             let problem = of(&list, Revision::V2025_06_18).expect_err("no words for it");
             assert!(
                 problem.starts_with(
-                    "its property \"p\" is a list of choices, which 2025-06-18 has no words for"
+                    "its property \"p\" is a list of choices, which 2025-06-18 does not support"
                 ),
                 "{problem}"
             );
@@ -336,29 +336,29 @@ mod tests {
         for (property, problem) in [
             (
                 json!({"type": "string", "pattern": "^a"}),
-                "has \"pattern\", which forms don't know of a text",
+                "has \"pattern\", which forms do not support for a string",
             ),
             (json!({"type": "number", "exclusiveMinimum": 0}), "has \"exclusiveMinimum\""),
             (json!({"type": "number", "multipleOf": 2}), "has \"multipleOf\""),
             (
                 json!({"type": "boolean", "enum": [true]}),
-                "has \"enum\", which forms don't know of true or false",
+                "has \"enum\", which forms do not support for true or false",
             ),
             (json!({"type": "string", "enum": ["a"], "minLength": 1}), "has \"minLength\""),
             (
                 json!({"type": "string", "format": "uuid"}),
-                "has the format \"uuid\", and forms know email, uri",
+                "has the format \"uuid\", and forms support email, uri",
             ),
             (
                 json!({"type": "object", "properties": {}}),
-                "is an object, and a form asks for texts",
+                "is an object, and a form asks for strings",
             ),
             (json!({"type": ["string", "null"]}), "is of several types"),
             (json!({"anyOf": [{"type": "string"}]}), "is of several types"),
             (json!({"oneOf": [{"const": "a", "title": "A"}]}), "has no \"type\""),
             (json!({"description": "any"}), "has no \"type\""),
             (json!({"type": "null"}), "is of the type \"null\""),
-            (json!(true), "is no JSON Schema"),
+            (json!(true), "is not a JSON Schema"),
             (
                 json!({"type": "array", "items": {"type": "string"}}),
                 "is a list, which a form asks as a choice",
@@ -375,12 +375,12 @@ mod tests {
             ),
             (
                 json!({"type": "string", "enum": []}),
-                "has choices that are no texts, or none at all",
+                "has choices that are not strings, or no choices",
             ),
-            (json!({"type": "string", "enum": [1]}), "has choices that are no texts"),
+            (json!({"type": "string", "enum": [1]}), "has choices that are not strings"),
             (
                 json!({"type": "string", "enum": ["a"], "enumNames": []}),
-                "has choices that are no texts",
+                "has choices that are not strings",
             ),
             (
                 json!({"type": "string", "enum": ["a"], "enumNames": ["A", "B"]}),
@@ -397,16 +397,16 @@ mod tests {
             ),
             (
                 json!({"type": "string", "default": 1}),
-                "has the default 1, which is no answer to it: it asks for a text",
+                "has the default 1, which does not match: expected a string",
             ),
             (json!({"type": "integer", "default": 1.5}), "has the default 1.5"),
             (json!({"type": "string", "enum": ["a"], "default": "b"}), "has the default \"b\""),
             (
                 json!({"type": "string", "minLength": -1}),
-                "has a \"minLength\" that is no whole number",
+                "has a \"minLength\" that is not a non-negative integer",
             ),
-            (json!({"type": "number", "minimum": "0"}), "has a \"minimum\" that is no number"),
-            (json!({"type": "string", "title": 1}), "has a \"title\" that is no text"),
+            (json!({"type": "number", "minimum": "0"}), "has a \"minimum\" that is not a number"),
+            (json!({"type": "string", "title": 1}), "has a \"title\" that is not a string"),
         ] {
             for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
                 let told = of(&property, revision).expect_err(&property.to_string());
@@ -442,7 +442,9 @@ mod tests {
         }
         let told = check_form("A \"form\"?", "{").expect_err("no JSON");
         assert!(
-            told.starts_with(r#"the form "A \"form\"?" can't be asked: its schema is no JSON"#),
+            told.starts_with(
+                r#"the form "A \"form\"?" can't be asked: its schema is not valid JSON"#
+            ),
             "{told}"
         );
     }

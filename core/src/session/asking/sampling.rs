@@ -81,18 +81,18 @@ fn check_kind(kind: &str, at: usize, wire: &Wire) -> Result<(), Fault> {
     let mend = match kind {
         "audio" if !wire.vocabulary.audio => ("audio", "text or an image"),
         "tool_use" | "tool_result" if !wire.vocabulary.sampled_lists => {
-            ("calls of tools and their results", "text")
+            ("tool calls and tool results", "text")
         }
         "resource" | "resource_link" => {
             return Err(misused(&format!(
-                "messages[{at}] has a resource in it, which no model can be given: give it the resource's text, an image or \
+                "messages[{at}] has a resource in it, which a model can't receive: send the resource's text, an image or \
                  audio"
             )));
         }
         _ => return Ok(()),
     };
     Err(misused(&format!(
-        "a model can't be given {} in {}, which has no words for it: give it {}",
+        "a model can't receive {} in {}, which does not support it: send {}",
         mend.0,
         wire.name(),
         mend.1,
@@ -129,7 +129,7 @@ fn check_choice(params: &Map<String, Value>) -> Result<(), Fault> {
             Ok(())
         }
         Some(Some(mode)) => Err(misused(&format!(
-            "{mode} is no way to choose tools: there are \"auto\", \"required\" and \"none\""
+            "{mode} is not a tool choice: use one of \"auto\", \"required\" and \"none\""
         ))),
     }
 }

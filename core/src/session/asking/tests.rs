@@ -311,7 +311,7 @@ fn a_conversation_that_no_model_can_be_given_is_not_sent() {
             json!([calls(&["1"]), user(json!([result("1"), {"type": "text", "text": "so"}]))]),
             Some(("messages[1]", mixed)),
         ),
-        (json!([user(json!([resource]))]), Some(("messages[0]", "no model can be given"))),
+        (json!([user(json!([resource]))]), Some(("messages[0]", "a model can't receive"))),
         (json!([calls(&["1", "2"]), user(json!([result("2"), result("1")]))]), None),
         (json!([calls(&["1"]), user(result("1")), text("assistant"), text("user")]), None),
         (json!([user(json!({"type": "hologram"}))]), None),
@@ -337,10 +337,10 @@ fn a_conversation_that_no_model_can_be_given_is_not_sent() {
     assert!(
         refused(&older, Revision::V2025_06_18)
             .unwrap()
-            .contains("in 2025-06-18, which has no words")
+            .contains("in 2025-06-18, which does not support")
     );
     for (wrong, why) in [
-        (json!({"toolChoice": {"mode": "any"}}), "\"any\" is no way to choose tools"),
+        (json!({"toolChoice": {"mode": "any"}}), "\"any\" is not a tool choice"),
         (
             json!({"modelPreferences": {"costPriority": 2}}),
             "costPriority is a number from 0 to 1, not 2",

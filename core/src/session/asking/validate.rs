@@ -24,11 +24,11 @@ pub fn validate(method: Method, params: &str, answer: &Raw) -> Result<Raw, Strin
         },
         Method::CreateMessage => match serde_json::from_str::<CreateMessageResult>(text) {
             Ok(_) => Ok(answer.clone()),
-            Err(error) => Err(format!("it is no sampled message: {error}")),
+            Err(error) => Err(format!("it is not a sampled message: {error}")),
         },
         Method::ListRoots => match serde_json::from_str::<ListRootsResult>(text) {
             Ok(_) => Ok(answer.clone()),
-            Err(error) => Err(format!("it is no list of roots: {error}")),
+            Err(error) => Err(format!("it is not a list of roots: {error}")),
         },
         _ => Err(format!("{} is no question", method.as_str())),
     }
@@ -57,7 +57,7 @@ impl Form {
     /// Returns `None` if there is no form to fill in.
     fn read(params: &str, answer: &Raw) -> Result<Option<Self>, String> {
         let result: ElicitResult = serde_json::from_str(answer.get())
-            .map_err(|error| format!("it is no result of an elicitation: {error}"))?;
+            .map_err(|error| format!("it is not an elicitation result: {error}"))?;
         let mut asked: Value = serde_json::from_str(params).map_err(|error| error.to_string())?;
         if result.action != ElicitAction::Accept || mode(&asked) == "url" {
             return Ok(None);

@@ -28,7 +28,7 @@ impl ClientSession {
 
     /// The request can be identified only if exactly one is in flight.
     pub(super) fn handle_too_long(&mut self, limit: usize) {
-        tracing::warn!(limit, "a message of the server's was too long: dropped");
+        tracing::warn!(limit, "dropped a message of the server that is too long");
         if let Some((key, method)) = self.calls.only().and_then(|it| self.calls.complete(it)) {
             let message =
                 format!("{}: the server's answer is longer than {limit} bytes", method.as_str());
@@ -50,7 +50,7 @@ impl ClientSession {
             Ok(Message::Request { method, .. })
                 if self.is_modern() && matches!(self.phase, Phase::Open) =>
             {
-                tracing::warn!(%method, "the server sends a request of its own: dropped");
+                tracing::warn!(%method, "dropped a request of the server");
             }
             Ok(Message::Request { id, method, params }) => {
                 self.handle_ask(id, &method, &params);
@@ -62,7 +62,7 @@ impl ClientSession {
             Err(malformed) => {
                 tracing::warn!(
                     problem = malformed.message,
-                    "a frame of the server's is malformed: dropped"
+                    "dropped a malformed frame of the server"
                 );
                 if malformed.is_response && malformed.id.is_some() {
                     let message =
@@ -93,7 +93,7 @@ impl ClientSession {
         // Late and unsolicited responses are ignored.
         let Some(id) = id else {
             let problem = outcome.err().map(|it| it.message).unwrap_or_default();
-            tracing::warn!(problem, "an answer of the server's has no id: dropped");
+            tracing::warn!(problem, "dropped a response of the server without an id");
             return;
         };
         if self.renewed(id, outcome.as_ref().map(|it| it.get())) {
@@ -116,7 +116,7 @@ impl ClientSession {
 
     fn read_result(&self, method: &MethodName, result: &RawValue) -> Result<(), Error> {
         if !result.get().starts_with('{') {
-            let message = format!("{}: the server's result is no object", method.as_str());
+            let message = format!("{}: the server's result is not an object", method.as_str());
             return Err(Error::new(ErrorKind::Protocol, message));
         }
         match self.is_modern() {
@@ -188,7 +188,7 @@ impl ClientSession {
             }
             MethodName::Standard(Method::LogMessage) => read_log(params),
             MethodName::Standard(Method::ElicitationComplete) if !self.pages.finish(params) => {
-                return tracing::debug!("a page is done that nobody was sent to: dropped");
+                return tracing::debug!("ignored the completion of an unknown page");
             }
             MethodName::Standard(Method::SubscriptionsAcknowledged) => {
                 self.read_acknowledged(params)
@@ -225,7 +225,7 @@ impl ClientSession {
         let Some(id) = params.get("requestId").and_then(|it| Id::parse(it.get())) else { return };
         if let Some((ask, ())) = self.asks.cancel(&id) {
             let reason: Option<String> = member(params, "reason");
-            tracing::debug!(reason, "the server takes a question back");
+            tracing::debug!(reason, "the server withdrew a question");
             return self.outputs.push_back(Output::AskCancelled(ask));
         }
         self.end_listen(&id, params);

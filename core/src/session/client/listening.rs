@@ -50,7 +50,9 @@ impl ClientSession {
         let key = self.calls.listen(number(&subscription(params)?)?)?;
         let kept: Option<SubscriptionFilter> = member(params, "notifications");
         if kept.is_none() {
-            tracing::warn!("a subscription's acknowledgment has no readable filter: dropped");
+            tracing::warn!(
+                "a subscription's acknowledgment was dropped: its filter is not readable"
+            );
         }
         Some(Output::Acknowledged(key, kept?))
     }
@@ -61,7 +63,7 @@ impl ClientSession {
         let Some((key, _)) = self.calls.complete(call) else { return };
         let message = match member::<String>(params, "reason").filter(|it| !it.is_empty()) {
             Some(reason) => format!("the server ended the subscription: {reason}"),
-            None => "the server ended the subscription and did not say why".to_owned(),
+            None => "the server ended the subscription without a reason".to_owned(),
         };
         let error = Error::new(ErrorKind::Cancelled, message);
         self.outputs.push_back(Output::Done(key, Err(error)));

@@ -71,7 +71,7 @@ pub(super) fn check_result(method: &MethodName, result: &RawValue) -> Result<(),
     let protocol = |message: String| Err(Error::new(ErrorKind::Protocol, message));
     let name = method.as_str();
     match serde_json::from_str::<Typed>(result.get()) {
-        Err(_) => protocol(format!("{name}: the result's resultType is no string")),
+        Err(_) => protocol(format!("{name}: the result's resultType is not a string")),
         Ok(Typed { result_type: ResultType::Complete }) => Ok(()),
         Ok(Typed { result_type: ResultType::InputRequired }) if may_ask(method) => Ok(()),
         Ok(Typed { result_type }) => protocol(format!(

@@ -60,7 +60,7 @@ impl ClientSession {
             (Some(revision), _) => self.probe(now, revision),
             (None, Some(revision)) => self.initialize(now, revision),
             (None, None) => {
-                self.fail(Error::misuse("no revision may be spoken: name at least one"));
+                self.fail(Error::misuse("no revision is allowed: name at least one"));
             }
         }
     }
@@ -201,7 +201,7 @@ impl ClientSession {
             return self.fall_back(
                 now,
                 ErrorKind::Unsupported,
-                "it answers server/discover with something else",
+                "its answer to server/discover is not valid",
             );
         };
         match self.mutual(&found.supported, Era::Modern) {
@@ -247,7 +247,7 @@ impl ClientSession {
         if let Some(revision) = newest(&self.config.revisions, Era::Legacy) {
             return self.initialize(now, revision);
         }
-        let message = format!("the server does not speak {}: {why}", self.spoken_here());
+        let message = format!("the server does not support {}: {why}", self.spoken_here());
         self.fail(Error::new(kind, message).with_hint(MAY_BE_LEGACY));
     }
 
@@ -348,7 +348,7 @@ impl ClientSession {
     fn no_common(&self, theirs: &str) -> Error {
         let theirs = if theirs.is_empty() { "no revision at all" } else { theirs };
         let message = format!(
-            "no common revision: the server speaks {theirs}, this client {}",
+            "no common revision: the server supports {theirs}, this client {}",
             self.spoken_here()
         );
         Error::new(ErrorKind::Unsupported, message)

@@ -97,7 +97,7 @@ impl ClientSession {
                     self.renewal.forget(id);
                     let Some((key, method)) = self.calls.complete(id) else { continue };
                     let message = format!(
-                        "{}: the session expired, and no new one could be begun: {why}",
+                        "{}: the session expired, and no new one could be opened: {why}",
                         method.as_str()
                     );
                     let error = Error::new(ErrorKind::Lost, message);

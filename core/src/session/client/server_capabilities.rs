@@ -21,12 +21,8 @@ pub(super) fn check(
         name => format!("the server {name:?}"),
     };
     if !wire.client_requests.contains(method) {
-        let message = format!(
-            "{} has no {}, and that is what {} speaks",
-            wire.name(),
-            method.as_str(),
-            who()
-        );
+        let message =
+            format!("{} has no {}, the revision of {} speaks", wire.name(), method.as_str(), who());
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let Some((capability, detail)) = needed(wire, *method) else { return Ok(()) };
@@ -79,7 +75,7 @@ impl ServerIdentity {
             ListKind::Prompts => Method::PromptListChanged,
         };
         let name = list.as_str();
-        let what = format!("the server does not tell when its {name} change");
+        let what = format!("the server does not report when its {name} change");
         self.check_capability(&what, method, name, "listChanged")
     }
 

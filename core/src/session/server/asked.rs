@@ -112,7 +112,7 @@ impl Asked {
         }
         Err(Fault::new(
             FaultKind::Handler,
-            format!("the client has {MAX_OPEN} questions to answer already: ask again later"),
+            format!("the client already has {MAX_OPEN} open questions: ask again later"),
         ))
     }
 

@@ -110,7 +110,7 @@ impl ServerSession {
             Some(wire) if wire.vocabulary.batches => (),
             Some(wire) => {
                 return Err(Fault::invalid_request(format!(
-                    "{} has no batches: send each message by itself",
+                    "{} does not support batches: send each message by itself",
                     wire.name()
                 )));
             }

@@ -40,7 +40,7 @@ impl ServerSession {
                 return Err(Fault::new(FaultKind::NotInitialized, message));
             }
             Handshake::Expired => {
-                let message = "the session expired: send initialize to begin a new one";
+                let message = "the session expired: send initialize to open a new one";
                 return Err(Fault::new(FaultKind::SessionExpired, message));
             }
         };

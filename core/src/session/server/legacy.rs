@@ -78,7 +78,7 @@ impl Handshake {
         let Some(agreed) = agreed else {
             let supported: Vec<_> = supported.iter().map(|it| it.as_str()).collect();
             let message =
-                format!("this server speaks {} only, without initialize", supported.join(", "));
+                format!("this server supports {} only, without initialize", supported.join(", "));
             let data = serde_json::json!({
                 "supported": supported, "requested": initialize.protocol_version,
             });

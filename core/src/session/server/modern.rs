@@ -35,5 +35,5 @@ pub(super) fn admit(envelope: &Envelope<'_>) -> Admitted {
 }
 
 pub(super) fn refuse_batch() -> Fault {
-    Fault::invalid_request("2026-07-28 has no batches: send each request by itself")
+    Fault::invalid_request("2026-07-28 does not support batches: send each request by itself")
 }

@@ -171,5 +171,5 @@ pub fn handler_finished() -> Fault {
 
 /// Returns the error for a question that stays unanswered because the client disconnected.
 pub fn disconnected() -> Fault {
-    Fault::new(FaultKind::Handler, "the client is gone: nobody answers this question any more")
+    Fault::new(FaultKind::Handler, "the client disconnected: this question gets no answer")
 }

@@ -31,7 +31,7 @@ pub fn read_initialize(result: &str) -> Result<Raw, String> {
     let version = read.version.or(read.protocol_version).ok_or("it names no version")?;
     if !version::is_spoken(&version) {
         let (lowest, highest) = version::range();
-        return Err(format!("it speaks {version:?}, this client {lowest} to {highest}"));
+        return Err(format!("it supports {version:?}, this client {lowest} to {highest}"));
     }
     let capabilities = read.capabilities.filter(|it| it.get().starts_with('{'));
     Ok(capabilities.unwrap_or_else(|| json::raw("{}".into())))
@@ -191,7 +191,7 @@ fn refuse_error(result: &Map<String, Value>) -> Result<(), String> {
                 Value::String(text) => text.clone(),
                 other => other[0]["text"].as_str().map_or_else(|| other.to_string(), Into::into),
             });
-            Err(content.unwrap_or_else(|| "it failed and did not say why".into()))
+            Err(content.unwrap_or_else(|| "it failed without a message".into()))
         }
         _ => Ok(()),
     }

@@ -56,7 +56,7 @@ pub(super) async fn renew(shared: Arc<Shared>, initialize: Message) {
         Ok(Err(problem)) => problem,
         Err(_) => format!("no answer in {} s", RENEWAL_TIME.as_secs()),
     };
-    let news = format!("the server ended the session, and no new one could be begun: {problem}");
+    let news = format!("the server ended the session, and no new one could be opened: {problem}");
     shared.tell(News::NotRenewed(news)).await;
 }
 
