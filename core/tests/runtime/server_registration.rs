@@ -29,7 +29,7 @@ fn names_that_are_none() {
     let said = panics(|| Server::new("s").tool("no spaces", || async {}));
     assert!(said.contains("not a tool name") && said.contains("letters"), "{said}");
     let said = panics(|| Server::new("s").add(Resource::new("about", || async { "" })));
-    assert!(said.contains("no URI") && said.contains("shelf://books"), "{said}");
+    assert!(said.contains("not a URI") && said.contains("shelf://books"), "{said}");
     let said = panics(|| Server::new("s").add(Prompt::new(" ", || async { "" })));
     assert!(said.contains("must not be empty"), "{said}");
     let said = panics(|| Server::new("s").method("", || async {}));
