@@ -33,7 +33,7 @@ export declare class NativeClient {
   setRoots(roots: string): string | null
   /** Ends the connection; the reply to this number says when it has ended. */
   close(number: number): void
-  /** The process need not live on for this client. */
+  /** Nothing is taken from this client any more. */
   release(): void
   /** The other end of the stream, as a file descriptor that is the caller's from now on. */
   takePeer(): number | null
@@ -115,7 +115,10 @@ export declare class NativeServer {
   resolveResource(uri: string): string | null
   /** Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take. */
   serveStdio(wake: () => void): NativeShell
-  /** Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it. */
+  /**
+   * Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it. It
+   * does not keep the process alive: its client does.
+   */
   serveMemory(wake: () => void, test?: NativeTestMode): NativeShell
   /** An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take. */
   serveMounted(options: string, wake: () => void): NativeMounted

@@ -205,11 +205,12 @@ impl NativeServer {
         stream::open(&self.served, input, output, self.max_message, wake)
     }
 
-    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it.
+    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it. It
+    /// does not keep the process alive: its client does.
     #[napi(catch_unwind, ts_args_type = "wake: () => void, test?: NativeTestMode")]
     pub fn serve_memory(
         &self,
-        wake: Wake,
+        wake: Wake<true>,
         test: Option<NativeTestMode>,
     ) -> napi::Result<NativeShell> {
         let test = test.map(NativeTestMode::parts).transpose()?;

@@ -52,7 +52,7 @@ pub(crate) fn open(
 pub(crate) fn open_memory(
     served: &ServedComponents,
     max_message: usize,
-    wake: Wake,
+    wake: Wake<true>,
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<NativeShell> {
     let failed = |it| io("no socket pair could be made", it);
@@ -116,11 +116,11 @@ impl Mover for Stream {
     }
 }
 
-fn attach(
+fn attach<const WEAK: bool>(
     served: &ServedComponents,
     (input, output): (File, File),
     max_message: usize,
-    wake: Wake,
+    wake: Wake<WEAK>,
     test: Option<(TestMode, HttpFacts)>,
 ) -> napi::Result<Arc<Shared>> {
     let (kicked, kick) = std::io::pipe().map_err(|it| io("no pipe could be made", it))?;

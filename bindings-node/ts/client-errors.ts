@@ -1,3 +1,6 @@
+import { constants } from "node:os";
+import { getSystemErrorName } from "node:util";
+
 import { isObject } from "./content.js";
 import {
   AuthError, CallTimeout, Cancelled, ConnectFailed, ConnectionLost, Declined, type ErrorKind, McpError, NotSupported,
@@ -15,6 +18,11 @@ export interface Told {
   readonly phase?: string;
   readonly code?: number;
   readonly data?: unknown;
+  readonly status?: number;
+  readonly wwwAuthenticate?: string;
+  /** The operating system's number of its error. */
+  readonly errno?: number;
+  /** Below zero: the number of a signal. */
   readonly exitStatus?: number;
   readonly stderr?: string;
 }
@@ -27,9 +35,9 @@ export function errorOf(told: Told): Error {
     case "misuse":
       return new TypeError(details.hint === undefined ? message : `${message}: ${details.hint}`);
     case "connect":
-      return new ConnectFailed(message, { ...details, data });
+      return new ConnectFailed(message, { ...details, ...connectionDetails(told), data });
     case "lost":
-      return new ConnectionLost(message, { ...details, data });
+      return new ConnectionLost(message, { ...details, ...connectionDetails(told), data });
     case "timeout":
       return new CallTimeout(message, { ...details, data });
     case "auth":
@@ -51,6 +59,16 @@ export function errorOf(told: Told): Error {
     default:
       return protocolError(message, data, details);
   }
+}
+
+/** The system's names of what it told by number. */
+function connectionDetails({ errno, exitStatus = 0 }: Told): { systemCode?: string; cause?: Error; signal?: string } {
+  const [signal] = Object.entries(constants.signals).find(([, number]) => number === -exitStatus) ?? [];
+  const systemCode = errno === undefined ? undefined : getSystemErrorName(-errno);
+  return {
+    ...(signal !== undefined && { signal }),
+    ...(systemCode !== undefined && { systemCode, cause: Object.assign(new Error(systemCode), { code: systemCode, errno }) }),
+  };
 }
 
 function protocolError(message: string, data: unknown, details: Omit<Told, "kind" | "message" | "data">): McpError {

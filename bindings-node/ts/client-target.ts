@@ -14,6 +14,8 @@ type Headers = Readonly<Record<string, string>>;
 export interface Reached {
   readonly name: string;
   open(settings: string, wake: () => void): NativeClient;
+  /** True if both ends are in this process: an idle connection does not keep it alive. */
+  readonly isInMemory?: boolean;
   /** True if the server may be restarted after the connection was lost. */
   readonly restarts?: boolean;
   /** Resolves when the connection can be opened. */
@@ -100,6 +102,7 @@ function server(target: object, place: string, testMode?: TestMode): Reached {
   const { shell, entered, closed } = serveMemory(core, testMode);
   return {
     name,
+    isInMemory: true,
     open: (settings, wake) => checked(place, () => native().NativeClient.joinStream(shell, name, settings, wake)),
     ready: entered,
     served: closed,
@@ -113,14 +116,16 @@ export function nameInMemory(server: string): string {
 
 function transport(target: Transport & { readonly standsFor?: string }, place: string): Reached {
   // A test's wire is named after the server behind it.
+  const isInMemory = target.standsFor !== undefined;
   const name = target.standsFor ?? "transport";
   let end!: (result: Promise<void>) => void;
   const served = new Promise<void>((resolve) => (end = resolve));
   return {
     name,
+    isInMemory,
     open(settings, wake) {
       const client = checked(place, () => native().NativeClient.openStream(name, settings, wake));
-      end(pump(client.takePeer() ?? -1, target));
+      end(pump(client.takePeer() ?? -1, target, !isInMemory));
       return client;
     },
     served,

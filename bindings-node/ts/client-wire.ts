@@ -4,6 +4,7 @@ import { errorOf, refusalOf, type Told } from "./client-errors.js";
 import { answer, type Asked } from "./client-questions.js";
 import { Cancelled, ConnectionLost } from "./errors.js";
 import { stringify, toJson } from "./json.js";
+import { KeepAlive } from "./keep-alive.js";
 import { checked, type NativeClient } from "./native.js";
 import { stamped } from "./tracing.js";
 import type { Change, ClientOptions, LogLevel, Meta, Progress } from "./types.js";
@@ -82,11 +83,14 @@ export class ClientWire {
   /** The reason that the connection is closed; undefined while it is open. */
   #reason: string | undefined;
   #closing: Promise<void> | undefined;
+  readonly #alive = new KeepAlive();
 
-  constructor(options: ClientOptions, target: string, open: (wake: () => void) => NativeClient) {
+  /** `isInMemory`: the server is in this process, which then lives on only while a request waits. */
+  constructor(options: ClientOptions, target: string, isInMemory: boolean, open: (wake: () => void) => NativeClient) {
     this.#options = options;
     this.#target = target;
     this.#native = open(() => this.#drain());
+    if (!isInMemory) this.#alive.hold();
   }
 
   get isOpen(): boolean {
@@ -103,7 +107,7 @@ export class ClientWire {
   async connect(): Promise<Facts> {
     try {
       const reply = await new Promise<Reply>((resolve, reject) => {
-        this.#waiting.set(this.#next++, { resolve, reject, onProgress: undefined });
+        this.#expect(this.#next++, { resolve, reject, onProgress: undefined });
       });
       return reply.result as unknown as Facts;
     } catch (error) {
@@ -121,7 +125,7 @@ export class ClientWire {
     const onProgress = this.#progressOf(options);
     const json = toJson(params, `${what}()`);
     checked(`${what}()`, () => this.#native.request(number, what, json, optionsJson(options, onProgress !== undefined)));
-    const reply = new Promise<Reply>((resolve, reject) => this.#waiting.set(number, { resolve, reject, onProgress }));
+    const reply = new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress }));
     return signal ? this.#abortable(number, what, signal, reply) : reply;
   }
 
@@ -144,7 +148,7 @@ export class ClientWire {
   async #outcome(start: (number: number) => void): Promise<number> {
     const number = this.#next++;
     checked("subscribe()", () => start(number));
-    await new Promise<Reply>((resolve, reject) => this.#waiting.set(number, { resolve, reject, onProgress: undefined }));
+    await new Promise<Reply>((resolve, reject) => this.#expect(number, { resolve, reject, onProgress: undefined }));
     return number;
   }
 
@@ -168,19 +172,31 @@ export class ClientWire {
   async #close(): Promise<void> {
     const number = this.#next++;
     await new Promise<Reply>((resolve, reject) => {
-      this.#waiting.set(number, { resolve, reject, onProgress: undefined });
+      this.#expect(number, { resolve, reject, onProgress: undefined });
       this.#native.close(number);
     });
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of left) reject(this.#lost(this.#reason ?? ""));
     this.#native.release();
+    this.#alive.end();
+  }
+
+  #expect(number: number, waiting: Waiting): void {
+    this.#waiting.set(number, waiting);
+    this.#alive.hold();
+  }
+
+  /** The request of this number, which waits no more. */
+  #take(number: number): Waiting | undefined {
+    const waiting = this.#waiting.get(number);
+    if (this.#waiting.delete(number)) this.#alive.letGo();
+    return waiting;
   }
 
   #abortable(number: number, what: string, signal: AbortSignal, reply: Promise<Reply>): Promise<Reply> {
     const abort = (): void => {
-      const waiting = this.#waiting.get(number);
-      this.#waiting.delete(number);
+      const waiting = this.#take(number);
       this.#native.cancel(number);
       waiting?.reject(aborted(what, signal));
       this.#closeWhenLost();
@@ -227,12 +243,10 @@ export class ClientWire {
   }
 
   #settle([number, outcome, value, ...data]: Outcome): void {
-    const waiting = this.#waiting.get(number);
-    if (waiting === undefined) return;
-    if (outcome === PROGRESS) return tell("onProgress", waiting.onProgress, progressOf(value as Wire));
-    this.#waiting.delete(number);
-    if (outcome === FAILED) waiting.reject(errorOf(value as Told));
-    else waiting.resolve({ result: value as Wire, data, isInputRequired: outcome === INPUT_REQUIRED });
+    if (outcome === PROGRESS) return tell("onProgress", this.#waiting.get(number)?.onProgress, progressOf(value as Wire));
+    const waiting = this.#take(number);
+    if (outcome === FAILED) waiting?.reject(errorOf(value as Told));
+    else waiting?.resolve({ result: value as Wire, data, isInputRequired: outcome === INPUT_REQUIRED });
   }
 
   #hear(entry: Unasked): void {

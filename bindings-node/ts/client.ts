@@ -9,6 +9,7 @@ import { ClientWire, type Facts, milliseconds, type Reply } from "./client-wire.
 import { isObject } from "./content.js";
 import { tellForeign } from "./foreign.js";
 import { toJson } from "./json.js";
+import { keepAliveUntil } from "./keep-alive.js";
 import { toolCall, type ToolCall, type ToolCallArguments } from "./tool-call.js";
 import { promptFromWire, resourceFromWire, resourceTemplateFromWire, toolFromWire } from "./components.js";
 import { promptResultFromWire, resourceResultFromWire, type PromptResult, type ResourceResult, type ToolResult } from "./results.js";
@@ -20,7 +21,8 @@ import type {
 type Wire = Record<string, unknown>;
 
 /**
- * A client connected to one server. The connection keeps the process alive until `close()`.
+ * A client connected to one server. The connection keeps the process alive until `close()`; with a server in memory, only
+ * calls under way do.
  *
  * @example
  * ```ts
@@ -46,11 +48,11 @@ export class Client implements AsyncDisposable {
   readonly capabilities: Meta;
   readonly instructions: string | undefined;
   readonly #wire: ClientWire | RestartingWire;
-  readonly #served: Promise<void> | undefined;
+  readonly #reached: Reached;
 
-  private constructor(wire: ClientWire | RestartingWire, facts: Facts, served: Promise<void> | undefined) {
+  private constructor(wire: ClientWire | RestartingWire, facts: Facts, reached: Reached) {
     this.#wire = wire;
-    this.#served = served;
+    this.#reached = reached;
     this.server = facts.server;
     this.revision = facts.revision as Revision;
     this.capabilities = facts.capabilities;
@@ -74,13 +76,13 @@ export class Client implements AsyncDisposable {
     checkClientOptions(place, options);
     const settings = settingsOf(options, place);
     const reached = reach(target, place, headersOf(options.headers, place));
-    await reached.ready;
-    const open = (): ClientWire => new ClientWire(options, reached.name, (wake) => reached.open(settings, wake));
+    if (reached.ready) await keepAliveUntil(reached.ready);
+    const open = (): ClientWire => new ClientWire(options, reached.name, reached.isInMemory === true, (wake) => reached.open(settings, wake));
     const wire = open();
     const failure = failureOf(reached);
     try {
       const facts = await wire.connect();
-      return new Client(reached.restarts ? new RestartingWire(wire, open, options) : wire, facts, reached.served);
+      return new Client(reached.restarts ? new RestartingWire(wire, open, options) : wire, facts, reached);
     } catch (error) {
       throw (await failure()) ?? error;
     }
@@ -326,7 +328,9 @@ export class Client implements AsyncDisposable {
   async close(): Promise<void> {
     await this.#wire.close();
     // A failure of a server in this process, or of a transport, was reported to the calls that it affected.
-    await this.#served?.catch(() => undefined);
+    const { served, isInMemory } = this.#reached;
+    const ended = served?.catch(() => undefined);
+    await (ended && isInMemory ? keepAliveUntil(ended) : ended);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -337,11 +341,11 @@ brandClass("Client", Client as never);
 tellForeign("Client", Client);
 
 /** Returns the error of a server in this process: it says more than that the connection was closed. */
-function failureOf({ served }: Reached): () => Promise<unknown> {
+function failureOf({ served, isInMemory }: Reached): () => Promise<unknown> {
   let failure: unknown;
   const settled = served?.catch((error: unknown) => (failure = error));
   return async () => {
-    await settled;
+    await (settled && isInMemory ? keepAliveUntil(settled) : settled);
     return failure;
   };
 }

@@ -6,6 +6,7 @@ import type { ServerCore } from "./core.js";
 import { runInContext } from "./current.js";
 import { failureJson } from "./failures.js";
 import { toJson } from "./json.js";
+import type { KeepAlive } from "./keep-alive.js";
 import { sleep, until } from "./maybe.js";
 import type { NativeShell } from "./native.js";
 import { officialResourceResult } from "./official-results.js";
@@ -64,10 +65,13 @@ export class Connection {
   /** The values of `ctx.session`, by the number of the session. */
   readonly #sessions = new Map<number, Map<string, unknown>>();
   readonly #host: Host | undefined;
+  readonly #alive: KeepAlive | undefined;
 
-  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, host?: Host) {
+  /** `alive` is held while handlers run, for a stream that does not keep the process alive itself. */
+  constructor(core: ServerCore, open: (wake: () => void) => NativeShell, host?: Host, alive?: KeepAlive) {
     this.#core = core;
     this.#host = host;
+    this.#alive = alive;
     this.ended = new Promise((resolve) => (this.#end = resolve));
     this.shell = open(() => this.drain());
   }
@@ -89,6 +93,7 @@ export class Connection {
     this.#flush();
     await until(() => this.shell.unwritten() === 0, DRAIN_MS);
     this.shell.close();
+    this.#alive?.end();
   }
 
   /** Waits until the peer has read enough of the output. */
@@ -174,6 +179,7 @@ export class Connection {
           : runInContext(ctx, plan.invoke, input);
       if (isPromise(value)) {
         this.#running.set(slot, ctx);
+        this.#alive?.hold();
         value.then(
           (settled) => this.#settle(slot, plan, ctx, settled),
           (thrown: unknown) => this.#settleFailed(slot, plan, ctx, thrown),
@@ -188,7 +194,7 @@ export class Connection {
   }
 
   #settle(slot: number, plan: Plan, ctx: CallContext, value: unknown): void {
-    if (!this.#running.delete(slot)) return this.#ended();
+    if (!this.#forget(slot)) return this.#ended();
     try {
       this.#answer(slot, plan, ctx, value);
     } catch (thrown) {
@@ -198,7 +204,7 @@ export class Connection {
   }
 
   #settleFailed(slot: number, plan: Plan, ctx: CallContext, thrown: unknown): void {
-    if (!this.#running.delete(slot)) return this.#ended();
+    if (!this.#forget(slot)) return this.#ended();
     this.#fail(slot, plan, ctx, thrown);
     this.#schedule();
   }
@@ -226,13 +232,20 @@ export class Connection {
   /** Cancels a handler. Its result and errors are dropped from now on. */
   #cancel(slot: number): void {
     const ctx = this.#running.get(slot);
-    if (!this.#running.delete(slot)) return;
+    if (!this.#forget(slot)) return;
     this.#ending++;
     ctx?.cancel();
   }
 
   #ended(): void {
     this.#ending--;
+  }
+
+  /** Returns whether the call was running. */
+  #forget(slot: number): boolean {
+    const wasRunning = this.#running.delete(slot);
+    if (wasRunning) this.#alive?.letGo();
+    return wasRunning;
   }
 
   #put(slot: number, kind: number, payload: string): void {

@@ -24,6 +24,15 @@ export interface ErrorDetails {
   hint?: string | undefined;
   target?: string | undefined;
   phase?: string | undefined;
+  status?: number | undefined;
+}
+
+/** Further properties of errors of a connection. */
+interface ConnectionDetails extends ErrorDetails {
+  exitStatus?: number | undefined;
+  signal?: string | undefined;
+  stderr?: string | undefined;
+  systemCode?: string | undefined;
 }
 
 /** The base class of Gudgeon's errors. `instanceof` works across the ESM and the CommonJS copy. */
@@ -38,6 +47,8 @@ export class McpError extends Error {
   readonly target: string | undefined;
   /** `"connect"`, `"negotiate"`, `"call"`, … */
   readonly phase: string | undefined;
+  /** The status of the HTTP response that caused the error. */
+  readonly status: number | undefined;
 
   constructor(message?: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -47,40 +58,44 @@ export class McpError extends Error {
     this.hint = details.hint;
     this.target = details.target;
     this.phase = details.phase;
+    this.status = details.status;
   }
 }
 
 /** No server could be reached or started. */
 export class ConnectFailed extends McpError {
-  /** The exit status of the command, if it has exited. */
+  /** The exit status of the command, if it has exited; after a signal, the negative number of the signal. */
   readonly exitStatus: number | undefined;
+  /** The signal that ended the command, such as "SIGKILL". */
+  readonly signal: string | undefined;
   /** The last lines that the command wrote to stderr. */
   readonly stderr: string;
+  /** The operating system's error, such as "ECONNREFUSED" or "ENOENT"; `cause` is that error, with the same as its `code`. */
+  readonly systemCode: string | undefined;
 
-  constructor(
-    message?: string,
-    details: ErrorDetails & { exitStatus?: number | undefined; stderr?: string | undefined } = {},
-  ) {
+  constructor(message?: string, details: ConnectionDetails = {}) {
     super(message, { ...details, kind: "connect" });
     this.exitStatus = details.exitStatus;
+    this.signal = details.signal;
     this.stderr = details.stderr ?? "";
+    this.systemCode = details.systemCode;
   }
 }
 
 /** The server went away while a call was in flight. */
 export class ConnectionLost extends McpError {
-  /** The exit status of the command, if it has exited. */
+  /** As in `ConnectFailed`, like the three below. */
   readonly exitStatus: number | undefined;
-  /** The last lines that the command wrote to stderr. */
+  readonly signal: string | undefined;
   readonly stderr: string;
+  readonly systemCode: string | undefined;
 
-  constructor(
-    message?: string,
-    details: ErrorDetails & { exitStatus?: number | undefined; stderr?: string | undefined } = {},
-  ) {
+  constructor(message?: string, details: ConnectionDetails = {}) {
     super(message, { ...details, kind: "lost" });
     this.exitStatus = details.exitStatus;
+    this.signal = details.signal;
     this.stderr = details.stderr ?? "";
+    this.systemCode = details.systemCode;
   }
 }
 
@@ -91,10 +106,14 @@ export class CallTimeout extends McpError {
   }
 }
 
-/** Authorization failed. Spec: Base Protocol › Authorization. */
+/** Authorization failed. `status` is 401 or 403. Spec: Base Protocol › Authorization. */
 export class AuthError extends McpError {
-  constructor(message?: string, details?: ErrorDetails) {
+  /** The response's `WWW-Authenticate` header, if it had one; several are joined by commas. */
+  readonly wwwAuthenticate: string | undefined;
+
+  constructor(message?: string, details: ErrorDetails & { wwwAuthenticate?: string | undefined } = {}) {
     super(message, { ...details, kind: "auth" });
+    this.wwwAuthenticate = details.wwwAuthenticate;
   }
 }
 

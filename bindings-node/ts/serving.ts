@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 
 import { Connection } from "./connection.js";
 import type { ServerCore } from "./core.js";
+import { KeepAlive, keepAliveUntil } from "./keep-alive.js";
 import { checked, type NativeShell } from "./native.js";
 import { endProcess, Signals } from "./signals.js";
 import { tellTerminal } from "./terminal.js";
@@ -56,24 +57,25 @@ export function serveMemory(core: ServerCore, testMode?: TestMode): { shell: Nat
   return { shell: connection.shell, entered: Promise.race([entered, closed]), closed };
 }
 
-/** Serves one peer over a wire of the user's own. */
+/** Serves one peer over a wire of the user's own, or of a test's, which does not keep the process alive. */
 export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, testMode?: TestMode): Promise<void> {
   const connection = inMemory(core, testMode);
   const served = serve(core, connection, undefined, graceMs);
   // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
   served.catch(() => {});
   try {
-    await pump(connection.shell.takePeer() ?? -1, transport);
+    await pump(connection.shell.takePeer() ?? -1, transport, testMode === undefined);
   } finally {
-    await served;
+    await keepAliveUntil(served);
   }
 }
 
 /** Moves messages between a stream of ours, which it owns, and a wire of the user's own, until either ends. */
-export async function pump(fd: number, transport: Transport): Promise<void> {
+export async function pump(fd: number, transport: Transport, keepsAlive: boolean): Promise<void> {
   // Servers over stdio start without it.
   const { Socket } = await import("node:net");
   const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
+  if (!keepsAlive) socket.unref();
   const failed = (error: unknown) => void socket.destroy(error as Error);
   receiveInto(socket, transport).catch(failed);
   try {
@@ -99,11 +101,11 @@ async function serve(core: ServerCore, connection: Connection, stop: Promise<voi
 }
 
 function inMemory(core: ServerCore, testMode?: TestMode): Connection {
-  if (!testMode) return new Connection(core, (wake) => core.native.serveMemory(wake));
+  if (!testMode) return new Connection(core, (wake) => core.native.serveMemory(wake), undefined, new KeepAlive());
   const { stateKey, replays, principal, headers } = testMode;
   const settings = { stateKey, replays, headers: [...headers], ...(principal && { principal: principalToJson(principal) }) };
   const open = (wake: () => void): NativeShell => checked("connect()", () => core.native.serveMemory(wake, settings));
-  return new Connection(core, open, { principalOf: () => principal });
+  return new Connection(core, open, { principalOf: () => principal }, new KeepAlive());
 }
 
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {

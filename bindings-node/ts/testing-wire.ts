@@ -1,6 +1,7 @@
 import { nameInMemory } from "./client-target.js";
 import { isObject } from "./content.js";
 import type { ServerCore } from "./core.js";
+import { keepAliveUntil } from "./keep-alive.js";
 import { type TestMode, serveTransport } from "./serving.js";
 import type { Faults, Recorder } from "./testing-options.js";
 import type { Transport } from "./types.js";
@@ -131,6 +132,8 @@ class Serving {
   }
 
   close(): void {
+    // Its lifespan is left although the client waits no more.
+    void keepAliveUntil(this.#served);
     this.#heard.end();
   }
 }

@@ -23,6 +23,8 @@ pub struct Error {
     pub data: Option<Box<RawValue>>,
     /// The status of the HTTP response that caused the error.
     pub http_status: Option<u16>,
+    /// The `WWW-Authenticate` header of that response: the credentials that the server asks for.
+    pub www_authenticate: Option<String>,
     /// The exit status of the server's process, if it exited; a signal is a negative number.
     pub exit_status: Option<i32>,
     /// The last lines that the server's process wrote to its standard error.
@@ -90,6 +92,7 @@ impl Error {
             code: None,
             data: None,
             http_status: None,
+            www_authenticate: None,
             exit_status: None,
             stderr: None,
             source: None,
@@ -126,6 +129,18 @@ impl Error {
     ) -> Self {
         self.source = Some(source.into());
         self
+    }
+
+    /// Returns the operating system's error number, if a system call failed.
+    pub fn errno(&self) -> Option<i32> {
+        let mut at = std::error::Error::source(self);
+        while let Some(error) = at {
+            if let Some(errno) = error.downcast_ref().and_then(std::io::Error::raw_os_error) {
+                return Some(errno);
+            }
+            at = error.source();
+        }
+        None
     }
 }
 

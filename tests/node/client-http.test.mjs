@@ -20,7 +20,7 @@ const results = {
 };
 
 /** A server of one era; `seen` has what came: the JSON-RPC method, or that of HTTP. After `restart` it knows no session. */
-async function mock(t, { isModern, status }) {
+async function mock(t, { isModern, status, headers = {} }) {
   const seen = [];
   let session = "s-1";
   const server = createServer(async (request, response) => {
@@ -29,7 +29,7 @@ async function mock(t, { isModern, status }) {
     const body = text === "" ? undefined : JSON.parse(text);
     const method = body?.method ?? request.method;
     seen.push({ method, headers: request.headers });
-    if (status) return response.writeHead(status).end("go away");
+    if (status) return response.writeHead(status, headers).end("go away");
     if ((request.headers["mcp-session-id"] ?? session) !== session) return response.writeHead(404).end();
     if (request.method === "GET") return response.writeHead(405).end();
     if (body === undefined || body.id === undefined) return response.writeHead(202).end();
@@ -102,6 +102,36 @@ test("a group takes URLs", async (t) => {
 test("missing credentials are an error of their own", async (t) => {
   const { url } = await mock(t, { isModern: true, status: 401 });
   await assert.rejects(Client.connect(url), (error) => error instanceof AuthError && /HTTP 401/.test(error.message) && error.target === url);
+});
+
+test("errors carry the status and the credentials that are asked for", async (t) => {
+  const challenge = 'Bearer resource_metadata="https://example.org/.well-known/oauth-protected-resource"';
+  for (const status of [401, 403]) {
+    const { url } = await mock(t, { isModern: true, status, headers: { "WWW-Authenticate": [challenge, "Basic"] } });
+    for (const target of [url, url.replace("http", "ws")]) {
+      await assert.rejects(Client.connect(target), (error) => {
+        assert.deepEqual([error.name, error.status, error.wwwAuthenticate], ["AuthError", status, `${challenge}, Basic`]);
+        return true;
+      });
+    }
+  }
+  const { url } = await mock(t, { isModern: true, status: 503 });
+  await assert.rejects(Client.connect(url), (error) => error.status === 503 && !("wwwAuthenticate" in error));
+});
+
+test("errors of the system carry its code", async (t) => {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  const targets = ["http", "ws", "tcp"].map((scheme) => [`${scheme}://127.0.0.1:${port}`, "ECONNREFUSED"]);
+  for (const [target, code] of [...targets, ["unix:/no/such/socket", "ENOENT"], [{ command: "gudgeon-no-such-program" }, "ENOENT"]]) {
+    await assert.rejects(Client.connect(target), (error) => {
+      assert.ok(error instanceof ConnectFailed);
+      assert.deepEqual([error.systemCode, error.cause?.code], [code, code]);
+      return true;
+    });
+  }
 });
 
 test("nobody there is told with the mend and without the query", async (t) => {

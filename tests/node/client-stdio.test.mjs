@@ -147,6 +147,19 @@ test("a server that may be restarted is: what only reads is asked again, the res
   rmSync(folder, { recursive: true });
 });
 
+test("a child that a signal ended is told by its name", async () => {
+  const dying = (when) => fake(`if (${when}) process.kill(process.pid, "SIGKILL"); else legacy(message);`);
+  await assert.rejects(Client.connect(dying("true")), (error) => {
+    assert.ok(error instanceof ConnectFailed, String(error));
+    assert.deepEqual([error.signal, error.exitStatus], ["SIGKILL", -9]);
+    return true;
+  });
+  const client = await Client.connect(dying('message.method === "tools/call"'), { revision: "2025-11-25" });
+  await assert.rejects(client.callTool("die"), (error) => error instanceof ConnectionLost && error.signal === "SIGKILL");
+  await client.close();
+  await assert.rejects(Client.connect({ command: process.execPath, args: ["-e", "process.exit(3)"] }), (error) => error.exitStatus === 3 && error.signal === undefined);
+});
+
 test("an aborted call tells the server", async () => {
   const client = await Client.connect(fake(`
     if (legacy(message)) return;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 
@@ -165,6 +166,28 @@ test("an aborted call fails as the platform's own do", async () => {
     });
   }
   await client.close();
+});
+
+test("an in-memory client that is not closed keeps no process alive; a call and a close do", () => {
+  const run = (source) => {
+    const code = `
+      import { Client, Server } from "gudgeon";
+      import { connect } from "gudgeon/testing";
+      const close = async () => { await new Promise((resolve) => setTimeout(resolve, 20).unref()); console.log("left"); };
+      const app = new Server("s", { lifespan: () => ({ value: 1, close }) });
+      app.tool("slow", {}, () => new Promise((resolve) => setTimeout(resolve, 50, "answered").unref()));
+      ${source}
+    `;
+    const options = { cwd: new URL("../..", import.meta.url), encoding: "utf8", timeout: 30_000 };
+    return execFileSync(process.execPath, ["--input-type=module", "-e", code], options);
+  };
+  assert.equal(run(`await Client.connect(app); console.log("end");`), "end\n");
+  assert.equal(run(`const client = await Client.connect(app); await client.listTools(); console.log("end");`), "end\n");
+  assert.equal(run(`await connect(app, { faults: { drop: 0 } }); console.log("end");`), "end\n");
+  const closing = (client) => run(`const client = await ${client}; console.log((await client.callTool("slow")).text); await client.close(); console.log("end");`);
+  assert.equal(closing("Client.connect(app)"), "answered\nleft\nend\n");
+  // Here the server stops after its client.
+  assert.deepEqual(closing("connect(app, { faults: { drop: 0 } })").split("\n").sort(), ["", "answered", "end", "left"]);
 });
 
 test("validate refuses arguments before they are sent", async () => {

@@ -25,10 +25,10 @@ class Mock:
     Another `mock.session` is as a restart: it no longer knows the one before.
     """
 
-    def __init__(self, *, is_modern, status=None):
+    def __init__(self, *, is_modern, status=None, headers=()):
         self.seen = []
         self.session = "s-1"
-        mock = self
+        mock, refusal = self, headers
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -38,7 +38,7 @@ class Mock:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 mock.seen.append((body.get("method"), headers, body))
                 if status is not None:
-                    return self.say(status, b"go away", "text/plain")
+                    return self.say(status, b"go away", "text/plain", refusal)
                 if headers.get("mcp-session-id", mock.session) != mock.session:
                     return self.say(404, b"", "text/plain")
                 self.reply(body)

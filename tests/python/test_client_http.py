@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from gudgeon import Client, ClientGroup, SyncClient
-from gudgeon.errors import AuthError, ConnectFailed
+from gudgeon.errors import AuthError, ConnectFailed, McpError
 from http_mock import Mock
 
 
@@ -68,6 +68,32 @@ def test_credentials_that_are_missing_are_an_error_of_their_own():
         pass
     assert "HTTP 401" in str(caught.value) and "go away" in str(caught.value)
     assert caught.value.target == mock.url
+
+
+def test_errors_carry_the_status_and_the_credentials_that_are_asked_for():
+    for status in (401, 403):
+        with Mock(is_modern=True, status=status, headers={"WWW-Authenticate": 'Bearer scope="a"'}) as mock:
+            with pytest.raises(AuthError) as caught, SyncClient(mock.url):
+                pass
+            assert (caught.value.status, caught.value.www_authenticate) == (status, 'Bearer scope="a"')
+    with Mock(is_modern=True, status=503) as mock, pytest.raises(McpError) as refused, SyncClient(mock.url):
+        pass
+    assert refused.value.status == 503
+
+
+def test_the_error_of_the_system_is_the_cause():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    for target, cause in (
+        (f"http://127.0.0.1:{port}", ConnectionRefusedError),
+        (f"tcp://127.0.0.1:{port}", ConnectionRefusedError),
+        ("unix:/no/such/socket", FileNotFoundError),
+        (["gudgeon-no-such-program"], FileNotFoundError),
+    ):
+        with pytest.raises(ConnectFailed) as caught, SyncClient(target):
+            pass
+        assert isinstance(caught.value.__cause__, cause)
 
 
 def test_nobody_there_is_told_with_the_mend_and_without_the_query():

@@ -60,7 +60,11 @@ impl NativeClient {
         catch_unwind,
         ts_args_type = "command: string, settings: string, wake: () => void"
     )]
-    pub fn start_command(command: String, settings: String, wake: Wake) -> napi::Result<Self> {
+    pub fn start_command(
+        command: String,
+        settings: String,
+        wake: Wake<true>,
+    ) -> napi::Result<Self> {
         let target = settings::command(&command).map_err(misuse)?;
         Self::open(target, &settings, wake, None)
     }
@@ -75,7 +79,7 @@ impl NativeClient {
         url: String,
         headers: String,
         settings: String,
-        wake: Wake,
+        wake: Wake<true>,
     ) -> napi::Result<Self> {
         let target = Target::url(&url).map_err(misuse)?;
         let headers = settings::headers(&headers).map_err(misuse)?;
@@ -92,7 +96,7 @@ impl NativeClient {
         stream: &mut NativeShell,
         name: String,
         settings: String,
-        wake: Wake,
+        wake: Wake<true>,
     ) -> napi::Result<Self> {
         let peer = stream.take_peer_stream();
         let peer = peer.ok_or_else(|| misuse(Error::misuse("the stream's other end is gone")))?;
@@ -105,7 +109,7 @@ impl NativeClient {
         catch_unwind,
         ts_args_type = "name: string, settings: string, wake: () => void"
     )]
-    pub fn open_stream(name: String, settings: String, wake: Wake) -> napi::Result<Self> {
+    pub fn open_stream(name: String, settings: String, wake: Wake<true>) -> napi::Result<Self> {
         let (ours, theirs) = UnixStream::pair().map_err(no_stream)?;
         Self::open(stream_target(ours, name)?, &settings, wake, Some(theirs))
     }
@@ -242,7 +246,7 @@ impl NativeClient {
         }
     }
 
-    /// The process need not live on for this client.
+    /// Nothing is taken from this client any more.
     #[napi(catch_unwind)]
     pub fn release(&self) {
         self.shared.queue.release();
@@ -259,7 +263,7 @@ impl NativeClient {
     fn open(
         target: Target,
         settings: &str,
-        wake: Wake,
+        wake: Wake<true>,
         peer: Option<UnixStream>,
     ) -> napi::Result<Self> {
         Self::open_with(target, Vec::new(), settings, wake, peer)
@@ -269,7 +273,7 @@ impl NativeClient {
         target: Target,
         headers: Vec<(String, String)>,
         settings: &str,
-        wake: Wake,
+        wake: Wake<true>,
         peer: Option<UnixStream>,
     ) -> napi::Result<Self> {
         let mut settings = Settings::parse(settings).map_err(misuse)?;

@@ -20,10 +20,10 @@ const BATCH: usize = 1024 * 1024;
 /// With more than this waiting, what a server tells unasked is dropped: an event loop that hangs must not cost memory.
 const MAX_UNASKED: usize = 16 * 1024 * 1024;
 
-/// Batches, and the bare wake that announces them.
+/// Batches, and the bare wake that announces them; it does not keep the process alive, which JavaScript decides.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    wake: Mutex<Option<Wake>>,
+    wake: Mutex<Option<Wake<true>>>,
 }
 
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Waiting {
 }
 
 impl Queue {
-    pub(super) fn new(wake: Wake) -> Self {
+    pub(super) fn new(wake: Wake<true>) -> Self {
         Self { waiting: Mutex::default(), wake: Mutex::new(Some(wake)) }
     }
 
@@ -69,7 +69,7 @@ impl Queue {
         Some(batch)
     }
 
-    /// The event loop need not live on for this.
+    /// Nobody takes batches any more.
     pub(super) fn release(&self) {
         lock(&self.wake).take();
     }

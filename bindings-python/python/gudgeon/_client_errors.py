@@ -14,7 +14,22 @@ _CLASSES: dict[str, type[errors.McpError]] = {
 
 
 def error_of(said: Mapping[str, Any]) -> Exception:
-    """Returns the exception for an error that the native half describes."""
+    """Returns the exception for an error that the native module describes."""
+    error = _error_of(said)
+    if isinstance(error, errors.McpError):
+        error.status = said.get("status")
+    if isinstance(error, errors.AuthError):
+        error.www_authenticate = said.get("wwwAuthenticate")
+    errno = said.get("errno")
+    if errno is not None:
+        import os
+
+        # OSError makes a ConnectionRefusedError, a FileNotFoundError, … of the number.
+        error.__cause__ = OSError(errno, os.strerror(errno))
+    return error
+
+
+def _error_of(said: Mapping[str, Any]) -> Exception:
     kind, message, data = said["kind"], said["message"], said.get("data")
     where: dict[str, Any] = {name: said.get(name) for name in ("hint", "target", "phase")}
     code = said.get("code")

@@ -5,13 +5,14 @@ class McpError(Exception):
     """The base of all. `str()` is one flat line, the hint included.
 
     Attributes: `message`; `code`, the JSON-RPC code where there is one; `data`; `hint`, what would mend it;
-    `target`, the URL or command; `phase`, such as "connect" or "call".
+    `target`, the URL or command; `phase`, such as "connect" or "call"; `status`, of the HTTP response that caused it.
 
     >>> print(McpError("no such book", hint="list them", phase="call", target="shelf"))
     call shelf: no such book (hint: list them)
     """
 
     code = None
+    status = None
 
     def __init__(self, message="", *, code=None, data=None, hint=None, target=None, phase=None):
         self.message = " ".join(str(message).split())
@@ -40,6 +41,8 @@ def _as_it_was(cls, args, attributes):
 
 class ConnectFailed(McpError):
     """No connection came about. `exit_status` and `stderr` (its last lines) tell how a command ended.
+
+    `__cause__` is the operating system's error, such as a ConnectionRefusedError, if there was one.
 
     >>> from gudgeon import SyncClient
     >>> try:
@@ -73,7 +76,12 @@ class CallTimeout(McpError, TimeoutError):
 
 
 class AuthError(McpError):
-    """Authorization failed. Spec: Base Protocol › Authorization."""
+    """Authorization failed. Spec: Base Protocol › Authorization.
+
+    Attributes: `status`, 401 or 403; `www_authenticate`, the response's header of that name, if it had one.
+    """
+
+    www_authenticate = None
 
 
 class NotSupported(McpError):

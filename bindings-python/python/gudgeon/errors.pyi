@@ -10,6 +10,7 @@ class McpError(Exception):
     hint: str | None  # what would mend it
     target: str | None  # the URL or command
     phase: str | None  # "connect", "negotiate", "call", …
+    status: int | None  # of the HTTP response that caused the error
     def __init__(
         self,
         message: str = "",
@@ -39,7 +40,10 @@ class ConnectFailed(McpError):
 
 class ConnectionLost(McpError): ...
 class CallTimeout(McpError, TimeoutError): ...
-class AuthError(McpError): ...
+
+class AuthError(McpError):
+    www_authenticate: str | None
+
 class NotSupported(McpError): ...
 
 class ProtocolError(McpError):

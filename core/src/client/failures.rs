@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Describes an error, with this message, as JSON: `{"kind", "message"}` and those of `hint`, `target`, `phase`,
-/// `code`, `data`, `exitStatus` and `stderr` that are known.
+/// `code`, `data`, `status`, `wwwAuthenticate`, `errno`, `exitStatus` and `stderr` that are known.
 pub fn describe(error: &Error, message: &str) -> String {
     let mut told = ObjectWriter::with_capacity(message.len() + 64);
     told.member("kind", error.kind.as_str()).member("message", message);
@@ -17,6 +17,7 @@ pub fn describe(error: &Error, message: &str) -> String {
         ("target", error.target.as_deref()),
         ("phase", error.phase),
         ("stderr", error.stderr.as_deref()),
+        ("wwwAuthenticate", error.www_authenticate.as_deref()),
     ] {
         if let Some(text) = text {
             told.member(name, text);
@@ -25,8 +26,13 @@ pub fn describe(error: &Error, message: &str) -> String {
     if let Some(code) = error.code {
         told.member("code", &code);
     }
-    if let Some(status) = error.exit_status {
-        told.member("exitStatus", &status);
+    if let Some(status) = error.http_status {
+        told.member("status", &status);
+    }
+    for (name, number) in [("errno", error.errno()), ("exitStatus", error.exit_status)] {
+        if let Some(number) = number {
+            told.member(name, &number);
+        }
     }
     if let Some(data) = &error.data {
         told.raw("data", data.get());

@@ -92,6 +92,7 @@ fn copy(error: &Error) -> Error {
         code: error.code,
         data: error.data.clone(),
         http_status: error.http_status,
+        www_authenticate: error.www_authenticate.clone(),
         exit_status: error.exit_status,
         stderr: error.stderr.clone(),
         ..Error::new(error.kind, error.message.clone())

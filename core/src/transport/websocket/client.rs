@@ -144,7 +144,8 @@ async fn handshake(
         )))) => Ok(None),
         Ok(Err(tungstenite::Error::Http(response))) => {
             let body = response.body().as_deref().unwrap_or_default();
-            let mut error = refused(response.status(), body).in_phase("connect");
+            let mut error =
+                refused(response.status(), response.headers(), body).in_phase("connect");
             if error.kind != ErrorKind::Auth {
                 error.kind = ErrorKind::Connect;
             }

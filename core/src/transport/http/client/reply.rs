@@ -88,11 +88,11 @@ impl Reply {
 
     /// Reads an error response. Returns its JSON-RPC error, if it has one, and the error for the caller.
     pub(super) async fn refusal(self) -> (Option<ErrorObject>, Error) {
-        let (status, retry_after) = (self.status, self.headers.get(header::RETRY_AFTER).cloned());
+        let (status, headers) = (self.status, self.headers.clone());
         let body = tokio::time::timeout(REFUSAL_TIME, self.collect(MAX_REFUSAL)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
-        let mut error = refused(status, &body);
-        if let Some(wait) = retry_after.as_ref().and_then(|it| it.to_str().ok()) {
+        let mut error = refused(status, &headers, &body);
+        if let Some(wait) = headers.get(header::RETRY_AFTER).and_then(|it| it.to_str().ok()) {
             error = error.with_hint(format!("the server says: try again after {wait} s"));
         }
         (json_rpc_error(&body), error)
@@ -153,7 +153,7 @@ pub(super) fn is_modern(error: Option<&ErrorObject>) -> bool {
 }
 
 /// Returns the error for an HTTP status other than success.
-pub(crate) fn refused(status: StatusCode, body: &[u8]) -> Error {
+pub(crate) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Error {
     let kind = match status.as_u16() {
         401 | 403 => ErrorKind::Auth,
         408 | 429 | 500.. => ErrorKind::Lost,
@@ -170,11 +170,21 @@ pub(crate) fn refused(status: StatusCode, body: &[u8]) -> Error {
         300..=399 => Some("connect to where the server really is"),
         _ => None,
     };
-    let error = Error { http_status: Some(status.as_u16()), ..Error::new(kind, message) };
+    let error = Error {
+        http_status: Some(status.as_u16()),
+        www_authenticate: challenges(headers),
+        ..Error::new(kind, message)
+    };
     match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
     }
+}
+
+/// Returns all `WWW-Authenticate` headers as one, as RFC 9110 allows to combine them.
+fn challenges(headers: &HeaderMap) -> Option<String> {
+    let all = headers.get_all(header::WWW_AUTHENTICATE).iter().filter_map(|it| it.to_str().ok());
+    Some(all.collect::<Vec<_>>().join(", ")).filter(|it| !it.is_empty())
 }
 
 /// Returns the beginning of a body on one line.
