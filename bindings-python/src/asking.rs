@@ -1,4 +1,4 @@
-//! Questions of handlers to their client: who waits for which answer.
+//! Questions of handlers to their client, and the waiters for their answers.
 
 use std::{
     collections::HashMap,
@@ -26,10 +26,10 @@ use crate::{
     stream::{Stream, lock},
 };
 
-/// Without an answer nobody waits for the handler any more.
+/// `None`: the call was cancelled or its connection closed.
 type Answer = Option<Result<Raw, Failure>>;
 
-/// Handlers that wait.
+/// The handlers that wait for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     asked: Mutex<HashMap<CallId, Vec<(AskId, Waiter)>>>,
@@ -37,9 +37,9 @@ pub(crate) struct Waiting {
 }
 
 enum Waiter {
-    /// A thread that blocks.
+    /// A blocked thread.
     Thread(Sender<Result<Raw, Failure>>),
-    /// `resolve(result, failure)`, called from any thread.
+    /// `resolve(result, failure)`; may be called from any thread.
     Task(Py<PyAny>),
 }
 
@@ -65,17 +65,17 @@ impl Waiting {
         ask
     }
 
-    /// Answers have come.
+    /// Delivers answers.
     pub(crate) fn settle(&self, answers: Vec<(CallId, AskId, Result<Raw, Fault>)>) {
         for (call, ask, answer) in answers {
-            // It may have given up in between.
+            // The waiter may have given up in the meantime.
             if let Some(waiter) = self.take(call, ask) {
                 waiter.tell(Some(answer.map_err(Failure::from)));
             }
         }
     }
 
-    /// Nobody waits for a call any more: whatever of it waits for answers is told so.
+    /// Releases all waiters of a cancelled call.
     pub(crate) fn forget(&self, call: CallId) {
         let over = lock(&self.asked).remove(&call);
         for (_, waiter) in over.into_iter().flatten() {
@@ -83,7 +83,7 @@ impl Waiting {
         }
     }
 
-    /// The same, of all calls.
+    /// Releases all waiters.
     pub(crate) fn forget_all(&self) {
         let over = std::mem::take(&mut *lock(&self.asked));
         for (_, waiter) in over.into_values().flatten() {
@@ -106,7 +106,7 @@ impl Waiting {
 impl Waiter {
     fn tell(self, answer: Answer) {
         match (self, answer) {
-            // The thread may have given up in between.
+            // The thread may have given up in the meantime.
             (Self::Thread(sender), Some(answer)) => drop(sender.send(answer)),
             (Self::Thread(_), None) => (),
             (Self::Task(resolve), answer) => Python::attach(|py| {
@@ -144,7 +144,7 @@ impl Pending {
     }
 }
 
-/// `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
+/// Returns `(result, None)` with JSON, or `(None, (kind, code, message, data))`.
 pub(crate) fn python(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyTuple>> {
     let data = |data: Option<Raw>| data.map(|it| it.get().to_owned());
     let told = match answer {

@@ -1,4 +1,4 @@
-//! The way to the event loop: a queue and a file descriptor that the loop watches, many handlers a wake-up.
+//! The queue of the event loop: a file descriptor that the loop watches, with many handlers per wake-up.
 
 use std::{
     collections::HashMap,
@@ -22,20 +22,20 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct AsyncioQueue {
     queue: Mutex<Vec<Item>>,
-    /// What the loop watches.
+    /// The file descriptor that the loop watches.
     pub(crate) waker: Waker,
     attached: Mutex<Option<Attached>>,
     is_attached: AtomicBool,
     is_wanted: AtomicBool,
     flush_is_due: AtomicBool,
     notifications: AtomicU64,
-    /// The event loop itself keeps but weak references to its tasks.
+    /// Strong references, since the event loop keeps only weak references to its tasks.
     tasks: Mutex<HashMap<Key, Py<PyAny>>>,
-    /// Tasks that have not had their first step.
+    /// Tasks that have not run their first step.
     fresh: Mutex<Vec<(Py<PyAny>, Py<Slot>)>>,
 }
 
-/// A task under way: of a call, or of a notification by a number of our own.
+/// A running task: of a call, or of a notification with a number of our own.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Key {
     Call(CallId),
@@ -48,14 +48,14 @@ enum Item {
     Cancel(CallId),
 }
 
-/// The loop, and what is called on it.
+/// The event loop's functions.
 #[derive(Debug)]
 struct Attached {
     /// `spawn(coroutine)` → its task.
     spawn: Py<PyAny>,
-    /// `flush_soon()`: has `flush` called when the loop's turn ends.
+    /// `flush_soon()`: schedules `flush` for the end of the loop's iteration.
     flush_soon: Py<PyAny>,
-    /// `settle_soon()`: has `settle` called when the tasks of this turn have had their first step.
+    /// `settle_soon()`: schedules `settle` after the first step of the new tasks.
     settle_soon: Py<PyAny>,
 }
 
@@ -82,7 +82,7 @@ impl AsyncioQueue {
         self.push(stream, Item::Cancel(call));
     }
 
-    /// Whether something waits for an event loop that is not there.
+    /// Returns `true` if jobs wait for an event loop and none is attached.
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::Acquire) && !self.is_attached.load(Ordering::Acquire)
     }
@@ -95,7 +95,7 @@ impl AsyncioQueue {
 
     pub(crate) fn detach(&self) {
         self.is_attached.store(false, Ordering::Release);
-        // Dropped outside the lock: that may run Python.
+        // Dropped outside the lock, because that may run Python code.
         let attached = lock(&self.attached).take();
         drop(attached);
         let left = std::mem::take(&mut *lock(&self.queue));
@@ -110,7 +110,7 @@ impl AsyncioQueue {
         lock(&self.tasks).values().map(|it| it.clone_ref(py)).collect()
     }
 
-    /// Starts and cancels all that is queued. Called by the loop when the descriptor is readable.
+    /// Starts and cancels everything queued. Called by the loop when the descriptor is readable.
     pub(crate) fn drain(&self, py: Python<'_>, stream: &Arc<Stream>) -> PyResult<()> {
         self.waker.clear();
         let items = std::mem::take(&mut *lock(&self.queue));
@@ -133,7 +133,7 @@ impl AsyncioQueue {
         Ok(())
     }
 
-    /// Answers for tasks that ended before their first step, when nothing of the handler ran; then flushes.
+    /// Answers for tasks that ended before their first step; then flushes.
     pub(crate) fn settle(&self, py: Python<'_>, stream: &Stream) -> PyResult<()> {
         let fresh = std::mem::take(&mut *lock(&self.fresh));
         for (task, slot) in fresh {
@@ -148,7 +148,7 @@ impl AsyncioQueue {
         Ok(())
     }
 
-    /// Flushes once when the loop's turn ends, however many answers there are until then.
+    /// Flushes once at the end of the loop's iteration, for any number of answers.
     pub(crate) fn flush_soon(&self, py: Python<'_>, stream: &Stream) {
         if self.flush_is_due.swap(true, Ordering::AcqRel) {
             return;
@@ -178,7 +178,7 @@ impl AsyncioQueue {
         } else {
             self.is_wanted.store(true, Ordering::Release);
             stream.status.wake();
-            // It may have been attached in between.
+            // A loop may have been attached in the meantime.
             self.waker.wake();
         }
     }

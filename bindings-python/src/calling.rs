@@ -1,7 +1,7 @@
-//! Calls into Python that may never come back.
+//! Calls into Python that may never return.
 //!
-//! Before Python 3.14 a thread that asks for the interpreter while it is finalised is ended with `pthread_exit`, which
-//! unwinds it. Where that met a frame of ours, the process would abort; so the thread sleeps there for ever instead, as
+//! Before Python 3.14, a thread that enters the interpreter during finalization is ended with `pthread_exit`, which
+//! unwinds its stack. Unwinding through Rust frames would abort the process, so the thread sleeps forever instead, as
 //! it does from 3.14 on.
 
 use std::hint::black_box;
@@ -28,7 +28,7 @@ mod raw {
     }
 }
 
-/// Puts its thread to sleep for ever when it is unwound.
+/// Puts the thread to sleep forever when it is unwound.
 struct NeverUnwound;
 
 impl Drop for NeverUnwound {
@@ -39,14 +39,14 @@ impl Drop for NeverUnwound {
     }
 }
 
-/// What the callable returns.
+/// Calls the callable and returns its result.
 pub(crate) fn call<'py>(
     callable: &Bound<'py, PyAny>,
     args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = callable.py();
     let args = args.into_pyobject(py).map_err(Into::into)?;
-    // Hidden from the compiler, which knows the same function as one that never unwinds, and would leave the guard out.
+    // Hidden from the compiler, which assumes that the function never unwinds and would omit the guard.
     let python: Called = black_box(raw::PyObject_Call);
     let guard = NeverUnwound;
     // SAFETY: both are alive, and `args` is a tuple; what comes is a reference of our own, or null with an exception.
@@ -59,7 +59,7 @@ pub(crate) fn call<'py>(
     result
 }
 
-/// The same of a method.
+/// Calls a method and returns its result.
 pub(crate) fn call_method<'py>(
     object: &Bound<'py, PyAny>,
     name: &Bound<'py, PyString>,

@@ -1,4 +1,4 @@
-//! The core's errors as JSON, for the exceptions of `gudgeon.errors`.
+//! Errors of the core as JSON, for the exceptions of `gudgeon.errors`.
 
 use gudgeon::{client::describe, error::Error};
 
@@ -6,7 +6,7 @@ pub(crate) fn error_json(error: &Error) -> String {
     describe(error, bare_message(error))
 }
 
-/// Python's exceptions show the target and the last words themselves.
+/// The Python exceptions add the target and the last lines of stderr themselves.
 fn bare_message(error: &Error) -> &str {
     let mut message = error.message.as_str();
     if let Some(target) = &error.target {

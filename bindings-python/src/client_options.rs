@@ -1,4 +1,4 @@
-//! What Python says about clients, as JSON → the core's builder and operations.
+//! The options and operations of clients, from JSON to the core's types.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use gudgeon::{
 };
 use serde::Deserialize;
 
-/// How a client behaves.
+/// The settings of a client.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Options {
@@ -24,22 +24,22 @@ pub(crate) struct Options {
     max_timeout: Option<f64>,
     client_info: Option<Implementation>,
     roots: Option<Vec<Root>>,
-    /// Names and values.
+    /// Header names and values.
     #[serde(default)]
     headers: Vec<(String, String)>,
     max_message: Option<usize>,
     max_rounds: Option<usize>,
     #[serde(default)]
     validate: bool,
-    /// The callbacks there are.
+    /// The registered callbacks.
     pub(crate) callbacks: Vec<String>,
 }
 
-/// Where the server is.
+/// The target of a client.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Place {
-    /// As errors name it.
+    /// The name used in error messages.
     name: Option<String>,
     url: Option<String>,
     #[serde(default)]
@@ -49,7 +49,7 @@ pub(crate) struct Place {
     cwd: Option<String>,
 }
 
-/// One thing to do.
+/// An operation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Order {
@@ -94,12 +94,12 @@ pub(crate) enum Order {
     },
 }
 
-/// How to do it, where it differs from what the client does by default.
+/// Options that differ from the client's defaults.
 #[expect(clippy::option_option, reason = "absent, null and a number are three things here")]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct How {
-    /// Some(None): for ever.
+    /// `Some(None)`: no timeout.
     #[serde(default, deserialize_with = "even_null")]
     timeout: Option<Option<f64>>,
     meta: Option<Raw>,
@@ -137,7 +137,7 @@ impl Options {
 }
 
 impl Place {
-    /// Must be called inside the runtime. `stream` is one end of a pair of sockets.
+    /// Must be called inside the runtime. `stream` is one end of a socket pair.
     pub(crate) fn target(self, stream: Option<OwnedFd>) -> Result<Target, Error> {
         if let Some(url) = &self.url {
             return Target::url(url);
@@ -164,7 +164,7 @@ impl Place {
     }
 }
 
-/// A duplicate that is ours.
+/// Returns a duplicate of the descriptor.
 pub(crate) fn duplicate(fd: i32) -> std::io::Result<OwnedFd> {
     if fd < 0 {
         return Err(std::io::Error::new(
@@ -222,7 +222,7 @@ impl How {
     }
 }
 
-/// What no clock can count is for ever.
+/// A duration that exceeds the clock's range means no limit.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
 }

@@ -1,5 +1,4 @@
-//! The thread that moves the bytes of every client of this process. It starts with the first connection and never enters
-//! the interpreter.
+//! The IO thread of all clients in this process. It starts with the first connection and never enters the interpreter.
 
 use std::{
     sync::{Arc, Mutex, Weak},
@@ -12,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{client::Connected, interpreter, stream::lock};
 
-/// Only ever locked by a thread that holds the GIL, where there is one: so that no fork finds it locked.
+/// Locked only by threads that hold the GIL, so that no fork finds it locked.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 struct Running {
@@ -21,7 +20,7 @@ struct Running {
     clients: Vec<Weak<Connected>>,
 }
 
-/// The runtime of this process; after a fork a fresh one. For threads that are attached to the interpreter.
+/// Returns the runtime of this process; after a fork a new one. The caller must be attached to the interpreter.
 pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
     interpreter::check_is_main()?;
     let mut running = lock(&RUNNING);
@@ -33,12 +32,12 @@ pub(crate) fn runtime() -> PyResult<Arc<Runtime>> {
     let runtime = builder.worker_threads(1).thread_name("gudgeon-client").enable_all().build()?;
     let runtime = Arc::new(runtime);
     let fresh = Running { process, runtime: Arc::clone(&runtime), clients: Vec::new() };
-    // Its threads did not survive the fork: nothing of it can be waited for.
+    // Its threads did not survive the fork, so waiting for them would never end.
     std::mem::forget(running.replace(fresh));
     Ok(runtime)
 }
 
-/// Remembers a client that must be closed before the process ends.
+/// Registers a client that must be closed before the process ends.
 pub(crate) fn remember(client: &Arc<Connected>) {
     if let Some(running) = lock(&RUNNING).as_mut() {
         running.clients.retain(|it| it.strong_count() > 0);
@@ -66,7 +65,7 @@ pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
             };
             let _ = tokio::time::timeout(limit, all).await;
         });
-        // Processes that stay are killed when their tasks are dropped.
+        // Remaining processes are killed when their tasks are dropped.
         if let Ok(runtime) = Arc::try_unwrap(runtime) {
             runtime.shutdown_timeout(Duration::from_millis(500));
         }

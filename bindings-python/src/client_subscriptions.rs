@@ -1,4 +1,4 @@
-//! What Python's clients are subscribed to: each by the ticket of its request, its changes taken one by one.
+//! The subscriptions of Python's clients, by the ticket of their request.
 
 use std::{
     collections::HashMap,
@@ -17,10 +17,10 @@ use crate::{client_error::error_json, stream::lock};
 #[derive(Debug, Default)]
 pub(crate) struct Held(Mutex<HashMap<u64, Arc<Subscription>>>);
 
-/// What there is to take.
+/// The next event of a subscription.
 pub(crate) enum Taken {
     Change(Change),
-    /// There will be no more, and why.
+    /// The subscription has ended, with the reason.
     End(Option<Error>),
 }
 
@@ -29,7 +29,7 @@ impl Held {
         lock(&self.0).insert(ticket, Arc::new(subscription));
     }
 
-    /// Leaves it; whoever waits for a change finds the end.
+    /// Closes the subscription; waiters receive its end.
     pub(crate) fn leave(&self, ticket: u64) {
         let left = lock(&self.0).remove(&ticket);
         if let Some(subscription) = left {
@@ -37,7 +37,7 @@ impl Held {
         }
     }
 
-    /// Waits until there is something to take.
+    /// Waits for the next event.
     pub(crate) fn ready(&self, ticket: u64) -> impl Future<Output = ()> + Send + 'static {
         let subscription = lock(&self.0).get(&ticket).cloned();
         async move {
@@ -47,7 +47,7 @@ impl Held {
         }
     }
 
-    /// `None` where there is nothing yet.
+    /// Returns the next event; `None` if there is none yet.
     pub(crate) fn take(&self, ticket: u64) -> Option<Taken> {
         let subscription = lock(&self.0).get(&ticket).cloned();
         match subscription.map(|it| it.try_next()) {
@@ -60,7 +60,7 @@ impl Held {
 }
 
 impl Taken {
-    /// `(kind, uri)`, or else `("failed", error)` or `("end", None)`.
+    /// Returns `(kind, uri)`, `("failed", error)` or `("end", None)`.
     pub(crate) fn into_tuple(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let tuple = match self {
             Self::Change(Change::List(list)) => (list.as_str(), None::<()>).into_pyobject(py),

@@ -1,4 +1,4 @@
-//! The one place where Python's values become the core's: replies and failures.
+//! The conversion of Python values into values of the core: replies and failures.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::router::{Failure, Reply};
@@ -14,7 +14,7 @@ const PARTS: u8 = 2;
 const RESULT: u8 = 3;
 const QUESTIONS: u8 = 8;
 
-/// What a handler came to: its reply, or the failure that its exception is.
+/// Returns a handler's outcome: its reply, or the failure for its exception.
 pub(crate) fn outcome(
     py: Python<'_>,
     outcome: PyResult<Bound<'_, PyAny>>,
@@ -23,7 +23,7 @@ pub(crate) fn outcome(
     outcome.and_then(|it| reply(&it)).map_err(|it| failure(py, &it, expose))
 }
 
-/// The reply that a handler's value is.
+/// Returns the reply for a handler's value.
 pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Reply::Text(text.to_str()?.to_owned()));
@@ -49,7 +49,7 @@ pub(crate) fn reply(value: &Bound<'_, PyAny>) -> PyResult<Reply> {
     Err(PyErr::from_value(calling::call(hooks(py)?.unfit.bind(py), (value,))?))
 }
 
-/// JSON on one line: what a handler smuggled past the encoder must not break the stream.
+/// Returns JSON on one line, because a line break would break the stream.
 fn json(bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
     let bytes = bytes.as_bytes();
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).map_err(|it| {
@@ -62,7 +62,7 @@ fn json(bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
     Ok(text)
 }
 
-/// Never fails: an exception that can't be described is described as that.
+/// Never fails: an exception that can't be described is reported as such.
 pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Failure {
     describe(py, error, expose).unwrap_or_else(|problem| Failure::Exception {
         kind: error
@@ -75,7 +75,7 @@ pub(crate) fn failure(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> Fail
 }
 
 fn describe(py: Python<'_>, error: &PyErr, expose: &Py<PyAny>) -> PyResult<Failure> {
-    // With its traceback, which `value` leaves out.
+    // Attaches the traceback, which `value` omits.
     let thrown = error.clone_ref(py).into_value(py);
     let said = calling::call(hooks(py)?.describe.bind(py), (thrown, expose))?;
     Ok(Failure::described(said.cast::<PyBytes>()?.as_bytes()))

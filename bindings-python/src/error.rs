@@ -1,4 +1,4 @@
-//! The one place where the core's errors become Python's.
+//! The conversion of errors of the core into Python exceptions.
 
 use gudgeon::error::{Error, ErrorKind};
 use pyo3::{
@@ -6,7 +6,7 @@ use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
 };
 
-/// Misuse is a `ValueError`: the caller gave something that can't be used.
+/// Misuse becomes `ValueError`.
 pub(crate) fn raise(error: &Error) -> PyErr {
     match error.kind {
         ErrorKind::Misuse => PyValueError::new_err(error.to_string()),

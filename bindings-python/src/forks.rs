@@ -1,4 +1,4 @@
-//! Processes that were forked from this one: our threads do not live in them, and what is served is their parent's.
+//! Forked processes: our threads do not exist in them, and streams belong to the parent.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,12 +14,12 @@ pub(crate) fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Tells this process from those that it was forked from.
+/// Returns a number that differs between this process and its ancestors.
 pub(crate) fn generation() -> u32 {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// As `leave`, for a task: those that were under way at the fork are cancelled when the child leaves its event loop.
+/// Like `leave`, for a task: tasks running at the fork are cancelled when the child leaves its event loop.
 pub(crate) fn leave_unless_cancelled(py: Python<'_>, result: &PyResult<Bound<'_, PyAny>>) {
     let is_cancelled = result
         .as_ref()
@@ -29,7 +29,7 @@ pub(crate) fn leave_unless_cancelled(py: Python<'_>, result: &PyResult<Bound<'_,
     }
 }
 
-/// A handler came to its end in a process that it forked: that ends there, for the answer is its parent's to give.
+/// Ends a forked process when its handler ends, because only the parent can answer.
 pub(crate) fn leave(py: Python<'_>, result: &PyResult<Bound<'_, PyAny>>) {
     let error = result.as_ref().err().map(|it| it.clone_ref(py).into_value(py));
     let left = hooks::hooks(py).and_then(|it| calling::call(it.leave_fork.bind(py), (error,)));

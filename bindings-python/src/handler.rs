@@ -1,4 +1,4 @@
-//! What Python registered: a function, how it is to be run, and how long it takes.
+//! Registered Python functions, the way they are run, and their measured duration.
 
 use std::{
     fmt,
@@ -11,21 +11,21 @@ use std::{
 
 use pyo3::{PyTraverseError, PyVisit, prelude::*};
 
-/// A handler this quick is called without another look.
+/// The duration below which a handler is considered quick.
 const QUICK: Duration = Duration::from_micros(500);
-/// A handler this slow is handed to a worker from then on.
+/// The duration from which on a handler is considered slow and moved to a worker.
 const SLOW: Duration = Duration::from_millis(5);
-/// So many quick calls in a row, and a slow handler is taken for quick again: the machine was busy, not the handler.
+/// The number of quick calls in a row after which a slow handler is considered quick again.
 const REFORMED: u32 = 64;
 
-/// A handler and its pace.
+/// A handler and its measured pace.
 pub(crate) struct PyHandler {
     /// `invoke(raw, call)` → a reply, or a coroutine of one.
     invoke: Py<PyAny>,
     is_async: bool,
-    /// An async function that runs in its place: middleware around it.
+    /// An async function that replaces it: middleware around the handler.
     wrapper: OnceLock<Py<PyAny>>,
-    /// Exceptions whose text callers may see.
+    /// Exceptions whose message callers may see.
     pub(crate) expose: Py<PyAny>,
     /// `Some(true)`: always on a worker; `Some(false)`: never.
     pub(crate) thread: Option<bool>,
@@ -33,7 +33,7 @@ pub(crate) struct PyHandler {
     quick: AtomicBool,
     slow: AtomicBool,
     quick_in_a_row: AtomicU32,
-    /// Calls that stalled the leader and have not come back.
+    /// Calls that blocked the leader and have not returned.
     stalled: AtomicU32,
 }
 
@@ -58,17 +58,17 @@ impl PyHandler {
         }
     }
 
-    /// What is to be called, and whether that gives a coroutine.
+    /// Returns the function to call, and whether it returns a coroutine.
     pub(crate) fn target(&self) -> (&Py<PyAny>, bool) {
         self.wrapper.get().map_or((&self.invoke, self.is_async), |it| (it, true))
     }
 
-    /// The handler itself, behind its wrapper.
+    /// Returns the handler itself, without its wrapper.
     pub(crate) fn inner(&self) -> &Py<PyAny> {
         &self.invoke
     }
 
-    /// Shows the garbage collector what it holds.
+    /// Visits the held Python objects, for the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.invoke)?;
         visit.call(&self.expose)?;
@@ -94,7 +94,7 @@ impl PyHandler {
         self.quick.load(Ordering::Relaxed)
     }
 
-    /// Whether others may go on while it runs in place.
+    /// Returns `true` if the lead may be passed on while the handler runs on the leader.
     pub(crate) fn is_preemptible(&self) -> bool {
         self.thread != Some(false)
     }

@@ -1,4 +1,5 @@
-//! The request that a handler runs for. A later one may take its place, when that brings the answers to its questions.
+//! The binding of a running handler to its request. A later request replaces the first when it brings the answers to
+//! the handler's questions.
 
 use std::sync::{
     Arc, Mutex,
@@ -9,13 +10,13 @@ use gudgeon::session::{CallId, server::CallContext};
 
 use crate::stream::lock;
 
-/// What a handler is bound to.
+/// The request that a handler runs for.
 #[derive(Debug)]
 pub(crate) struct HandlerBinding {
-    /// The request that began it: by its number the core knows the handler, whatever it runs for now.
+    /// The first request; its number identifies the handler to the core for as long as it runs.
     first: CallContext,
     later: Mutex<Option<Arc<CallContext>>>,
-    /// Counts the requests after the first.
+    /// The number of later requests.
     turn: AtomicU32,
     is_cancelled: AtomicBool,
 }
@@ -34,7 +35,7 @@ impl HandlerBinding {
         self.first.call
     }
 
-    /// Looks at the circumstances of the request. No lock is held meanwhile.
+    /// Calls `at` with the context of the current request. No lock is held during the call.
     pub(crate) fn look<R>(&self, at: impl FnOnce(&CallContext) -> R) -> R {
         if self.turn() == 0 {
             return at(&self.first);
@@ -43,18 +44,18 @@ impl HandlerBinding {
         at(later.as_deref().unwrap_or(&self.first))
     }
 
-    /// The handler goes on for another request.
+    /// Resumes a suspended handler on behalf of a new request.
     pub(crate) fn resume(&self, context: CallContext) {
         *lock(&self.later) = Some(Arc::new(context));
         self.turn.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What was found out of the request is true as long as this stays the same.
+    /// Returns a number that changes with the request; values derived from the request are valid while it is the same.
     pub(crate) fn turn(&self) -> u32 {
         self.turn.load(Ordering::Acquire)
     }
 
-    /// Nobody waits for the handler any more.
+    /// Marks the handler as cancelled: its request was cancelled or its connection closed.
     pub(crate) fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! What the Python half of the package lends to this one.
+//! Functions that the Python half of the package provides.
 
 use pyo3::{prelude::*, sync::PyOnceLock};
 
@@ -13,19 +13,19 @@ pub(crate) struct Hooks {
     pub(crate) answer: Py<PyAny>,
     /// `describe(error, expose)` → JSON.
     pub(crate) describe: Py<PyAny>,
-    /// `unfit(reply)` → the exception that a reply of no known kind stands for.
+    /// `unfit(reply)` → the exception for a reply of an unknown type.
     pub(crate) unfit: Py<PyAny>,
-    /// `report(text)`: a line for the log.
+    /// `report(text)`: logs a line.
     pub(crate) report: Py<PyAny>,
-    /// `detail(text)`: a line for the log, for who looks closely.
+    /// `detail(text)`: logs a line at debug level.
     pub(crate) detail: Py<PyAny>,
-    /// `leave_fork(error)`: ends the process with the status that the handler's end means.
+    /// `leave_fork(error)`: ends the process with the status that matches the handler's outcome.
     pub(crate) leave_fork: Py<PyAny>,
 }
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 
-/// Imported when the first server is made.
+/// Imported when the first server is created.
 pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
     HOOKS.get_or_try_init(py, || {
         let module = py.import("gudgeon._calls")?;
@@ -42,12 +42,12 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
     })
 }
 
-/// Tells the log what callers are not told.
+/// Logs details that callers do not receive.
 pub(crate) fn report(py: Python<'_>, texts: &[String]) {
     tell(py, |hooks| &hooks.report, texts);
 }
 
-/// Tells the log what helps those who look closely.
+/// Logs a line at debug level.
 pub(crate) fn detail(py: Python<'_>, texts: &[String]) {
     tell(py, |hooks| &hooks.detail, texts);
 }

@@ -1,4 +1,4 @@
-//! The options of HTTP, as Python's half checked and wrote them, made into the core's.
+//! The HTTP options, from the JSON of the Python half to the core's types.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,7 +9,7 @@ use gudgeon::{
 };
 use serde::Deserialize;
 
-/// Times are seconds.
+/// Durations are in seconds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct HttpOptions {
@@ -32,7 +32,7 @@ pub(crate) struct HttpOptions {
     shutdown_grace: Option<f64>,
 }
 
-/// `true`: any page.
+/// `true`: any origin.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Allowed {
@@ -51,7 +51,7 @@ impl HttpOptions {
         serde_json::from_slice(text).map_err(|it| Error::misuse(it.to_string()))
     }
 
-    /// `base` knows where the endpoint is.
+    /// Returns `base`, which holds the path of the endpoint, with the options applied.
     pub(crate) fn endpoint(&self, mut base: EndpointConfig) -> EndpointConfig {
         base.guard.public_url.clone_from(&self.public_url);
         base.guard.allowed_origins.clone_from(&self.allowed_origins);

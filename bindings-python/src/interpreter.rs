@@ -1,8 +1,8 @@
-//! Which interpreter of the process this is.
+//! The check for the main interpreter.
 
 use pyo3::{exceptions::PyImportError, ffi, prelude::*};
 
-/// Refuses others than the main one: threads, and what is kept of Python, are the whole process's.
+/// Errors in a sub-interpreter, because threads and kept Python objects belong to the whole process.
 pub(crate) fn check_is_main() -> PyResult<()> {
     // SAFETY: whoever makes a result of Python's is attached to the interpreter that is asked about.
     #[expect(unsafe_code, reason = "PyO3 has no other way to tell interpreters apart")]

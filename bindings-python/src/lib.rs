@@ -1,7 +1,7 @@
-//! Python's face of the core: converts and schedules, decides nothing about the protocol.
+//! The Python binding of the core: conversion and scheduling, without protocol logic.
 //!
-//! Reading order: `server` is what gets registered, `stream` one stream of frames being served, `pool` the threads that
-//! read it and run `def` handlers, `asyncio_queue` the way to the event loop that runs `async def` handlers.
+//! Reading order: `server` holds registrations, `stream` is one stream of frames being served, `pool` the threads that
+//! read it and run `def` handlers, `asyncio_queue` the queue of the event loop that runs `async def` handlers.
 
 mod asking;
 mod call;
@@ -36,7 +36,7 @@ mod stream;
 mod test_serving;
 mod waker;
 
-/// What thousands of connections held is given back, and used again, when they are gone: glibc keeps and splinters it.
+/// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

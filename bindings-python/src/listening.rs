@@ -1,4 +1,4 @@
-//! A server at an address: threads of its own move the bytes and never enter the interpreter to run a handler.
+//! A server at an address: IO threads of its own, which never enter the interpreter to run a handler.
 
 use std::{
     fmt,
@@ -23,10 +23,10 @@ use crate::{
     stream::{Feed, Stream},
 };
 
-/// How long the threads have to leave.
+/// The time that the threads have to end.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What listens, and the threads that serve it.
+/// The listener and its threads.
 pub(crate) struct Listener {
     listening: Arc<Listening>,
     runtime: Option<Runtime>,
@@ -43,7 +43,7 @@ impl Listener {
         threads: usize,
     ) -> Result<Self, Error> {
         let mut builder = Builder::new_multi_thread();
-        // One wake of the leader for all that came together.
+        // Wakes the leader once for all calls of a batch.
         let announcing = Arc::downgrade(stream);
         builder.on_thread_park(move || {
             if let Some(stream) = announcing.upgrade() {
@@ -73,7 +73,7 @@ impl Listener {
         self.listening.warning()
     }
 
-    /// Ends in good order; the stream has ended when that is done.
+    /// Ends gracefully; afterwards the stream has ended.
     pub(crate) fn end(&self, stream: &Arc<Stream>) {
         if let Some(runtime) = &self.runtime
             && !self.is_ending.swap(true, Ordering::AcqRel)
@@ -86,7 +86,7 @@ impl Listener {
         }
     }
 
-    /// Lets the threads go. Not to be called by one that holds the interpreter.
+    /// Releases the threads. Must not be called while holding the interpreter.
     pub(crate) fn stop(mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(PATIENCE);
@@ -100,7 +100,7 @@ impl Drop for Listener {
         if self.process == forks::generation() {
             runtime.shutdown_background();
         } else {
-            // Its threads did not survive the fork: nothing of it can be waited for.
+            // Its threads did not survive the fork, so waiting for them would never end.
             std::mem::forget(runtime);
         }
     }
@@ -112,7 +112,7 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// What the system refuses is an `OSError`.
+/// Converts an error; failures of the operating system become `OSError`.
 pub(crate) fn refused(error: &Error) -> PyErr {
     let source = error.source.as_ref().and_then(|it| it.downcast_ref::<std::io::Error>());
     match source.and_then(std::io::Error::raw_os_error) {

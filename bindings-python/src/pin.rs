@@ -1,8 +1,8 @@
-//! A thread's place in the interpreter.
+//! The interpreter state of a thread.
 
 use pyo3::ffi;
 
-/// A thread's own interpreter state, kept for its whole life: entering the interpreter is then cheap.
+/// A thread's own interpreter state, kept for its whole life, so that entering the interpreter is cheap.
 pub(crate) struct Pin {
     held: ffi::PyGILState_STATE,
     state: *mut ffi::PyThreadState,

@@ -1,5 +1,5 @@
-//! The threads of a stream: one leads, which is to read (or to wait for calls) and to run quick handlers in place; the
-//! others run what may stall. A monitor hands the lead on when a handler stalls.
+//! The threads of a stream. One thread leads: it reads the input (or waits for calls) and runs quick handlers itself;
+//! the others run slow handlers. A monitor passes the lead on when a handler blocks the leader.
 //!
 //! No lock of ours is held while a thread waits for the interpreter.
 
@@ -24,32 +24,32 @@ use crate::{
 };
 
 const CHUNK: usize = 64 * 1024;
-/// What is run in place stalls when it is still the same after two of these.
+/// The interval of the monitor. A handler blocks the leader if it still runs after two intervals.
 const MONITOR_TICK: Duration = Duration::from_millis(1);
-/// So many ticks without a handler, and the monitor goes to sleep.
+/// The number of intervals without a handler after which the monitor sleeps.
 const MONITOR_PATIENCE: u32 = 25;
-/// A thread without work for so long ends.
+/// The time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
-/// Replies of finished calls wait for the rest of the batch no longer than this, and no more than so many bytes.
+/// The maximum delay, and size in bytes, of replies that wait for the rest of their batch.
 const FLUSH_AFTER: Duration = Duration::from_millis(1);
 const FLUSH_BYTES: usize = 256 * 1024;
-/// Handlers that wait for their clients hold so many threads at most; the next wait in line.
+/// The maximum number of threads held by handlers that wait for their clients; further ones wait in the queue.
 const MAX_ASIDE: usize = 1024;
-/// How often a leader that may not read looks whether it may again.
+/// The interval at which a leader checks whether it may read again.
 const ROOM_TICK: Duration = Duration::from_millis(10);
 
 thread_local! {
-    /// The epoch in which this thread leads.
+    /// The epoch in which this thread became the leader.
     static LEADS: Cell<Option<u64>> = const { Cell::new(None) };
-    /// Whether this thread is one of a pool's.
+    /// `true` if this thread belongs to a pool.
     static IS_OURS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What the leader does next.
+/// The leader's next step.
 enum Next {
     Run(Job),
     Read,
-    /// Somebody else leads by now.
+    /// Another thread has become the leader.
     Lost,
 }
 
@@ -68,7 +68,7 @@ impl Stream {
         self.spawn(&mut pool)
     }
 
-    /// Every thread leaves as soon as it is out of its handler.
+    /// Makes every thread end after its current handler.
     pub(crate) fn stop_threads(&self) {
         self.pool().stopped = true;
         self.pool_changed.notify_all();
@@ -76,7 +76,7 @@ impl Stream {
         self.wake_leader();
     }
 
-    /// Waits until all threads are gone; whether they are.
+    /// Waits until all threads have ended. Returns `false` after the timeout.
     pub(crate) fn join_threads(&self, timeout: Duration) -> bool {
         let deadline = Instant::now() + timeout;
         let mut pool = self.pool();
@@ -93,13 +93,13 @@ impl Stream {
         true
     }
 
-    /// Somebody is to look at the jobs for workers.
+    /// Gets a thread for the queued worker jobs.
     pub(crate) fn call_worker(self: &Arc<Self>, pool: &mut Pool) {
-        // A thread that was called and has not come yet still counts as idle, and its job as waiting.
+        // A thread that was woken and has not started yet still counts as idle, and its job as queued.
         if pool.idle >= pool.handed.len() + usize::from(pool.lead_is_vacant) {
             self.pool_changed.notify_one();
         } else if pool.working() <= self.limits.threads && pool.blocked < MAX_ASIDE {
-            // Without another thread the job waits for one of those that are there.
+            // Without another thread, the job waits for an existing one.
             drop(self.spawn(pool));
         }
     }
@@ -121,8 +121,8 @@ impl Stream {
         spawned.map(drop)
     }
 
-    /// How a thread says that it is gone. It has let go of the stream before: the last to do that should hold the
-    /// interpreter, since what others leave of Python's waits until somebody enters the interpreter here again.
+    /// Reports the end of a thread after it released the stream: the last owner should hold the interpreter, because
+    /// dropped Python objects are freed only when the interpreter is entered.
     fn leaver(&self) -> impl Fn(fn(&mut Pool)) + use<> {
         let (pool, changed) = (Arc::clone(&self.pool), Arc::clone(&self.pool_changed));
         move |leave| {
@@ -131,7 +131,7 @@ impl Stream {
         }
     }
 
-    /// The life of a thread.
+    /// The main function of a thread.
     fn serve(self: &Arc<Self>) {
         let mut pool = self.pool();
         loop {
@@ -169,7 +169,7 @@ impl Stream {
         }
     }
 
-    /// Whether threads that stood aside are back, so that there are more than there should be.
+    /// Returns `true` if there are too many threads, because threads that waited for clients have resumed.
     fn is_surplus(&self, pool: &Pool) -> bool {
         !pool.lead_is_vacant && pool.working() > self.limits.threads + 1
     }
@@ -179,8 +179,8 @@ impl Stream {
         self.flush();
     }
 
-    /// Writes what is queued, and waits only while the peer leaves too much of it unread: who waits for every byte
-    /// would hear nothing from a peer that writes before it reads.
+    /// Writes queued replies, and waits only while the peer leaves too much unread: waiting for every byte would
+    /// deadlock with a peer that writes before it reads.
     fn flush(&self) {
         self.server.try_flush();
         self.update_timer();
@@ -198,7 +198,7 @@ impl Stream {
         LEADS.set(None);
     }
 
-    /// Others bring the calls: until the lead is lost.
+    /// The leader's loop without input of its own, until it loses the lead.
     fn lead_waiting(self: &Arc<Self>, epoch: u64) {
         while self.run_inline(epoch) {
             let mut pool = self.pool();
@@ -213,7 +213,7 @@ impl Stream {
         }
     }
 
-    /// The leader reads the calls: until the lead is lost.
+    /// The leader's loop that reads the input, until it loses the lead.
     fn lead_reading(self: &Arc<Self>, frames: &Frames, epoch: u64) {
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -244,15 +244,15 @@ impl Stream {
         }
     }
 
-    /// Sleeps until there is something to read, to tick or to run; whether there is something to read.
+    /// Sleeps until there is input, a deadline or a job. Returns `true` if there is input.
     fn wait(&self, frames: &Frames, reads: bool) -> bool {
-        // Said before the deadline is looked at: one that changes from here on wakes the leader.
+        // Set before the deadline is read: a deadline that changes afterwards wakes the leader.
         *lock(&self.leader_sleeps) = Sleep::Until(None);
         let deadline = self.server.deadline();
         *lock(&self.leader_sleeps) = Sleep::Until(deadline);
         let mut left = deadline.map(|it| it.saturating_duration_since(Instant::now()));
         if !reads && !self.has_ended() {
-            // The peer leaves too much unread or unanswered: nobody tells when that is over.
+            // The peer leaves too much unread or unanswered, and there is no notification when that ends.
             left = Some(left.map_or(ROOM_TICK, |it| it.min(ROOM_TICK)));
         }
         let timeout = left.map(|it| Timespec {
@@ -262,7 +262,7 @@ impl Stream {
         let mut fds =
             [PollFd::new(&self.leader, PollFlags::IN), PollFd::new(&frames.input, PollFlags::IN)];
         let fds = if reads { &mut fds[..] } else { &mut fds[..1] };
-        // An interruption is for the main thread to look at.
+        // An interrupted system call: signals are handled by the main thread.
         let is_ready = poll(fds, timeout.as_ref()).is_ok_and(|ready| ready > 0);
         *lock(&self.leader_sleeps) = Sleep::Awake;
         is_ready && fds.get(1).is_some_and(|it| !it.revents().is_empty())
@@ -285,7 +285,7 @@ impl Stream {
         work
     }
 
-    /// Runs what is to be run in place; `false` when the lead was lost over it.
+    /// Runs the leader's own jobs. Returns `false` if the lead was lost in the meantime.
     fn run_inline(self: &Arc<Self>, epoch: u64) -> bool {
         let mut next = self.next_inline(epoch);
         if matches!(next, Next::Run(_)) {
@@ -314,7 +314,7 @@ impl Stream {
         matches!(next, Next::Read)
     }
 
-    /// No handler runs in place for now: what stalls is the peer.
+    /// Marks that no handler is running; only the peer can block the leader now.
     fn pause(&self, epoch: u64) {
         let mut pool = self.pool();
         if pool.epoch == epoch {
@@ -342,9 +342,9 @@ impl Stream {
         }
     }
 
-    /// Calls a `def` handler and reports.
+    /// Calls a `def` handler and reports its outcome.
     fn run(self: &Arc<Self>, py: Python<'_>, job: &Job) {
-        // Cancelled while it waited in line: nobody wants it any more.
+        // Cancelled while it was queued.
         if job.binding.is_cancelled() {
             return;
         }
@@ -370,7 +370,7 @@ impl Stream {
         calling::call_method(&context, pyo3::intern!(py, "run"), (enter, invoke, raw, call))
     }
 
-    /// Calls a `def` handler behind middleware, and tells who waits for it.
+    /// Calls a `def` handler behind middleware, and resolves its caller's future.
     fn run_deferred(&self, py: Python<'_>, job: &Job, deferred: &DeferredCall) {
         let raw = PyBytes::new(py, job.input.as_bytes());
         let start = Instant::now();
@@ -391,7 +391,7 @@ impl Stream {
         }
     }
 
-    /// The life of the monitor.
+    /// The main function of the monitor.
     fn watch(self: &Arc<Self>) {
         let mut pool = self.pool();
         let (mut last, mut quiet) = (0, 0);
@@ -422,8 +422,8 @@ impl Stream {
         }
     }
 
-    /// A handler is about to wait for somebody else: if it runs on the leader, another leads from now on, and its thread
-    /// does not count until it goes on.
+    /// Called before a handler waits for its client: if it runs on the leader, the lead is passed on, and the thread
+    /// does not count as working until the handler resumes.
     pub(crate) fn enter_blocking(self: &Arc<Self>) -> BlockingGuard {
         let counts = IS_OURS.get();
         let mut pool = self.pool();
@@ -440,19 +440,19 @@ impl Stream {
         BlockingGuard { stream: Arc::clone(self), counts }
     }
 
-    /// The leader is stuck in a handler: another goes on with the rest of its batch.
+    /// Passes the lead on, because a handler blocks the leader; the rest of its batch is taken over.
     fn hand_over(self: &Arc<Self>, pool: &mut Pool) {
         pool.epoch += 1;
         pool.running = None;
         pool.lead_is_vacant = true;
-        // The rest of a batch may hold more calls of what stalls.
+        // The rest of the batch may contain more calls of the blocking handler.
         let (handed, inline) =
             pool.inline.drain(..).partition(|job: &Job| job.handler.wants_worker());
         pool.inline = inline;
         if pool.idle > pool.handed.len() {
             self.pool_changed.notify_one();
         } else {
-            // Without a thread the stalled one leads on when it comes back.
+            // If no thread can be started, the blocked one leads again when it returns.
             drop(self.spawn(pool));
         }
         let handed: std::collections::VecDeque<Job> = handed;
@@ -463,7 +463,7 @@ impl Stream {
     }
 }
 
-/// A thread that waits for somebody else.
+/// Marks a thread as waiting for its client; dropped when it resumes.
 pub(crate) struct BlockingGuard {
     stream: Arc<Stream>,
     counts: bool,

@@ -1,4 +1,4 @@
-//! What Python describes as JSON: what is Python's own in it; the core reads the rest.
+//! Declarations of the Python half, as JSON: the Python-specific members. The core reads the others.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gudgeon::{
@@ -8,19 +8,19 @@ use gudgeon::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// How a server is served.
+/// The settings for serving.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerOptions {
     pub(crate) max_message: Option<usize>,
     pub(crate) threads: Option<usize>,
     pub(crate) io_threads: Option<usize>,
-    /// In base64.
+    /// Base64-encoded.
     #[serde(default)]
     request_state_keys: Vec<String>,
 }
 
-/// A server's own declaration, and how it is served.
+/// The declaration of a server and its settings for serving.
 pub(crate) fn server(declaration: &[u8]) -> Result<(ServerFacts, ServerOptions), Error> {
     let mut facts = ServerFacts::declared(declaration)?;
     let options: ServerOptions = parse(declaration)?;
@@ -30,7 +30,7 @@ pub(crate) fn server(declaration: &[u8]) -> Result<(ServerFacts, ServerOptions),
     Ok((facts, options))
 }
 
-/// Which list Python means.
+/// Returns the list with this name.
 pub(crate) fn list(name: &str) -> Result<List, Error> {
     Ok(match name {
         "tools" => List::Tools,

@@ -1,4 +1,4 @@
-//! What an event loop is told by whoever finishes a call: there are pieces of answers, or a time to tick came nearer.
+//! Responses on their way to the event loop, and the file descriptor that wakes it.
 
 use std::{
     collections::VecDeque,
@@ -15,25 +15,25 @@ use pyo3::{Py, PyAny};
 
 use crate::{stream::lock, waker::Waker};
 
-/// The client of a request that leaves so many bytes unread is given up.
+/// The maximum number of unread bytes of a request's response; beyond it the client is disconnected.
 pub(crate) const MAX_UNREAD: usize = 4 * 1024 * 1024;
-/// And so is a connection's, which may have many requests under way.
+/// The maximum number of unread bytes of a connection, which may have many requests in flight.
 pub(crate) const MAX_QUEUED: usize = 64 * 1024 * 1024;
 
-/// Boxes with something new in them, and the file descriptor that the loop watches.
+/// The queues with new content, and the file descriptor that the loop watches.
 #[derive(Debug)]
 pub(crate) struct LoopNotifier {
     waker: Waker,
     full: Mutex<Vec<Arc<ResponseQueue>>>,
-    /// Futures of those who waited for room.
+    /// Futures of callers that waited for room.
     relieved: Mutex<Vec<Py<PyAny>>>,
     alarm: AtomicBool,
 }
 
-/// The pieces of one answer, or the frames for one connection.
+/// The parts of one response, or the frames of one connection.
 pub(crate) struct ResponseQueue {
     notifier: Weak<LoopNotifier>,
-    /// With more bytes inside it is overfull.
+    /// The maximum number of bytes in the queue.
     limit: usize,
     inside: Mutex<Inside>,
 }
@@ -43,13 +43,13 @@ struct Inside {
     parts: VecDeque<Part>,
     bytes: usize,
     is_overfull: bool,
-    /// The future that somebody awaits.
+    /// The future resolved by the next part.
     waiter: Option<Py<PyAny>>,
-    /// The future of somebody who adds nothing before all is taken.
+    /// The future resolved when the queue is empty.
     relief: Option<Py<PyAny>>,
 }
 
-/// The end of a box that the endpoint holds.
+/// The sending half of the queue, held by the endpoint.
 pub(crate) struct ResponseSender(pub(crate) Arc<ResponseQueue>);
 
 impl LoopNotifier {
@@ -62,18 +62,18 @@ impl LoopNotifier {
         Arc::new(ResponseQueue { notifier: Arc::downgrade(self), limit, inside: Mutex::default() })
     }
 
-    /// Somebody is to ask for the deadline.
+    /// Wakes the loop because the deadline changed.
     pub(crate) fn sound_alarm(&self) {
         self.alarm.store(true, Ordering::Release);
         self.waker.wake();
     }
 
-    /// Whether the deadline may have changed.
+    /// Returns `true` if the deadline may have changed.
     pub(crate) fn take_alarm(&self) -> bool {
         self.alarm.swap(false, Ordering::AcqRel)
     }
 
-    /// There may be room now for whoever awaits this future.
+    /// Resolves this future, because there may be room again.
     pub(crate) fn relieve(&self, future: Py<PyAny>) {
         lock(&self.relieved).push(future);
         self.waker.wake();
@@ -97,7 +97,7 @@ impl AsFd for LoopNotifier {
 }
 
 impl ResponseQueue {
-    /// All that is inside; `None` when its owner reads so slowly that some was thrown away.
+    /// Takes all parts; `None` if parts were discarded because they were taken too slowly.
     pub(crate) fn take(&self) -> Option<VecDeque<Part>> {
         let mut inside = lock(&self.inside);
         inside.bytes = 0;
@@ -110,7 +110,7 @@ impl ResponseQueue {
         parts
     }
 
-    /// Has the future resolved when all is taken; `false` where no more bytes than these wait.
+    /// Resolves the future when the queue is empty. Returns `false` if it holds at most this many bytes already.
     pub(crate) fn wait_for_room(&self, bytes: usize, future: Py<PyAny>) -> bool {
         let mut inside = lock(&self.inside);
         let waits = inside.bytes > bytes;
@@ -120,12 +120,12 @@ impl ResponseQueue {
         waits
     }
 
-    /// Bytes that nobody has taken.
+    /// Returns the number of bytes in the queue.
     pub(crate) fn bytes(&self) -> usize {
         lock(&self.inside).bytes
     }
 
-    /// Has the future resolved when there is something inside; `false` when there is already.
+    /// Resolves the future when the queue has content. Returns `false` if it has already.
     pub(crate) fn wait(&self, future: Py<PyAny>) -> bool {
         let mut inside = lock(&self.inside);
         let waits = inside.parts.is_empty() && !inside.is_overfull;
@@ -148,7 +148,7 @@ impl Outbox for ResponseSender {
             Part::Bytes(bytes) => bytes.len(),
             Part::End => 0,
         };
-        // One piece may be longer than all that may wait.
+        // A single part may exceed the limit.
         if inside.bytes > self.0.limit {
             inside.is_overfull = true;
             inside.parts.clear();

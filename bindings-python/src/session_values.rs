@@ -1,4 +1,4 @@
-//! What handlers keep for the length of a session.
+//! The values that handlers keep for the duration of a session.
 
 use std::{
     collections::HashMap,
@@ -10,16 +10,16 @@ use pyo3::{prelude::*, types::PyDict};
 
 use crate::stream::lock;
 
-/// How many are kept at least before those of ended sessions are looked for.
+/// The number of sessions from which on values of ended sessions are removed.
 const SWEEP_AT: usize = 64;
 
-/// A dictionary a session. A session is known by its client's identity, which lives exactly as long.
+/// One dictionary per session. A session is identified by its client's identity object, which lives exactly as long.
 #[derive(Debug, Default)]
 pub(crate) struct SessionValues(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the identity's address: as long as a weak reference is held nobody else gets it.
+    /// Keyed by the identity's address; while a weak reference is held, the address is not reused.
     kept: HashMap<usize, (Weak<ClientIdentity>, Py<PyDict>)>,
     sweep_at: usize,
 }
@@ -41,7 +41,7 @@ impl SessionValues {
         let values = entry.or_insert_with(|| (Arc::downgrade(client), fresh.clone_ref(py)));
         let values = values.1.clone_ref(py);
         drop(table);
-        // Dropped outside the lock: that may run Python.
+        // Dropped outside the lock, because that may run Python code.
         drop(over);
         values
     }

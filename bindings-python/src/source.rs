@@ -1,4 +1,4 @@
-//! Where the calls of a shell come from, and where their answers go.
+//! The source of a shell's calls and the destination of their answers.
 
 use std::{
     fs::File,
@@ -17,18 +17,18 @@ use gudgeon::{
 
 use crate::response_queue::LoopNotifier;
 
-/// One stream that the leader reads itself, or many peers whose bytes others move.
+/// One stream read by the leader itself, or many peers served by IO threads.
 #[derive(Debug)]
 pub(crate) enum Source {
     Frames(Frames),
     Peers {
         server: Arc<EndpointServer>,
-        /// Where an event loop moves the bytes: what it is told.
+        /// The notifier, where an event loop moves the bytes.
         notifier: Option<Arc<LoopNotifier>>,
     },
 }
 
-/// One stream of frames.
+/// A single stream of frames.
 #[derive(Debug)]
 pub(crate) struct Frames {
     pub(crate) server: Arc<StreamServer>,
@@ -52,36 +52,36 @@ impl Source {
         Self::Frames(Frames { server, input, decoder: Mutex::new(LineDecoder::new(line)) })
     }
 
-    /// Writes all that is queued; blocks while the peer reads slowly.
+    /// Writes everything queued; blocks while the peer reads slowly.
     pub(crate) fn flush(&self) {
         if let Self::Frames(it) = self {
             it.server.flush();
         }
     }
 
-    /// Writes while the peer has room. Never blocks.
+    /// Writes as much as the peer accepts. Never blocks.
     pub(crate) fn try_flush(&self) {
         if let Self::Frames(it) = self {
             it.server.try_flush();
         }
     }
 
-    /// Whether the reader should wait before it reads on.
+    /// Returns `true` if the reader should pause.
     pub(crate) fn is_full(&self) -> bool {
         self.as_frames().is_some_and(StreamServer::is_full)
     }
 
-    /// Whether the peer leaves so much unread that nothing should be added.
+    /// Returns `true` if the peer leaves so much unread that nothing should be added.
     pub(crate) fn is_backed_up(&self) -> bool {
         self.as_frames().is_some_and(StreamServer::is_backed_up)
     }
 
-    /// Whether nothing can be written any more.
+    /// Returns `true` if nothing can be written any more.
     pub(crate) fn is_broken(&self) -> bool {
         self.as_frames().is_some_and(StreamServer::is_broken)
     }
 
-    /// Bytes that wait to be written here.
+    /// Returns the number of bytes that wait to be written.
     pub(crate) fn unwritten(&self) -> usize {
         self.as_frames().map_or(0, StreamServer::unwritten)
     }
@@ -94,7 +94,7 @@ impl Source {
     }
 }
 
-/// What handlers need is the same for both.
+/// The operations that handlers need; both kinds of source provide them.
 impl Deref for Source {
     type Target = dyn Backend;
 

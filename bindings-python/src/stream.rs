@@ -1,4 +1,4 @@
-//! One source of calls being served: what is under way, and where each handler runs.
+//! A served source of calls: the calls in flight, and the thread or loop that each handler runs on.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,7 +25,7 @@ use crate::{
     source::Source, waker::Waker,
 };
 
-/// Workers for slow `def` handlers, unless the user says otherwise.
+/// The default maximum number of worker threads for slow `def` handlers.
 const THREADS: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -35,28 +35,28 @@ pub(crate) struct Limits {
     pub(crate) io_threads: usize,
 }
 
-/// Shared by the pool's threads, the event loop's queue and whatever handlers hold.
+/// Shared by the threads of the pool, the asyncio queue and the call objects of handlers.
 pub(crate) struct Stream {
     pub(crate) server: Arc<Source>,
-    /// The Python server whose handlers these are.
+    /// The Python server that owns the handlers.
     pub(crate) app: Py<PyAny>,
-    /// The `contextvars.Context` that every call gets a copy of.
+    /// The `contextvars.Context` that is copied for every call.
     pub(crate) context: Py<PyAny>,
     pub(crate) limits: Limits,
-    /// Threads share it beyond the stream, to say last of all that they have let go of that.
+    /// Threads keep it longer than the stream, to report that they have released the stream.
     pub(crate) pool: Arc<Mutex<Pool>>,
-    /// Followers wait here, and who waits for threads to end.
+    /// Notified when threads wait for work, and when threads end.
     pub(crate) pool_changed: Arc<Condvar>,
     pub(crate) monitor: Condvar,
-    /// Wakes the leader out of its poll, where it reads.
+    /// Wakes the leader from its poll, if it reads the input.
     pub(crate) leader: Waker,
-    /// What the leader does, where it reads.
+    /// The state of a leader that reads the input.
     pub(crate) leader_sleeps: Mutex<Sleep>,
-    /// Wakes the leader where there is nothing to read.
+    /// Notified when a job arrives, if the leader does not read the input.
     pub(crate) job_came: Condvar,
-    /// The leader was not woken yet for what came.
+    /// `true` if jobs have arrived that the leader has not been woken for.
     is_unannounced: AtomicBool,
-    /// Wakes who waits for this stream to end, or for its wish of an event loop.
+    /// Readable when the stream has ended or needs an event loop.
     pub(crate) status: Waker,
     pub(crate) asyncio_queue: AsyncioQueue,
     pub(crate) ended: AtomicBool,
@@ -64,65 +64,65 @@ pub(crate) struct Stream {
     /// Handlers that wait for answers of the client.
     pub(crate) waiting: Waiting,
     pub(crate) sessions: SessionValues,
-    /// What brings the calls, where that is ours.
+    /// The listener that brings the calls, if the stream has one.
     pub(crate) listener: Mutex<Option<Listener>>,
-    /// The process that serves it.
+    /// The id of the process that serves the stream.
     process: u32,
 }
 
-/// Threads and the jobs they share.
+/// The threads and their job queues.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of another thread's")]
 pub(crate) struct Pool {
-    /// To be run by the leader, in place.
+    /// Jobs that the leader runs itself.
     pub(crate) inline: VecDeque<Job>,
-    /// To be run by workers.
+    /// Jobs for worker threads.
     pub(crate) handed: VecDeque<Job>,
-    /// Counts leaders: one that no longer has the current number has lost the lead.
+    /// The number of the current leadership; a leader with an older number has lost the lead.
     pub(crate) epoch: u64,
     pub(crate) lead_is_vacant: bool,
-    /// What the leader runs at this moment.
+    /// The handler that the leader is running.
     pub(crate) running: Option<Arc<PyHandler>>,
-    /// Counts what leaders ran.
+    /// The number of handlers that leaders have run.
     pub(crate) serial: u64,
     pub(crate) threads: usize,
-    /// Those among them that wait for clients.
+    /// The number of threads that wait for clients.
     pub(crate) blocked: usize,
     pub(crate) idle: usize,
     pub(crate) has_monitor: bool,
     pub(crate) monitor_sleeps: bool,
-    /// The leader waits for a job.
+    /// `true` while the leader waits for a job.
     pub(crate) leader_sleeps: bool,
     pub(crate) stopped: bool,
 }
 
 impl Pool {
-    /// Threads that have something to do, or wait for it.
+    /// Returns the number of threads that are working or waiting for work.
     pub(crate) fn working(&self) -> usize {
         self.threads.saturating_sub(self.blocked)
     }
 }
 
-/// When the leader is to look at what was brought.
+/// The way in which the leader is woken for new jobs.
 #[derive(Clone, Copy, Debug)]
 enum Wake {
-    /// It brought it itself.
+    /// The leader brought the jobs itself.
     Never,
     Now,
-    /// When all that came together is there.
+    /// After all jobs of one batch have been queued.
     Soon,
 }
 
-/// What the thread that keeps the time does.
+/// The state of the thread that keeps the deadlines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Sleep {
     #[default]
     Awake,
-    /// `None`: until somebody wakes it.
+    /// Sleeping until this time; `None`: until woken.
     Until(Option<Instant>),
 }
 
-/// A handler to be run.
+/// A handler run.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) handler: Arc<PyHandler>,
@@ -132,17 +132,17 @@ pub(crate) struct Job {
     pub(crate) deferred: Option<DeferredCall>,
 }
 
-/// Who waits on the event loop for a `def` handler behind middleware.
+/// A `def` handler behind middleware whose caller waits on the event loop.
 #[derive(Debug)]
 pub(crate) struct DeferredCall {
-    /// The `contextvars.Context` to run it in.
+    /// The `contextvars.Context` to run the handler in.
     pub(crate) context: Py<PyAny>,
     pub(crate) call: Py<PyAny>,
-    /// `resolve(reply, error)`, called from any thread.
+    /// `resolve(reply, error)`; may be called from any thread.
     pub(crate) resolve: Py<PyAny>,
 }
 
-/// A call that was handed out.
+/// A call in flight.
 #[derive(Debug)]
 struct ActiveCall {
     binding: Arc<HandlerBinding>,
@@ -197,7 +197,7 @@ impl Stream {
         lock(&self.pool)
     }
 
-    /// Asks for the end in good order, which may take a while where others bring the calls.
+    /// Requests a graceful end; with a listener it may take a while.
     pub(crate) fn wind_down(self: &Arc<Self>) {
         if let Some(listener) = &*lock(&self.listener) {
             listener.end(self);
@@ -209,14 +209,14 @@ impl Stream {
         self.end();
     }
 
-    /// Nothing more is read.
+    /// Stops reading the input.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.wake_leader();
         self.status.wake();
     }
 
-    /// There is something to do for the leader that it does not know of.
+    /// Wakes the leader for new jobs.
     pub(crate) fn wake_leader(&self) {
         match &*self.server {
             Source::Frames(_) => self.leader.wake(),
@@ -224,7 +224,7 @@ impl Stream {
         }
     }
 
-    /// Others than the leader may have brought the next deadline nearer: a leader that sleeps beyond it is woken.
+    /// Wakes a sleeping leader if the next deadline is earlier than the time it sleeps until.
     pub(crate) fn update_timer(&self) {
         if let Source::Frames(frames) = &*self.server
             && let Some(deadline) = frames.server.deadline()
@@ -235,7 +235,7 @@ impl Stream {
         }
     }
 
-    /// Whether this process is a copy of the one that serves it.
+    /// Returns `true` in a fork of the process that serves the stream.
     pub(crate) fn is_another_processes(&self) -> bool {
         self.process != forks::generation()
     }
@@ -244,19 +244,19 @@ impl Stream {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Sends every handler to where it is to run. Others than the leader wake it for what is its to do.
+    /// Queues every handler run where it belongs. If the caller is not the leader, the leader is woken for its jobs.
     pub(crate) fn distribute(self: &Arc<Self>, work: Work, from_leader: bool) {
         self.sort(work, if from_leader { Wake::Never } else { Wake::Now });
     }
 
-    /// The threads that move bytes have nothing more to bring for now.
+    /// Wakes the leader after the IO threads have queued a batch.
     pub(crate) fn announce(&self) {
         if self.is_unannounced.swap(false, Ordering::AcqRel) {
             self.wake_sleeping_leader(&mut self.pool());
         }
     }
 
-    /// Whoever else comes before it is awake need not wake it again.
+    /// Wakes a sleeping leader if it has jobs, and marks it as awake, so that others do not wake it again.
     pub(crate) fn wake_sleeping_leader(&self, pool: &mut Pool) {
         if pool.leader_sleeps && !pool.inline.is_empty() {
             pool.leader_sleeps = false;
@@ -272,11 +272,11 @@ impl Stream {
             }
         }
         self.waiting.settle(answers);
-        // Asked for and given up within one batch: nobody waits for it.
+        // Started and cancelled in the same batch: not needed any more.
         runs.retain(|it| it.is_notification || !cancels.contains(&it.context.call));
         for call in cancels {
             let active = lock(&self.active_calls).remove(&call);
-            // Before its questions are forgotten: one that it asks after that is seen to be too late.
+            // Set before its questions are dropped, so that a later question fails.
             if let Some(active) = &active {
                 active.binding.cancel();
             }
@@ -323,7 +323,7 @@ impl Stream {
         self.wake(&mut pool, wake);
     }
 
-    /// Runs a `def` handler on a thread of the pool, for who waits on the event loop.
+    /// Runs a `def` handler on a thread of the pool, for a caller on the event loop.
     pub(crate) fn start_behind(self: &Arc<Self>, job: Job) {
         let mut pool = self.pool();
         self.queue(&mut pool, job);
@@ -343,7 +343,7 @@ impl Stream {
         match (&*self.server, wake) {
             (_, Wake::Never) => (),
             (Source::Frames(_), _) => self.leader.wake(),
-            // If the bringer is too busy to say so, the monitor sees it.
+            // If the IO threads are too busy to wake the leader, the monitor does.
             (Source::Peers { .. }, Wake::Soon) if !pool.monitor_sleeps => {
                 self.is_unannounced.store(true, Ordering::Release);
             }
@@ -351,7 +351,7 @@ impl Stream {
         }
     }
 
-    /// Reports what a handler came to. The reply is queued, not yet written.
+    /// Reports a handler's outcome. The reply is queued, not yet written.
     pub(crate) fn done(
         self: &Arc<Self>,
         call: CallId,
@@ -375,7 +375,7 @@ impl Stream {
     }
 }
 
-/// What moves the bytes of peers, on threads of its own, hands calls to a stream.
+/// Receives calls from the IO threads.
 #[derive(Debug)]
 pub(crate) struct Feed(pub(crate) Arc<Stream>);
 
@@ -385,7 +385,7 @@ impl Shell for Feed {
     }
 }
 
-/// A panic while it was held is a bug of ours; one call's loss must not become everybody's.
+/// A poisoned lock is a bug of ours; the loss of one call must not stop the others.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

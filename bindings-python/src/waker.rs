@@ -1,4 +1,4 @@
-//! A file descriptor that wakes whoever polls it.
+//! A file descriptor that wakes its poller.
 
 use std::{
     io,
@@ -31,12 +31,12 @@ impl Waker {
 
     pub(crate) fn wake(&self) {
         if !self.is_set.swap(true, Ordering::AcqRel) {
-            // It can only fail when the counter is full, and then it is readable already.
+            // It fails only if the counter is full, in which case the descriptor is readable already.
             let _ = rustix::io::write(self.write_end(), &1_u64.to_ne_bytes());
         }
     }
 
-    /// To be called before looking at what the wake was about.
+    /// Must be called before looking for work.
     pub(crate) fn clear(&self) {
         if self.is_set.load(Ordering::Acquire) {
             let _ = rustix::io::read(&self.read, &mut [0_u8; 8]);
