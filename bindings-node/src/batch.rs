@@ -1,9 +1,8 @@
-//! What JavaScript is to do next, written as one JSON text by whoever finds it, taken and parsed once.
+//! Work for JavaScript: written as JSON by the threads that find it, taken and parsed once per batch.
 //!
-//! An entry is an array, told by its length:
-//! `[slot, handler, input, revision, requestId]` runs a handler, `[slot, revision, requestId]` says that one goes on for
-//! another request, `[slot, number, result, failure]` answers its question of that number, `[slot]` cancels it, `["text"]`
-//! is a line for the log, `[]` says that the peer will send no more.
+//! An entry is an array, identified by its length: `[slot, handler, input, revision, requestId]` runs a handler,
+//! `[slot, revision, requestId]` resumes one on behalf of another request, `[slot, number, result, failure]` answers
+//! its question of that number, `[slot]` cancels it, `["text"]` is a log line, `[]` marks the end of the input.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -21,12 +20,12 @@ use gudgeon::{
 
 use crate::handler;
 
-/// Text that is handed over at once; a batch holds one entry more than fits.
+/// The target size of a batch; the last entry may exceed it.
 const BATCH: usize = 1024 * 1024;
-/// Integers up to here are the same in JavaScript.
+/// The largest integer that JavaScript represents exactly.
 const SAFE_DIGITS: usize = 15;
 
-/// What waits to be taken, and what is remembered of each handler until it has answered.
+/// The queued batches, and the data of each running handler.
 #[derive(Debug, Default)]
 pub(crate) struct Batches {
     waiting: VecDeque<String>,
@@ -85,18 +84,18 @@ impl Batches {
         self.calls.get(&slot)
     }
 
-    /// A handler has ended; its call, if it was not cancelled.
+    /// Removes a handler that has ended. Returns its call unless it was cancelled.
     pub(crate) fn finish(&mut self, slot: u64) -> Option<CallId> {
         self.calls.remove(&slot).map(|it| it.call)
     }
 
-    /// Handlers that were handed over and have not answered.
+    /// Returns the number of running handlers.
     pub(crate) fn running(&self) -> usize {
         self.calls.len()
     }
 
     fn push_run(&mut self, run: Run) {
-        // The core gives back only what this binding registered.
+        // The core returns only handlers registered by this binding.
         let Some(handler) = handler::id_of(&run.handler) else { return };
         let slot = run.context.call.0;
         let entry = self.entry();
@@ -119,7 +118,7 @@ impl Batches {
         self.close();
     }
 
-    /// Begins an entry in the last batch, or in a new one when that is full.
+    /// Begins an entry in the last batch, or in a new one if that is full.
     fn entry(&mut self) -> &mut String {
         if self.waiting.back().is_none_or(|it| it.len() > BATCH) {
             self.waiting.push_back(String::with_capacity(1024));
@@ -138,7 +137,7 @@ impl Batches {
     }
 }
 
-/// The revision and the id of a request.
+/// Writes the revision and the id of a request.
 fn push_request(entry: &mut String, context: &CallContext) {
     entry.push_str(",\"");
     entry.push_str(context.spoken());
@@ -163,7 +162,7 @@ fn push_answer(entry: &mut String, call: CallId, ask: AskId, outcome: Result<Raw
     }
 }
 
-/// Why a question got no answer.
+/// Writes the reason why a question has no answer.
 pub(crate) fn refusal(failure: Failure) -> String {
     let mut told = ObjectWriter::with_capacity(96);
     let data = match failure {
@@ -194,7 +193,7 @@ pub(crate) fn refusal(failure: Failure) -> String {
     told.finish()
 }
 
-/// Integers that JavaScript can't hold become texts.
+/// Writes an id; integers that JavaScript can't represent become strings.
 fn push_id(entry: &mut String, id: Option<&Id>) {
     match id.map(Id::as_json) {
         None => entry.push_str("null"),

@@ -1,4 +1,4 @@
-//! Which calls belong to the same conversation, so that what handlers keep for it can end with it.
+//! Numbers for sessions, so that values kept by handlers can be dropped at their end.
 
 use std::{
     collections::HashMap,
@@ -7,13 +7,13 @@ use std::{
 
 use gudgeon::session::server::ClientIdentity;
 
-/// Conversations at which those that have ended are looked for first.
+/// The number of sessions from which on ended ones are removed.
 const FEW: usize = 64;
 
-/// Numbers for conversations. Each has one client's identity, which lives as long as it does.
+/// Session numbers. A session is identified by its client's identity object, which lives exactly as long.
 #[derive(Debug, Default)]
 pub(crate) struct Conversations {
-    /// By where the identity is, which nothing else can be while it is known here.
+    /// Keyed by the identity's address, which is not reused while the entry exists.
     known: HashMap<usize, (Weak<ClientIdentity>, u32)>,
     last: u32,
     ended: Vec<u32>,
@@ -34,7 +34,7 @@ impl Conversations {
         self.last
     }
 
-    /// Those that are known to have ended since this was asked last.
+    /// Returns the sessions that have ended since the last call.
     pub(crate) fn take_ended(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.ended)
     }

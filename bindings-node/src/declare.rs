@@ -1,4 +1,4 @@
-//! Declarations in JSON: what is JavaScript's own in them; the core reads the rest.
+//! Declarations as JSON: the JavaScript-specific members. The core reads the others.
 
 use gudgeon::{
     driver::state_keys,
@@ -12,12 +12,12 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase")]
 struct ServerOptions {
     max_message: Option<usize>,
-    /// Bytes of each.
+    /// The sizes in bytes.
     #[serde(default)]
     request_state_keys: Vec<Vec<u8>>,
 }
 
-/// Which list JavaScript means.
+/// Returns the list with this name.
 pub(crate) fn list(kind: &str) -> Result<List, Error> {
     match kind {
         "tool" => Ok(List::Tools),
@@ -28,7 +28,7 @@ pub(crate) fn list(kind: &str) -> Result<List, Error> {
     }
 }
 
-/// A server's own declaration, and its limit for one message in bytes.
+/// The declaration of a server, and its limit for one message in bytes.
 pub(crate) fn server(declaration: &str) -> Result<(ServerFacts, usize), Error> {
     let mut facts = ServerFacts::declared(declaration.as_bytes())?;
     let options: ServerOptions = serde_json::from_str(declaration).map_err(|it| {

@@ -1,9 +1,9 @@
-//! Errors of the core as JavaScript's.
+//! The conversion of errors of the core into JavaScript errors.
 
 use gudgeon::error::Error;
 use napi::Status;
 
-/// A mistake in how the library is used.
+/// A misuse of the library.
 pub(crate) fn misuse(error: Error) -> napi::Error {
     let message = match error.hint {
         Some(hint) => format!("{}: {hint}", error.message),
@@ -12,7 +12,7 @@ pub(crate) fn misuse(error: Error) -> napi::Error {
     napi::Error::new(Status::InvalidArg, message)
 }
 
-/// What the operating system refused.
+/// An error of the operating system.
 pub(crate) fn io(what: &str, error: std::io::Error) -> napi::Error {
     napi::Error::new(Status::GenericFailure, format!("{what}: {error}"))
 }

@@ -1,4 +1,4 @@
-//! A JavaScript handler, as the router knows it.
+//! A JavaScript handler, as registered with the router.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,14 +6,14 @@ use gudgeon::router::Handler;
 
 use crate::shared::lock;
 
-/// The number of a handler in JavaScript's table.
+/// The index of a handler in JavaScript's table.
 #[derive(Debug)]
 pub(crate) struct JsHandler {
     pub(crate) id: u32,
     dropped: Dropped,
 }
 
-/// Handlers that nothing refers to any more, so that JavaScript can forget them too.
+/// Handlers that are no longer referenced, so that JavaScript can drop them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dropped(Arc<Mutex<Vec<u32>>>);
 
@@ -33,7 +33,7 @@ impl Drop for JsHandler {
     }
 }
 
-/// The number of a handler that this binding registered.
+/// Returns the index of a handler registered by this binding.
 pub(crate) fn id_of(handler: &Handler) -> Option<u32> {
     handler.downcast_ref::<JsHandler>().map(|it| it.id)
 }

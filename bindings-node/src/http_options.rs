@@ -1,4 +1,4 @@
-//! `HttpOptions`, as JavaScript hands them over, checked already, in JSON.
+//! `HttpOptions` as JSON, already checked by the JavaScript half.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -53,7 +53,7 @@ impl Default for GivenCors {
     }
 }
 
-/// How to listen, and how to answer.
+/// The settings of the listener and of the endpoint.
 #[derive(Debug)]
 pub(crate) struct Listen {
     pub(crate) config: EndpointConfig,
@@ -61,7 +61,7 @@ pub(crate) struct Listen {
     pub(crate) threads: usize,
 }
 
-/// For an endpoint at an address of its own.
+/// Returns the settings of an endpoint with its own address.
 pub(crate) fn listening(address: &Address, options: &str) -> napi::Result<Listen> {
     let given = read(options)?;
     let mut options = ListenOptions::default();
@@ -74,7 +74,7 @@ pub(crate) fn listening(address: &Address, options: &str) -> napi::Result<Listen
     Ok(Listen { config: with(address.endpoint_config(), given), options, threads })
 }
 
-/// For an endpoint that a host puts wherever it likes.
+/// Returns the settings of an endpoint mounted by a host.
 pub(crate) fn mounted(options: &str) -> napi::Result<EndpointConfig> {
     let config = EndpointConfig { path: None, ..EndpointConfig::default() };
     Ok(with(config, read(options)?))

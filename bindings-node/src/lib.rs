@@ -1,5 +1,4 @@
-//! Gudgeon in Node: the native half. It reads, writes, speaks the protocol and keeps what is offered; JavaScript runs
-//! the handlers.
+//! The native half of Gudgeon for Node: reading, writing, the protocol and the registry; JavaScript runs the handlers.
 
 // What JavaScript calls takes its arguments by value: they were made for the call.
 #![allow(clippy::needless_pass_by_value)]
@@ -23,6 +22,6 @@ mod shell;
 mod stream;
 mod test_mode;
 
-/// What thousands of connections held is given back, and used again, when they are gone: glibc keeps and splinters it.
+/// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! An endpoint that listens: threads of ours do its input, output and protocol; only handlers are JavaScript's.
+//! An endpoint that listens: its own threads do the IO and the protocol, and JavaScript runs the handlers.
 
 use std::{
     fmt, io,
@@ -23,7 +23,7 @@ use crate::{
     shell::NativeShell,
 };
 
-/// What a promise is settled with, on the event loop.
+/// The value that a promise is settled with, on the event loop.
 type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
 
 #[napi]
@@ -53,7 +53,7 @@ impl NativeListening {
                 Ok(listening) => {
                     let told = [Some(listening.url()), listening.warning()];
                     let told: Vec<_> = told.into_iter().flatten().map(str::to_owned).collect();
-                    // It is set once: JavaScript begins only once.
+                    // Set once, because JavaScript begins only once.
                     let _ = listens.listening.set(listening);
                     deferred.resolve(Box::new(|_| Ok(told)));
                 }
@@ -115,7 +115,7 @@ impl fmt::Debug for NativeListening {
     }
 }
 
-/// An endpoint with a runtime of its own, which keeps its time as well.
+/// An endpoint with a runtime of its own, which also keeps the deadlines.
 #[derive(Debug)]
 struct Listens {
     server: Arc<EndpointServer>,
@@ -134,20 +134,20 @@ impl Mover for Listens {
         &*self.server
     }
 
-    /// The server tells connections when there is something to write.
+    /// The server notifies connections when there is something to write.
     fn flush(&self) {}
 
-    /// What listens looks at the deadline itself.
+    /// The listener watches the deadline itself.
     fn rescheduled(&self) {}
 
     fn wake_at(&self, _: Instant) {}
 
-    /// What a client has not read is bounded by cutting off whoever does not read.
+    /// Unread bytes are bounded, because clients that do not read are disconnected.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// Those that are slow to read were waited for when it stopped listening.
+    /// Slow readers were awaited when the listener stopped.
     fn unwritten(&self) -> usize {
         0
     }
@@ -171,7 +171,7 @@ fn runtime(threads: usize) -> io::Result<Runtime> {
         .build()
 }
 
-/// Only what the caller wrote is the caller's mistake.
+/// Only misuse is the caller's mistake; other errors come from the operating system.
 fn failed(error: Error) -> napi::Error {
     match error.kind {
         gudgeon::error::ErrorKind::Misuse => misuse(error),

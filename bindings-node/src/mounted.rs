@@ -1,4 +1,4 @@
-//! An endpoint that a host's event loop moves: its requests in, pieces of answers out, and its timer.
+//! An endpoint driven by a host's event loop: requests in, parts of responses out, and a timer.
 
 use std::{
     fmt,
@@ -28,7 +28,7 @@ use crate::{
     shell::{NativeShell, integer},
 };
 
-/// Tells a handler which request of the host's its call came with; clients' own words under this name are lost.
+/// The header with the number of the host's request, added for handlers; a client's own header of this name is overwritten.
 pub(crate) const REQUEST: HeaderName = HeaderName::from_static("gudgeon-request");
 
 /// A piece of an answer.
@@ -148,13 +148,13 @@ impl NativeMounted {
             let mounted = Mounted { server: Arc::clone(&server), waiting: Arc::clone(&waiting) };
             (Arc::new(Shared::new(Arc::new(mounted), wake)), server)
         });
-        // It is set once, here.
+        // Set once, here.
         let _ = waiting.shared.set(Arc::downgrade(&shared));
         Ok(Self { shared, server, waiting })
     }
 }
 
-/// What waits for the host's event loop.
+/// The parts that wait for the host's event loop.
 #[derive(Debug, Default)]
 struct Waiting {
     parts: Mutex<Vec<WaitingPart>>,
@@ -174,7 +174,7 @@ impl Waiting {
 struct WaitingPart {
     request: f64,
     part: Part,
-    /// Bytes of all that waits of this answer.
+    /// The number of unread bytes of this response.
     unread: Arc<AtomicUsize>,
 }
 
@@ -217,10 +217,10 @@ impl Mover for Mounted {
         &*self.server
     }
 
-    /// Pieces of answers announce themselves.
+    /// New parts wake the event loop themselves.
     fn flush(&self) {}
 
-    /// The server says itself when that changes its deadline.
+    /// The server reports changes of its deadline itself.
     fn rescheduled(&self) {}
 
     fn wake_at(&self, deadline: Instant) {
@@ -228,7 +228,7 @@ impl Mover for Mounted {
         self.waiting.wake();
     }
 
-    /// What a host has not sent is bounded by cutting off whoever does not read.
+    /// Unread bytes are bounded, because clients that do not read are disconnected.
     fn has_room(&self) -> bool {
         true
     }
@@ -276,7 +276,7 @@ fn piece(request: f64, part: Part) -> NativePart {
     }
 }
 
-/// The head of a request that a host has checked already: what is still impossible is made harmless, not dropped.
+/// Returns the head of a request that the host has already checked; invalid parts are replaced, not dropped.
 fn head(method: &str, target: &str, headers: &str) -> Parts {
     let (mut head, ()) = http::Request::new(()).into_parts();
     head.method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::TRACE);

@@ -1,4 +1,4 @@
-//! The thread that reads one stream, answers what needs no handler, and watches the time.
+//! The thread that reads one stream, answers requests that need no handler, and keeps the deadlines.
 
 use std::{
     fs::File,
@@ -15,16 +15,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::{shared::Shared, stream::Stream};
 
 const CHUNK: usize = 64 * 1024;
-/// How often a full stream is looked at again.
+/// The interval at which a full stream is checked again.
 const FULL: Duration = Duration::from_millis(20);
 
-/// What a wait ended with.
+/// The reason why a wait ended.
 struct Ready {
     input: bool,
     kicked: bool,
 }
 
-/// Reads until the stream is stopped; after the end of the input it only watches the time.
+/// Reads until the stream is stopped; after the end of the input only deadlines are kept.
 pub(crate) fn read(
     shared: &Shared,
     stream: &Stream,
@@ -46,7 +46,7 @@ pub(crate) fn read(
             return;
         }
         if ready.kicked {
-            // What was written says only that something changed.
+            // The bytes only signal that something changed.
             let _ = kicked.read(&mut [0; 64]);
         }
         if ready.input {
@@ -73,7 +73,7 @@ pub(crate) fn read(
     }
 }
 
-/// Time until the next deadline.
+/// Returns the time until the next deadline.
 fn until(server: &StreamServer) -> Option<Duration> {
     server.deadline().map(|it| it.saturating_duration_since(Instant::now()))
 }
@@ -81,7 +81,7 @@ fn until(server: &StreamServer) -> Option<Duration> {
 fn wait(input: Option<&File>, kicked: &PipeReader, timeout: Option<Duration>) -> Ready {
     let mut fds = vec![PollFd::new(kicked, PollFlags::IN)];
     fds.extend(input.map(|it| PollFd::new(it, PollFlags::IN)));
-    // Rounded up, so that a deadline has come when the wait for it is over.
+    // Rounded up, so that the deadline has come when the wait is over.
     let timeout =
         timeout.map(|it| it + Duration::from_millis(1)).and_then(|it| Timespec::try_from(it).ok());
     let count = poll(&mut fds, timeout.as_ref()).unwrap_or(0);

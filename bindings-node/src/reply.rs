@@ -1,8 +1,8 @@
-//! What handlers answered, as JavaScript hands it over: one line a reply, `slot kind payload`.
+//! Replies of handlers from JavaScript: one line per reply, `slot kind payload`.
 
 use gudgeon::router::{Failure, Reply};
 
-/// The kinds of a line; 0 to 5 are those of every binding.
+/// The kinds of a line; 0 to 5 are shared by all bindings.
 mod kind {
     pub(super) const NOTHING: &str = "0";
     pub(super) const BLOB: &str = "1";
@@ -10,16 +10,16 @@ mod kind {
     pub(super) const RESULT: &str = "3";
     pub(super) const TEXT: &str = "4";
     pub(super) const JSON: &str = "5";
-    /// A text that is handed over beside the lines: the payload is its index.
+    /// A string passed beside the lines; the payload is its index.
     pub(super) const TEXT_BESIDE: &str = "6";
     pub(super) const FAILURE: &str = "7";
     pub(super) const QUESTIONS: &str = "8";
 }
 
-/// A handler's slot and what came of it.
+/// A handler's slot and its outcome.
 pub(crate) type Line = (u64, Result<Reply, Failure>);
 
-/// Reads all lines; one that makes no sense is a bug of the JavaScript half and fails its own call only.
+/// Reads all lines; an invalid line is a bug of the JavaScript half and fails its own call only.
 pub(crate) fn read<'a>(
     lines: &'a str,
     texts: &'a mut [String],

@@ -1,4 +1,4 @@
-//! A JSON Schema for values that the core does not check by itself.
+//! JSON Schemas for values that the core does not check itself.
 
 use gudgeon::{
     error::Error,

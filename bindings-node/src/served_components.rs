@@ -1,4 +1,4 @@
-//! What a server offers at the moment, and who must hear of changes.
+//! The current components of a server, and the streams to notify of changes.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -26,7 +26,7 @@ impl ServedComponents {
         Arc::clone(&lock(&self.state).components)
     }
 
-    /// Opens a server of what is offered now; changes reach it as long as it lives.
+    /// Opens a server with the current components; it receives changes for as long as it lives.
     pub(crate) fn open<T>(
         &self,
         make: impl FnOnce(Arc<Components>) -> (Arc<Shared>, T),
@@ -38,12 +38,12 @@ impl ServedComponents {
         (shared, rest)
     }
 
-    /// Everything that is served at the moment.
+    /// Returns everything that is served at the moment.
     pub(crate) fn served(&self) -> Vec<Arc<Shared>> {
         lock(&self.state).served.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Changes what is offered, and tells everybody which list is another now, unless it made no difference.
+    /// Changes the components and notifies all servers of the changed list, unless the change had no effect.
     pub(crate) fn change(
         &self,
         list: Option<ListKind>,

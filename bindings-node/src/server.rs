@@ -1,4 +1,4 @@
-//! A server as JavaScript holds it: what it offers, and the streams it serves.
+//! The server class of JavaScript: its components, and the streams that it serves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +26,7 @@ use crate::{
     test_mode::NativeTestMode,
 };
 
-/// A process has one standard input.
+/// A process has only one standard input.
 static STDIO_TAKEN: AtomicBool = AtomicBool::new(false);
 
 #[napi]
@@ -248,7 +248,7 @@ impl NativeServer {
 }
 
 impl NativeServer {
-    /// The change says whether it made a difference.
+    /// The change returns `true` if it had an effect.
     fn change_list(
         &self,
         kind: &str,

@@ -1,4 +1,4 @@
-//! What one served stream or endpoint is to the event loop: a server, and the work that waits for JavaScript.
+//! The state shared between a served stream or endpoint and the event loop: the server, and the work for JavaScript.
 
 use std::{
     fmt,
@@ -18,29 +18,29 @@ use napi::{
 
 use crate::{batch::Batches, conversations::Conversations, reply};
 
-/// A bare wake of the event loop; holding it keeps the process alive, unless it is weak.
+/// Wakes the event loop; holding it keeps the process alive, unless it is weak.
 pub(crate) type Wake<const WEAK: bool = false> =
     ThreadsafeFunction<(), (), (), Status, false, WEAK>;
 
-/// Who moves a server's bytes. Nothing here blocks.
+/// The IO side of a server. None of its methods block.
 pub(crate) trait Mover: fmt::Debug + Send + Sync {
     fn backend(&self) -> &dyn Backend;
-    /// Something may wait to be written.
+    /// Called when there may be something to write.
     fn flush(&self);
-    /// Handlers have started or wait: the time of the next tick may have come nearer.
+    /// Called when handlers have started or wait: the next deadline may be earlier.
     fn rescheduled(&self);
-    /// The server is to be ticked at this time at the latest.
+    /// Called with the latest time at which the server must be ticked.
     fn wake_at(&self, deadline: Instant);
     /// Whether a handler may send more at once.
     fn has_room(&self) -> bool;
-    /// Bytes that have not left.
+    /// Returns the number of unwritten bytes.
     fn unwritten(&self) -> usize;
     /// Nothing more is taken.
     fn pause(&self) -> Work;
     fn stop(&self);
 }
 
-/// What threads that read and the event loop share.
+/// Shared by the reading threads and the event loop.
 pub(crate) struct Shared {
     mover: Mutex<Option<Arc<dyn Mover>>>,
     pub(crate) batches: Mutex<Batches>,
@@ -61,12 +61,12 @@ impl Shared {
         }
     }
 
-    /// `None` when it is closed.
+    /// `None` after it is closed.
     pub(crate) fn mover(&self) -> Option<Arc<dyn Mover>> {
         lock(&self.mover).clone()
     }
 
-    /// Does something with the server, and what comes of it.
+    /// Calls the server and processes the resulting work.
     pub(crate) fn tell(&self, tell: impl FnOnce(&dyn Backend) -> Work) {
         if let Some(mover) = self.mover() {
             self.push(tell(mover.backend()));
@@ -81,7 +81,7 @@ impl Shared {
         });
     }
 
-    /// Takes what handlers answered.
+    /// Processes the replies of handlers.
     pub(crate) fn reply(&self, lines: &str, mut texts: Vec<String>) {
         let Some(mover) = self.mover() else { return };
         let mut work = Work::default();
@@ -100,7 +100,7 @@ impl Shared {
         mover.flush();
     }
 
-    /// Handlers have asked all that they want to ask now.
+    /// Processes the handlers that have asked all their current questions.
     pub(crate) fn waits(&self, slots: impl Iterator<Item = u64>) {
         let Some(mover) = self.mover() else { return };
         let calls: Vec<CallId> = {
@@ -131,7 +131,7 @@ impl Shared {
         self.fill(Batches::push_end);
     }
 
-    /// The next batch; the event loop is woken again when it was not the last.
+    /// Returns the next batch; wakes the event loop again if there are more.
     pub(crate) fn take_batch(&self) -> Option<String> {
         let mut batches = lock(&self.batches);
         let batch = batches.take();
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Wakes the event loop only when it had nothing to do, so that many entries cost one wake.
+    /// Wakes the event loop only if it is idle, so that many entries cost one wake-up.
     fn fill(&self, fill: impl FnOnce(&mut Batches)) {
         let mut batches = lock(&self.batches);
         let was_empty = batches.is_empty();
@@ -176,7 +176,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// Milliseconds until then, rounded up so that the time has come when they are over.
+/// Returns the milliseconds until a time, rounded up, so that the time has come when they have passed.
 pub(crate) fn milliseconds_until(deadline: Instant) -> f64 {
     let left: Duration = deadline.saturating_duration_since(Instant::now());
     (left.as_secs_f64() * 1000.0).ceil()

@@ -1,4 +1,4 @@
-//! The seam between the protocol and the handlers in JavaScript: batches of what is to be done out, replies in.
+//! The interface between the protocol and the handlers in JavaScript: batches of work out, replies in.
 
 use std::{
     os::{
@@ -245,7 +245,7 @@ impl NativeShell {
         self.peer.take()
     }
 
-    /// Does something on behalf of a handler that has not ended; whether there is room for more.
+    /// Calls the server on behalf of a running handler. Returns `true` if there is room for more.
     fn tell(&self, slot: f64, tell: impl FnOnce(&dyn Backend, &CallContext) -> Work) -> bool {
         if let Some(context) = self.awaited(slot) {
             self.shared.tell(|backend| tell(backend, &context));
@@ -258,7 +258,7 @@ impl NativeShell {
     }
 }
 
-// Without an event loop, as when a worker thread has ended, nobody is left to answer.
+// Without an event loop, for example after a worker thread has ended, there is no one to answer.
 impl Drop for NativeShell {
     fn drop(&mut self) {
         self.shared.close();

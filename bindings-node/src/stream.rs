@@ -1,4 +1,4 @@
-//! One stream that is served by a thread of its own.
+//! A stream served by its own thread.
 
 use std::{
     fs::File,
@@ -27,17 +27,17 @@ use crate::{
     shell::NativeShell,
 };
 
-/// A server whose reader can be told to pause and to stop.
+/// A server whose reader can be paused and stopped.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) server: Arc<StreamServer>,
-    /// Gets the reader out of its wait.
+    /// Wakes the reader.
     kick: PipeWriter,
     paused: AtomicBool,
     stopped: AtomicBool,
 }
 
-/// Serves a stream of somebody's.
+/// Serves an existing stream.
 pub(crate) fn open(
     served: &ServedComponents,
     input: File,
@@ -48,7 +48,7 @@ pub(crate) fn open(
     Ok(NativeShell::new(attach(served, (input, output), max_message, wake, None)?, None))
 }
 
-/// Serves a new in-memory stream, whose other end the shell holds.
+/// Serves a new in-memory stream; the shell holds the other end.
 pub(crate) fn open_memory(
     served: &ServedComponents,
     max_message: usize,
@@ -73,7 +73,7 @@ impl Stream {
     }
 
     fn kick(&self) {
-        // A full pipe kicks as well, and a reader that is gone needs none.
+        // A full pipe also wakes the reader, and a reader that has ended needs no wake-up.
         let _ = (&self.kick).write(&[0]);
     }
 }
@@ -93,7 +93,7 @@ impl Mover for Stream {
         }
     }
 
-    /// The reader looks at the deadline whenever something has happened.
+    /// The reader checks the deadline after every event.
     fn wake_at(&self, _: Instant) {}
 
     fn has_room(&self) -> bool {

@@ -1,4 +1,4 @@
-//! A client as JavaScript holds it: requests go in one by one, what comes of them goes out in batches.
+//! The client class of JavaScript: requests come in one by one, their outcomes go out in batches.
 
 mod operation;
 mod questions;
@@ -33,7 +33,7 @@ use crate::{
     shell::NativeShell,
 };
 
-/// The number of the request that connects.
+/// The number of the connecting request.
 const CONNECT: u32 = 0;
 
 #[napi]
@@ -298,7 +298,7 @@ impl NativeClient {
     }
 }
 
-// Without an event loop, as when a worker thread has ended, nobody is left to hear of anything.
+// Without an event loop, for example after a worker thread has ended, there is no receiver.
 impl Drop for NativeClient {
     fn drop(&mut self) {
         self.shared.queue.release();
@@ -316,7 +316,7 @@ impl Shared {
     ) {
         let Ok(runtime) = runtime() else { return };
         let shared = Arc::clone(self);
-        // Held until the task is in the table, so that it can't leave it before.
+        // Held until the task is in the table, so that it can't be removed before.
         let mut calls = lock(&self.calls);
         let task = runtime.spawn(async move {
             let outcome = work.await;
@@ -378,7 +378,7 @@ fn connect(shared: &Arc<Shared>, builder: ClientBuilder) -> io::Result<()> {
     Ok(())
 }
 
-/// One thread for all clients of this process, started with the first.
+/// Returns the runtime of all clients in this process; its single thread starts with the first client.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Requests as JavaScript names them: what is to be done and how, each as JSON.
+//! Requests from JavaScript: operations and their options, each as JSON.
 
 use gudgeon::{
     client::{CallOptions, ListName, Operation},
@@ -9,7 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::settings;
 
-/// What differs from the client's own options.
+/// Options that differ from those of the client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Options {
@@ -103,7 +103,7 @@ pub(super) fn read(what: &str, params: &str) -> Result<Operation, Error> {
     Ok(operation)
 }
 
-/// The options of one call, and whether it wants to hear of progress.
+/// The options of one call, and whether progress is requested.
 pub(super) fn options(
     usual: CallOptions,
     given: Option<&str>,

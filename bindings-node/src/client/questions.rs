@@ -1,4 +1,4 @@
-//! Questions of a server's on their way to JavaScript's callbacks, and the answers on their way back.
+//! Questions of a server on their way to the JavaScript callbacks, and the answers on their way back.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use crate::shared::lock;
 
 type Answer = Result<Raw, Error>;
 
-/// What waits for an answer.
+/// A question that waits for its answer.
 #[derive(Debug)]
 pub(super) struct Questions {
     queue: Arc<Queue>,
@@ -35,7 +35,7 @@ impl Questions {
         Arc::new(Self { queue, waiting: Mutex::default() })
     }
 
-    /// Asks JavaScript; `what` is the name of its callback.
+    /// Calls JavaScript; `what` is the name of the callback.
     pub(super) fn answerer(self: &Arc<Self>, what: &'static str) -> Answerer {
         let questions = Arc::clone(self);
         Arc::new(move |question| {
@@ -45,7 +45,7 @@ impl Questions {
     }
 
     pub(super) fn answer(&self, number: u32, answer: Answer) {
-        // Nobody wants it any more when it was cancelled.
+        // The question was cancelled in the meantime.
         if let Some(waiting) = lock(&self.waiting).open.remove(&number) {
             let _ = waiting.send(answer);
         }
@@ -70,7 +70,7 @@ impl Questions {
     }
 }
 
-/// A question whose future is dropped was taken back by the server: what its callback gives is nobody's.
+/// Dropped when the server withdraws the question; the callback's answer is ignored then.
 struct Asked<'a> {
     questions: &'a Questions,
     number: u32,

@@ -1,8 +1,8 @@
-//! What JavaScript is to hear next, written as one JSON text by whoever finds it, taken and parsed once.
+//! Events of clients for JavaScript: written as JSON by the threads that find them, taken and parsed once per batch.
 //!
-//! An entry is an array. One that begins with a number belongs to the request of that number: `[n, 0, result, data?]`
-//! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a step, `[n, 3, result]` a result that asks for input.
-//! One that begins with a text tells something unasked.
+//! An entry is an array. If it begins with a number, it belongs to the request of that number: `[n, 0, result, data?]`
+//! is its result, `[n, 1, error]` its failure, `[n, 2, progress]` a progress report, `[n, 3, result]` a result that
+//! asks for input. An entry that begins with a string is a notification.
 
 use std::{collections::VecDeque, sync::Mutex};
 
@@ -15,12 +15,14 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 
 use crate::shared::{Wake, lock};
 
-/// Text that is handed over at once; a batch holds one entry more than fits.
+/// The target size of a batch; the last entry may exceed it.
 const BATCH: usize = 1024 * 1024;
-/// With more than this waiting, what a server tells unasked is dropped: an event loop that hangs must not cost memory.
+/// The maximum size of queued notifications; beyond it they are dropped, so that a blocked event loop does not cost
+/// memory.
 const MAX_UNASKED: usize = 16 * 1024 * 1024;
 
-/// Batches, and the bare wake that announces them; it does not keep the process alive, which JavaScript decides.
+/// The batches, and the wake-up that announces them; it does not keep the process alive, because JavaScript decides
+/// that.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     wake: Mutex<Option<Wake<true>>>,
@@ -30,7 +32,7 @@ pub(super) struct Queue {
 struct Waiting {
     batches: VecDeque<String>,
     bytes: usize,
-    /// Lists that have changed; they go out with the next batch.
+    /// Lists that have changed; they are sent with the next batch.
     changed: Vec<ListKind>,
 }
 
@@ -45,7 +47,7 @@ impl Queue {
         Self { waiting: Mutex::default(), wake: Mutex::new(Some(wake)) }
     }
 
-    /// The next batch as a JSON array.
+    /// Returns the next batch as a JSON array.
     pub(super) fn take(&self) -> Option<String> {
         let mut waiting = lock(&self.waiting);
         if waiting.is_empty() {
@@ -69,7 +71,7 @@ impl Queue {
         Some(batch)
     }
 
-    /// Nobody takes batches any more.
+    /// Drops the wake-up, because the receiver is closed.
     pub(super) fn release(&self) {
         lock(&self.wake).take();
     }
@@ -141,7 +143,7 @@ impl Queue {
 
     pub(super) fn event(&self, event: &Event) {
         match event {
-            // Told by hooks of their own, and to subscriptions; nobody hears of what is a vendor's.
+            // Delivered by other hooks and to subscriptions; vendor notifications are dropped.
             Event::Log(_)
             | Event::ListChanged(_)
             | Event::ResourceUpdated(_)
@@ -155,7 +157,7 @@ impl Queue {
         }
     }
 
-    /// A list that changes again before anybody looked has changed: once is enough, and none is dropped.
+    /// Records a changed list; repeated changes are merged, and none is dropped.
     pub(super) fn changed(&self, list: ListKind) {
         let mut waiting = lock(&self.waiting);
         let was_empty = waiting.is_empty();
@@ -168,7 +170,7 @@ impl Queue {
         }
     }
 
-    /// A question that waits for an answer under this number.
+    /// Queues a question that waits for an answer under this number.
     pub(super) fn ask(&self, number: u32, what: &str, question: &Question) {
         self.push(|entry| {
             entry.push_str("\"ask\",");
@@ -200,7 +202,7 @@ impl Queue {
         }
     }
 
-    /// Wakes the event loop only when it had nothing to do, so that many entries cost one wake.
+    /// Wakes the event loop only if it is idle, so that many entries cost one wake-up.
     fn push(&self, write: impl FnOnce(&mut String)) {
         let mut waiting = lock(&self.waiting);
         let was_empty = waiting.is_empty();

@@ -1,4 +1,4 @@
-//! How a client is set up, read from JSON.
+//! The settings of a client, read from JSON.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use gudgeon::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// What JavaScript says of a client.
+/// The settings from JavaScript.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_excessive_bools, reason = "each is a member of the JSON by itself")]
@@ -23,7 +23,7 @@ pub(super) struct Settings {
     max_rounds: Option<usize>,
     #[serde(default)]
     validate: bool,
-    /// What JavaScript has callbacks for.
+    /// The names of the registered callbacks.
     #[serde(default)]
     pub(super) logs: bool,
     #[serde(default)]
@@ -79,7 +79,7 @@ impl Settings {
     }
 }
 
-/// Names and values.
+/// Header names and values.
 pub(super) fn headers(json: &str) -> Result<Vec<(String, String)>, Error> {
     parse("the headers", json)
 }
@@ -100,7 +100,7 @@ pub(super) fn roots(json: &str) -> Result<Vec<Root>, Error> {
     parse("the roots", json)
 }
 
-/// Below zero, and beyond what a clock can say: for ever.
+/// Negative durations and those beyond the clock's range mean no limit.
 pub(super) fn duration(milliseconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }

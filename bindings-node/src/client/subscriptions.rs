@@ -1,4 +1,4 @@
-//! What JavaScript is subscribed to: each by the number of its request, its changes taken one by one.
+//! The subscriptions of JavaScript clients, by the number of their request.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ impl Held {
         lock(&self.0).insert(number, Arc::new(subscription));
     }
 
-    /// Leaves it; whoever waits for a change finds the end.
+    /// Closes the subscription; waiters receive its end.
     pub(super) fn leave(&self, number: u32) {
         let left = lock(&self.0).remove(&number);
         if let Some(subscription) = left {
@@ -36,7 +36,7 @@ impl Held {
         }
     }
 
-    /// Waits until there is something to take.
+    /// Waits for the next event.
     pub(super) fn ready(&self, number: u32) -> impl Future<Output = ()> + Send + 'static {
         let subscription = lock(&self.0).get(&number).cloned();
         async move {
