@@ -176,7 +176,7 @@ brandClass("ClientGroup", ClientGroup as never);
 function targetsOf(given: Targets | { mcpServers: Targets }): Targets {
   const targets = isObject(given) && isObject(given["mcpServers"]) ? (given["mcpServers"] as Targets) : (given as Targets);
   if (isObject(targets) && typeof (targets as { command?: unknown }).command !== "string") return targets;
-  throw new TypeError("ClientGroup.connect() takes targets by name, as in { shelf: app, time: { command: \"uvx\", args: [\"mcp-server-time\"] } }");
+  throw new TypeError("ClientGroup.connect(): the targets must be an object of targets by name, as in { shelf: app, time: { command: \"uvx\", args: [\"mcp-server-time\"] } }");
 }
 
 /** Returns the options with callbacks whose requests name the server. */

@@ -1,3 +1,4 @@
+import { shown } from "./checks.js";
 import { pathToFileURL } from "node:url";
 
 import { isObject } from "./content.js";
@@ -41,7 +42,7 @@ export async function answer(options: ClientOptions, what: Asked, params: Wire, 
       if (result instanceof Declined || result instanceof Cancelled) throw result;
       if (result === declined) throw new Declined("the user declined");
       if (result === cancelled) throw new Cancelled("the user cancelled");
-      if (typeof result !== "string" && !isObject(result)) throw new TypeError("onSample must return a string or a SampleResult");
+      if (typeof result !== "string" && !isObject(result)) throw new TypeError(`onSample must return a string or a SampleResult, not ${shown(result)}`);
       return toJson(sampleResultToWire(result as string | SampleResult), "what onSample gave");
     }
     case "roots": {
@@ -73,10 +74,9 @@ export function elicitResult(request: ElicitRequest, given: unknown): Wire {
   if (names.length === 0 && typeof given === "boolean") return given ? { action: "accept", content: {} } : { action: "decline" };
   const [only] = names;
   if (names.length === 1 && only !== undefined && given !== undefined) return { action: "accept", content: { [only]: given } };
-  const found = given === undefined ? "nothing" : JSON.stringify(given);
+  const wanted = names.length > 0 ? `an object with ${names.join(", ")}` : "true or false";
   throw new TypeError(
-    `onElicit gave ${found} to ${JSON.stringify(request.message)}, which asks for ${names.join(", ") || "nothing but consent"}: ` +
-      "give an object with these, declined, or cancelled",
+    `onElicit returned ${given === undefined ? "nothing" : shown(given)} for ${JSON.stringify(request.message)}; return ${wanted}, declined, or cancelled`,
   );
 }
 
@@ -119,11 +119,11 @@ export function rootsToWire(roots: readonly (string | Root)[]): Root[] {
   return roots.map((root, index) => {
     const given = typeof root === "string" ? { uri: root } : root;
     if (!isObject(given) || typeof given.uri !== "string") {
-      throw new TypeError(`roots[${index}] must be a file: URI, a path, or { uri, name }`);
+      throw new TypeError(`roots[${index}] must be a file: URI, a path, or { uri, name }, not ${shown(root)}`);
     }
     if (/^file:\/\//i.test(given.uri)) return given;
     if (/^[a-z][a-z0-9+.-]*:\/\//i.test(given.uri)) {
-      throw new TypeError(`roots[${index}]: a root is a file:// URI such as "file:///srv/shelf", or a path, not ${JSON.stringify(given.uri)}`);
+      throw new TypeError(`roots[${index}] must be a file:// URI such as "file:///srv/shelf", or a path, not ${JSON.stringify(given.uri)}`);
     }
     return { ...given, uri: pathToFileURL(given.uri).href };
   });

@@ -42,7 +42,7 @@ export class Subscribing implements Subscription {
       ...(uris.length > 0 && { resourceSubscriptions: uris }),
     };
     if (Object.keys(this.#filter).length === 0) {
-      throw new TypeError("subscribe() to something: { uris: […] }, { tools: true }, { resources: true } or { prompts: true }");
+      throw new TypeError("subscribe(): nothing to subscribe to; give { uris: […] }, { tools: true }, { resources: true } or { prompts: true }");
     }
   }
 

@@ -1,3 +1,4 @@
+import { shown } from "./checks.js";
 import { isObject } from "./content.js";
 import { coreOf, isServer } from "./core.js";
 import { checked, native, type NativeClient } from "./native.js";
@@ -37,7 +38,7 @@ export function reach(target: Target, place: string, headers: Headers = {}): Rea
   if (typeof target === "string" || target instanceof URL) return url(String(target), headers, place);
   if (Array.isArray(target)) {
     const [command, ...args] = (target as unknown[]).map((word) => JSON.stringify(word));
-    throw new TypeError(`${place}: a command is an object: { command: ${command}, args: [${args.join(", ")}] }`);
+    throw new TypeError(`${place}: a command must be an object; write { command: ${command}, args: [${args.join(", ")}] }`);
   }
   if (!isObject(target)) throw new TypeError(`${place}: the target must be ${REACHED}, not ${String(target)}`);
   if ("url" in target && !("command" in target) && !isTransport(target)) {
@@ -81,11 +82,11 @@ function url(text: string, headers: Headers, place: string): Reached {
 function command(given: Command, place: string): Reached {
   const { command, args = [], env = {}, cwd, restart } = given;
   if (given.type !== undefined && given.type !== "stdio") {
-    throw new TypeError(`${place}: a command is of type "stdio", not ${JSON.stringify(given.type)}; a URL is { url }`);
+    throw new TypeError(`${place}: the type of a command must be "stdio", not ${shown(given.type)}; for a URL write { url }`);
   }
-  if (typeof command !== "string" || command === "") throw new TypeError(`${place}: command must be a program's name or path`);
+  if (typeof command !== "string" || command === "") throw new TypeError(`${place}: command must be a program's name or path, not ${shown(command)}`);
   const wrong = Array.isArray(args) ? args.findIndex((one) => typeof one !== "string") : 0;
-  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of strings; args[${wrong}] is not a string`);
+  if (wrong >= 0) throw new TypeError(`${place}: args must be a list of strings, not ${shown(args)}`);
   const named = Object.entries(env).find(([, value]) => typeof value !== "string");
   if (named) throw new TypeError(`${place}: env.${named[0]} must be a string`);
   const json = JSON.stringify({ command, args, env: Object.entries(env), cwd });
@@ -138,6 +139,6 @@ function isTransport(target: object): target is Transport {
 
 function noUrl(text: string, place: string): Error {
   const [command = "", ...args] = text.split(/\s+/);
-  const mend = JSON.stringify({ command, args }).replaceAll(/"(command|args)":/g, " $1: ").replace(/,\s+args/, ", args").replace(/}$/, " }");
-  return new TypeError(`${place}: ${JSON.stringify(text)} must be a URL (http, https, ws, wss, tcp, unix). A command is an object: ${mend}`);
+  const object = JSON.stringify({ command, args }).replaceAll(/"(command|args)":/g, " $1: ").replace(/,\s+args/, ", args").replace(/}$/, " }");
+  return new TypeError(`${place}: ${JSON.stringify(text)} must be a URL (http, https, ws, wss, tcp, unix); for a command write ${object}`);
 }

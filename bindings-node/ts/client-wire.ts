@@ -223,7 +223,7 @@ export class ClientWire {
   }
 
   #lost(reason: string): ConnectionLost {
-    const hint = "connect() makes a new client";
+    const hint = "call Client.connect() for a new client";
     return new ConnectionLost(`${this.#target}: ${reason}`, { target: this.#target, phase: "call", hint });
   }
 

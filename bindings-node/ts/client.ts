@@ -1,4 +1,5 @@
 import { brandClass } from "./brand.js";
+import { shown } from "./checks.js";
 import { checkCallOptions, checkClientOptions } from "./client-options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { RestartingWire } from "./client-restart.js";
@@ -385,7 +386,7 @@ function argumentsOf(name: string): string {
 
 function object(value: object | undefined, place: string): object | undefined {
   if (value === undefined || isObject(value)) return value;
-  throw new TypeError(`${place} must be an object`);
+  throw new TypeError(`${place} must be an object, not ${shown(value)}`);
 }
 
 function listed<T>({ result }: Reply, read: (raw: Wire) => T): T[] {

@@ -1,3 +1,4 @@
+import { shown } from "./checks.js";
 import { isObject } from "./content.js";
 import { type CallContext } from "./context.js";
 import { resourceResult } from "./connection.js";
@@ -293,7 +294,7 @@ export function isServer(value: object): boolean {
 /** Returns the core of a `Server` of any copy of the package; throws a TypeError for another value. */
 export function coreOf(server: unknown, place: string): ServerCore {
   const core = isObject(server) ? (server as Record<symbol, unknown>)[CORE] : undefined;
-  if (core === undefined) throw new TypeError(`${place}: this is no Server of gudgeon's`);
+  if (core === undefined) throw new TypeError(`${place}: the server must be a Server of gudgeon, not ${shown(server)}`);
   return core as ServerCore;
 }
 

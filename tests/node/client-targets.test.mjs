@@ -30,7 +30,7 @@ test("a text that is no URL is refused with the mend", async () => {
     return true;
   });
   await assert.rejects(Client.connect("ftp://example.org"), TypeError);
-  await assert.rejects(Client.connect(["npx", "-y"]), /a command is an object: \{ command: "npx", args: \["-y"\] \}/);
+  await assert.rejects(Client.connect(["npx", "-y"]), /a command must be an object; write \{ command: "npx", args: \["-y"\] \}/);
 });
 
 test("anything else is refused at its place", async () => {
@@ -39,9 +39,9 @@ test("anything else is refused at its place", async () => {
     [3, /the target must be a URL, a command .*, not 3/],
     [{}, /the target must be a URL, a command .*, not an empty object/],
     [{ command: "" }, /command must be a program's name/],
-    [{ command: "a", args: ["b", 3] }, /args\[1\] is not a string/],
+    [{ command: "a", args: ["b", 3] }, /args must be a list of strings, not \["b",3\]/],
     [{ command: "a", env: { B: 3 } }, /env\.B must be a string/],
-    [{ command: "a", type: "http" }, /of type "stdio"/],
+    [{ command: "a", type: "http" }, /the type of a command must be "stdio", not "http"/],
     [{ mcpServers: {} }, /pass it to ClientGroup\.connect\(\)/],
   ]) {
     await assert.rejects(Client.connect(target), (error) => error instanceof TypeError && message.test(error.message));
@@ -50,7 +50,7 @@ test("anything else is refused at its place", async () => {
   await assert.rejects(Client.connect(app, { revision: "2023-01-01" }), (error) => error instanceof TypeError && /there are 2024-11-05/.test(error.message));
   await assert.rejects(Client.connect(app, { timeoutMs: -5 }), /timeoutMs must be a number of milliseconds above 0/);
   await assert.rejects(Client.connect(app, { roots: [3] }), /roots\[0\] must be a file: URI/);
-  await assert.rejects(Client.connect(app, { roots: ["/a", "http://b"] }), /roots\[1\]: a root is a file:\/\/ URI .* not "http:\/\/b"/);
+  await assert.rejects(Client.connect(app, { roots: ["/a", "http://b"] }), /roots\[1\] must be a file:\/\/ URI .* not "http:\/\/b"/);
 });
 
 /** Two ends, each a Transport. */
@@ -156,7 +156,7 @@ test("a group takes a host's configuration", async () => {
 
 test("a target that is none fails the whole group, and closes the others", async () => {
   await assert.rejects(ClientGroup.connect({ a: named("a"), b: "npx thing" }), (error) => error instanceof TypeError && /must be a URL/.test(error.message));
-  await assert.rejects(ClientGroup.connect({ command: "npx" }), /takes targets by name/);
+  await assert.rejects(ClientGroup.connect({ command: "npx" }), /the targets must be an object of targets by name/);
 });
 
 test("what one server of a group refuses another may have", async () => {

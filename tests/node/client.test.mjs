@@ -208,7 +208,7 @@ test("misuse says what to write", async () => {
   await assert.rejects(client.callTool("add", { a: 1n }), /callTool\(\)\.arguments\.a is a BigInt/);
   await assert.rejects(client.callTool("add", {}, { timeoutMs: 0 }), /timeoutMs must be a number of milliseconds above 0, or Infinity for no limit, not 0/);
   await assert.rejects(client.setLogLevel("loud"), /"loud" is not a log level/);
-  assert.throws(() => client.subscribe({}), /subscribe\(\) to something/);
+  assert.throws(() => client.subscribe({}), /subscribe\(\): nothing to subscribe to; give/);
   assert.throws(() => client.subscribe({ uris: [3] }), /uris\[0\] must be a string, not 3/);
   await client.close();
 });

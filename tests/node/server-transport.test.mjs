@@ -105,7 +105,7 @@ test("mistakes at registration are told at once, with the place and the mend", (
     [() => app.complete("nobody", "x", ok), /complete "nobody".*register it first/],
     [() => app.complete("p", "x", ok), /complete "p".*no argument/],
     [() => app.method("acme/x", {}, ok), /method "acme\/x".*schema/],
-    [() => app.mount("x", {}), /no Server/],
+    [() => app.mount("x", {}), /must be a Server of gudgeon, not {}/],
     [() => app.mount("x", app), /into itself/],
     [() => app.tools.remove("z"), /"z"/],
     [() => app.tools.update("a", { name: "c" }), /can't be changed/],
