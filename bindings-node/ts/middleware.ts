@@ -47,7 +47,7 @@ export const middleware = {
     perSecond: number,
     { burst = 1, by = "principal" }: { burst?: number | undefined; by?: string | undefined } = {},
   ): Middleware {
-    if (!(perSecond > 0)) throw new TypeError(`rateLimit(perSecond): must be a number above 0, not ${perSecond}`);
+    if (!(perSecond > 0)) throw new TypeError(`rateLimit(perSecond): must be a number of requests a second above 0, not ${perSecond}`);
     if (!(burst >= 1)) throw new TypeError(`rateLimit(): burst must be at least 1, not ${burst}`);
     const keyOf = Object.hasOwn(KEYS, by) ? KEYS[by] : undefined;
     if (!keyOf) throw new TypeError(`rateLimit(): by must be "principal", "client" or "server", not ${JSON.stringify(by)}`);
@@ -77,7 +77,7 @@ export const middleware = {
    * @throws TypeError if it is not a number above 0.
    */
   responseLimit(maxBytes: number): Middleware {
-    if (!(maxBytes >= 1)) throw new TypeError(`responseLimit(maxBytes): must be a number above 0, not ${maxBytes}`);
+    if (!(maxBytes >= 1)) throw new TypeError(`responseLimit(maxBytes): must be a number of bytes above 0, not ${maxBytes}`);
     return async (request, next) => {
       const value = await next();
       if (SPARED.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;

@@ -12,17 +12,17 @@ interface Keyed {
   key?: string | undefined;
 }
 
-/** What a `Question` holds inside: what goes to the client, and the way back. */
+/** The members of a `Question`: the request to the client, and the function that reads its result. */
 export interface Asked<T = unknown> extends Question<T> {
   readonly kind: "elicit" | "elicitUrl" | "sample" | "roots";
-  /** For errors: what the user was asked. */
+  /** The question's text, for errors. */
   readonly message: string;
   readonly key: string | undefined;
   readonly method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   readonly params: Wire;
   /**
-   * The client's result in the type that was asked for; throws Declined or Cancelled when the user does, and SchemaMismatch
-   * where it is none of that type.
+   * Returns the client's result in the question's type. Throws Declined or Cancelled if the user declined or cancelled, and
+   * SchemaMismatch if the result is of another type.
    */
   read(result: Wire): Maybe<T>;
 }
@@ -30,17 +30,17 @@ export interface Asked<T = unknown> extends Question<T> {
 /**
  * Questions as values: `ctx.ask()` asks several at once, and a handler may return them.
  *
- * Each takes `{ key }`, the question's name; default `"<kind>-<n>"` in the order asked. Spec: Client Features ›
+ * Each takes `{ key }`, the question's name; default: `"<kind>-<n>"` in the order asked. Spec: Client Features ›
  * Elicitation, Sampling, Roots.
  */
 export const ask = {
   /**
-   * Asks the user by a form.
+   * Asks the user to fill in a form.
    *
-   * @param message - What the user reads.
-   * @param schema - A plain type (asked as the one property `value`), or an object with flat properties.
-   * @throws TypeError when no revision has a form for it. A list of choices is there from 2025-11-25 on; before, it fails
-   * when it is asked.
+   * @param message - The question, shown to the user.
+   * @param schema - A primitive type (asked as the one property `value`), or an object with flat properties.
+   * @throws TypeError if no revision has a form for the schema. Lists of choices exist from 2025-11-25 on; in older
+   *   revisions such a question fails when it is asked.
    */
   elicit<const S extends Schema>(message: string, schema: S, rest: Keyed = {}): Question<Output<S>> {
     const place = `elicit(${JSON.stringify(message)})`;
@@ -57,9 +57,9 @@ export const ask = {
   },
 
   /**
-   * Sends the user to a page; its answer is the elicitation's id.
+   * Asks the user to open a URL; the answer is the elicitation's id.
    *
-   * @throws TypeError when the URL is not absolute.
+   * @throws TypeError if the URL is not absolute.
    */
   elicitUrl(message: string, url: string, rest: Keyed = {}): Question<string> {
     if (!isUrl(url)) throw new TypeError(`elicitUrl takes an absolute URL such as "https://example.org/in", not ${JSON.stringify(url)}`);
@@ -76,7 +76,7 @@ export const ask = {
   /**
    * Asks the client's model.
    *
-   * @throws TypeError when there is no such option, or a message is none.
+   * @throws TypeError if an option is unknown, or a message is neither a string nor made by `user()` or `assistant()`.
    */
   sample(messages: string | readonly (string | Message)[], options: SampleOptions & Keyed = {}): Question<SampleResult> {
     return make<SampleResult>({
@@ -89,7 +89,7 @@ export const ask = {
     });
   },
 
-  /** Asks for the places that the client lets a server work in. */
+  /** Asks for the folders that the client lets the server work in. */
   roots(rest: Keyed = {}): Question<Root[]> {
     return make<Root[]>({
       kind: "roots",
@@ -105,9 +105,9 @@ export const ask = {
   },
 };
 
-/** What `onElicit` gives back for a no. */
+/** The value that `onElicit` returns if the user declines. */
 export const declined: unique symbol = Symbol.for("gudgeon.declined") as never;
-/** What `onElicit` gives back when the user closed the question. */
+/** The value that `onElicit` returns if the user closes the question. */
 export const cancelled: unique symbol = Symbol.for("gudgeon.cancelled") as never;
 
 const QUESTION = Symbol.for("gudgeon.question");
@@ -116,7 +116,7 @@ export function isQuestion(value: unknown): value is Asked {
   return isMarked(value, QUESTION);
 }
 
-/** The questions that a handler returned, or undefined when it returned something else. */
+/** Returns the questions that a handler returned; undefined if it returned another value. */
 export function questionsIn(value: unknown): readonly Asked[] | undefined {
   if (isQuestion(value)) return [value];
   if (!Array.isArray(value) || !value.some(isQuestion)) return undefined;
@@ -125,7 +125,7 @@ export function questionsIn(value: unknown): readonly Asked[] | undefined {
   throw new TypeError(`the result[${other}] is no question: a handler returns questions, or its answer, never both`);
 }
 
-/** The question's answer as a value, a no as well. */
+/** Returns the outcome of a question: its answer or a refusal. */
 export function outcomeOf<T>(question: Asked<T>, result: Wire): Maybe<Outcome<T>> {
   if (result["action"] === "decline") return { action: "decline" };
   if (result["action"] === "cancel") return { action: "cancel" };
@@ -145,7 +145,7 @@ function accepted<T>(result: Wire, message: string, read: () => T): T {
   }
 }
 
-/** Says of a mismatch that it is the answer's. */
+/** Adds to a mismatch's message that the answer failed. */
 function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
   const retell = (error: unknown): never => {
     if (error instanceof SchemaMismatch) throw new SchemaMismatch(`the answer to ${place}: ${error.message}`, error.side, error.problem);

@@ -35,7 +35,7 @@ type Handle = (...args: unknown[]) => unknown;
 const NO_ARGUMENTS = { type: "object", properties: {} };
 
 /**
- * Offers tools, resources and prompts, and serves them to clients of every revision.
+ * A server of tools, resources and prompts, for clients of every revision.
  *
  * Spec: Base Protocol › Lifecycle; Server Features › Overview.
  *
@@ -62,12 +62,12 @@ export class Server<L = unknown> implements ServerMembers<L> {
   readonly #core: ServerCore;
 
   /**
-   * @param name - What the server calls itself (`serverInfo.name`).
-   * @param options - Times in milliseconds, sizes in bytes; each option tells its default.
-   * @throws TypeError when the name is no text, or an option can't be meant.
+   * @param name - The name that clients see (`serverInfo.name`); not empty.
+   * @param options - Times are milliseconds, sizes bytes; the defaults are documented with each option.
+   * @throws TypeError if the name or an option is invalid.
    */
   constructor(name: string, options: ServerOptions<L> = {}) {
-    if (typeof name !== "string" || name === "") throw new TypeError('new Server(name): the name must be a text, as in new Server("shelf")');
+    if (typeof name !== "string" || name === "") throw new TypeError('new Server(name): the name must be a non-empty string, as in new Server("shelf")');
     this.name = name;
     this.#core = new ServerCore(this as ServerMembers<unknown>, options as ServerOptions<unknown>);
     setCore(this, this.#core);
@@ -78,13 +78,14 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Offers a function as a tool.
+   * Registers a function as a tool.
    *
-   * @param name - What clients call it by.
-   * @param options - `input` (default: no arguments), `output`, `description`, `annotations`, `timeoutMs` (default:
-   *   none), …
-   * @param handler - Gets the checked arguments and the context; gives a text, JSON, content, or a `ToolResult`.
-   * @throws TypeError when the name is taken or not allowed, or a schema can't be written as JSON Schema.
+   * @param name - The tool's name: 1 to 128 letters, digits, `_`, `-` and `.`.
+   * @param options - `input` (default: no arguments), `output`, `description`, `annotations`, `timeoutMs` (default: no
+   *   limit), …
+   * @param handler - Receives the validated arguments and the context. Returns a string, JSON, content, a `ToolResult`, or
+   *   the shape of the official SDKs, `{ content, isError? }`.
+   * @throws TypeError if the name is taken or not allowed, or a schema can't be written as JSON Schema.
    *
    * Spec: Server Features › Tools.
    */
@@ -110,7 +111,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
         inputSchema: given.json,
         outputSchema: taken?.json,
         annotations: annotations && checkedToolAnnotations(place, annotations as Wire),
-        // A plain JSON Schema says by itself whether it is closed.
+        // A plain JSON Schema is closed only if it says so itself.
         closed: unknownArguments !== "ignore" && (!input || given.validate !== undefined),
         concurrency,
         replay,
@@ -127,13 +128,14 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Offers what a function returns under a URI, or under every URI that a template (RFC 6570) gives.
+   * Registers a function as a resource, or as a resource template (RFC 6570).
    *
-   * @param uri - Such as `"shelf://about"` or `"shelf://books/{id}"`.
-   * @param options - `mimeType`, `description`, `size` in bytes, `ttlMs` and `cacheMs` in milliseconds (default:
-   *   none), …
-   * @param handler - Gets the template's variables as texts; gives a text, bytes, JSON, or a `ResourceResult`.
-   * @throws TypeError when the URI is taken, or is no valid template.
+   * @param uri - A URI such as `"shelf://about"`, or a template such as `"shelf://books/{id}"`.
+   * @param options - `mimeType`, `description`, `size` in bytes, `ttlMs` and `cacheMs` in milliseconds (default: no
+   *   caching), …
+   * @param handler - Receives the template's variables as strings. Returns a string, bytes, JSON, a `ResourceResult`, or the
+   *   shape of the official SDKs, `{ contents }`.
+   * @throws TypeError if the URI is taken, or the template is invalid.
    *
    * Spec: Server Features › Resources.
    *
@@ -176,12 +178,13 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Offers a function as a prompt.
+   * Registers a function as a prompt.
    *
-   * @param name - What clients call it by.
-   * @param options - `args` describes its arguments, whose values are texts on the wire; default: none.
-   * @param handler - Gives a text (the user's), messages, or a `PromptResult`.
-   * @throws TypeError when the name is taken, or `args` describes no object.
+   * @param name - The prompt's name.
+   * @param options - `args`: the schema of the arguments, which are strings on the wire; default: no arguments.
+   * @param handler - Returns a string (a message of the user), messages, a `PromptResult`, or the shape of the official SDKs,
+   *   `{ messages }`.
+   * @throws TypeError if the name is taken, or `args` does not describe an object.
    *
    * Spec: Server Features › Prompts.
    *
@@ -224,12 +227,13 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Completes an argument of a prompt, or a variable of a resource template; at most 100 texts are sent.
+   * Registers a function that completes an argument of a prompt, or a variable of a resource template. At most 100 values
+   * are sent.
    *
-   * @param target - The prompt's name or the URI template, as it was registered before.
-   * @param argument - The argument's or variable's name.
-   * @param handler - Gets what was typed so far, and what was chosen for the others.
-   * @throws TypeError when there is no such target or argument.
+   * @param target - The prompt's name or the URI template, registered before.
+   * @param argument - The name of the argument or variable.
+   * @param handler - Receives the text typed so far and the values of the other arguments; returns the suggestions.
+   * @throws TypeError if there is no such target or argument.
    *
    * Spec: Server Features › Utilities › Completion.
    */
@@ -258,14 +262,14 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Answers a vendor's own method, or one of the specification's, such as `"tools/list"`, in the place of what is built
-   * in: then it gives the whole result, in the vocabulary of 2026-07-28; clients of older revisions are told it in theirs.
+   * Registers a handler of a vendor's method, or replaces that of a method of the specification, such as `"tools/list"`. The
+   * latter returns the whole result in the vocabulary of 2026-07-28, which is translated for clients of older revisions.
+   * Requests with invalid params fail with -32602.
    *
-   * @param name - Such as `"acme/thing"`.
-   * @param options - `params`: the schema that they are checked against.
-   * @param handler - Gives the result, anything that JSON can say.
-   * @throws TypeError when the name is taken, or what only the server itself can keep (`"initialize"`,
-   *   `"subscriptions/listen"`). In a call, params that don't fit are -32602.
+   * @param name - The method, such as `"acme/thing"`.
+   * @param options - `params`: the schema of the params.
+   * @param handler - Returns the result, any JSON value.
+   * @throws TypeError if the name is taken, or the method can't be replaced (`"initialize"`, `"subscriptions/listen"`).
    */
   method<const P extends Schema>(
     name: string,
@@ -282,7 +286,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     });
   }
 
-  /** Hears a vendor's own notification; parameters and errors are those of `method`. */
+  /** Registers a handler of a vendor's notification. Parameters and errors are those of `method`. */
   notification<const P extends Schema>(
     name: string,
     options: { params: P },
@@ -296,7 +300,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     });
   }
 
-  /** Is called when the client's roots have changed (up to 2025-11-25); `ctx.roots()` asks for them there. Spec: Client Features › Roots. */
+  /** Registers a function that is called when the client's roots have changed (up to 2025-11-25). Spec: Client Features › Roots. */
   onRootsChanged(handler: (ctx: Context<L>) => Maybe<void>): this {
     const name = "notifications/roots/list_changed";
     const place = placeOf("onRootsChanged", name, {}, handler);
@@ -308,15 +312,15 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Runs a function around requests; `await next()` goes on to the answer: what the handler returned, or, where the
-   * server answers by itself, the result: of a list a `Page`, else what JSON says. What it gives becomes the result. The
-   * first registered is the outermost; where a server is mounted, those of the servers around it come first, and each
-   * sees the names that things have in its own server.
+   * Registers a function that runs around requests. `await next()` returns the handler's value; for requests that the server
+   * answers itself it returns a `Page` of a list, or the JSON of another result. The function's value becomes the result.
+   * The first registered function is the outermost. For a mounted server the middleware of the outer server runs first; each
+   * sees the names of its own server.
    *
-   * @param handler - `(request, next) => result`; `middleware.timing()` and its kin are ready-made.
-   * @param options - `on`: methods such as `"tools/call"`, `"tools/list"` or `"initialize"`. Default: all. A vendor's own
+   * @param handler - `(request, next) => result`, or one of `middleware`, such as `middleware.timing()`.
+   * @param options - `on`: methods such as `"tools/call"`, `"tools/list"` or `"initialize"`; default: all. Vendors' methods
    *   may be registered later.
-   * @throws TypeError when it would never run, because clients send no request of such a name.
+   * @throws TypeError if clients never send a request of such a method.
    */
   middleware(handler: Middleware<L>, options: { on?: string | readonly string[] | undefined } = {}): this {
     refuseUnknown("middleware()", ["on"], options);
@@ -325,11 +329,11 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Offers all of another server's here: `add` becomes `prefix_add`, URIs stay.
+   * Adds all components of another server, now and later: `add` becomes `prefix_add`, URIs stay.
    *
-   * @param prefix - The beginning of its names here: letters, digits, `_`, `-` and `.`. It may also be the second argument.
-   * @throws TypeError when the prefix has other characters, a name is taken, the server would contain itself, or the other
-   *   has a lifespan and this one is being served.
+   * @param prefix - The prefix of the names: letters, digits, `_`, `-` and `.`. It may also be the second argument.
+   * @throws TypeError if the prefix has other characters, a name is taken, the server would contain itself, or the other
+   *   server has a lifespan and this one is being served.
    */
   mount(prefix: string, other: AnyServer): this;
   mount(other: AnyServer, prefix: string): this;
@@ -346,39 +350,39 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Tells everybody who has subscribed to this resource that it has changed, and forgets what `cacheMs` keeps of it.
+   * Notifies subscribers that a resource has changed, and drops its cached results.
    *
-   * @throws TypeError when the URI is no text.
+   * @throws TypeError if the URI is not a string.
    *
    * Spec: Server Features › Resources › Subscriptions.
    */
   notifyUpdated(uri: string): void {
-    if (typeof uri !== "string") throw new TypeError("notifyUpdated(uri): the URI must be a text");
+    if (typeof uri !== "string") throw new TypeError("notifyUpdated(uri): the URI must be a string");
     this.#core.notifyUpdated(uri);
   }
 
   /**
-   * Tells the client that what `elicitUrl` sent somebody to is finished (2025-11-25).
+   * Notifies the client that the page of an `elicitUrl` is finished (2025-11-25).
    *
-   * @param elicitationId - What `elicitUrl` gave.
-   * @throws TypeError when it is no text.
+   * @param elicitationId - The id that `elicitUrl` returned.
+   * @throws TypeError if it is not a string.
    *
    * Spec: Client Features › Elicitation › URL mode.
    */
   notifyUrlDone(elicitationId: string): void {
-    if (typeof elicitationId !== "string") throw new TypeError("notifyUrlDone(id): the id must be a text");
+    if (typeof elicitationId !== "string") throw new TypeError("notifyUrlDone(id): the id must be a string");
     this.#core.notifyUrlDone(elicitationId);
   }
 
   /**
-   * Serves over stdio, or listens at a URL; resolves when the client is gone or a signal came, and then the process
-   * ends. Over stdio, what is written to stdout goes to stderr.
+   * Serves over stdio or at a URL. Resolves when the client has disconnected (stdio) or a signal arrived; the process ends
+   * then. Over stdio, other output to stdout is redirected to stderr.
    *
    * @param at - `"stdio"`, the default; `"http://127.0.0.1:8000/mcp"`, which also serves WebSocket clients; `"https://…"`
-   *   with the option `tls`; `"tcp://127.0.0.1:8000"` or `"unix:/path/to/socket"`, with one message a line.
-   * @param options - Defaults are those of `http` in the server's own options. `shutdownGraceMs`: milliseconds that calls
-   *   in flight have when a signal came; default: 3,000 over stdio, else 10,000.
-   * @throws TypeError when the address or an option can't be meant; an Error when nothing can listen there.
+   *   with the option `tls`; `"tcp://127.0.0.1:8000"` or `"unix:/path/to/socket"`, with one message per line.
+   * @param options - Default: the server's option `http`. `shutdownGraceMs`: milliseconds for calls in flight to finish after
+   *   a signal; default: 3,000 over stdio, else 10,000.
+   * @throws TypeError if the address or an option is invalid; an Error if the server can't listen there.
    *
    * Spec: Base Protocol › Transports.
    */
@@ -390,11 +394,11 @@ export class Server<L = unknown> implements ServerMembers<L> {
   }
 
   /**
-   * Listens at a URL, as `run` does, beside whatever else the program does. The process lives as long as it listens.
+   * Listens at a URL, as `run` does, and returns while it listens. It keeps the process alive.
    *
-   * @param at - As in `run`; with port 0 the system chooses one.
+   * @param at - As in `run`; with port 0 the system chooses a port.
    * @param options - As in `run`.
-   * @throws TypeError when the address or an option can't be meant; an Error when nothing can listen there.
+   * @throws TypeError if the address or an option is invalid; an Error if the server can't listen there.
    *
    * @example
    * ```ts
@@ -414,28 +418,30 @@ export class Server<L = unknown> implements ServerMembers<L> {
     return listen(this.#core, `listen(${JSON.stringify(at)})`, at, options);
   }
 
-  /** Serves one peer over a wire of one's own; resolves when that wire has ended. */
+  /** Serves one peer over a custom transport; resolves when the transport has ended. */
   async serve(transport: Transport): Promise<void> {
     await serveTransport(this.#core, transport);
   }
 
   /**
-   * Ends what `fetch` and `node` serve: nothing new is taken, calls in flight finish, and the lifespan is left. Twice is
-   * fine.
+   * Stops serving through `fetch` and `node`: rejects new requests, waits for calls in flight, and leaves the lifespan.
+   * Further calls do nothing.
    */
   async close(): Promise<void> {
     await this.#core.closeHosted();
   }
 
   /**
-   * Answers a request of a host that speaks `fetch`: Hono, Next, and others. It is bound, and may stand at any path. The
-   * lifespan is entered at the first request and left by `close()`.
+   * Answers a `Request`, in hosts such as Hono, Next, Bun and Deno: `serve({ fetch: app.fetch })`, `export const POST =
+   * app.fetch`. The function is bound and works at any path. The lifespan is entered at the first request and left by
+   * `close()`.
    *
-   * Requests for other hosts than `localhost`, and from other web pages, are refused unless the server's option `http`
-   * says more: `new Server("shelf", { http: { publicUrl: "https://example.org/mcp" } })`.
+   * Requests for hosts other than `localhost`, and from web pages of other origins, are rejected unless the server's option
+   * `http` allows them: `new Server("shelf", { http: { publicUrl: "https://example.org/mcp" } })`.
    *
    * @param request - Its body must not have been read yet.
-   * @param extra - `principal`: who asks, where the host has found that out; handlers see it as `ctx.principal`.
+   * @param extra - `principal`: the caller, if the host authenticated it; handlers find it in `ctx.principal`. Other
+   *   arguments of a host are ignored.
    *
    * @example
    * ```ts
@@ -454,10 +460,10 @@ export class Server<L = unknown> implements ServerMembers<L> {
     answerFetch(this.#core.hosted(), request, principalIn(extra));
 
   /**
-   * Answers a request of `node:http`, Express or Fastify, as `fetch` does. It is bound, and may stand at any path. A body
-   * that the host has read and parsed is taken from `request.body`; under Fastify hand it over:
-   * `reply.hijack(); app.node(Object.assign(request.raw, { body: request.body }), reply.raw)`. Who asks is `request.principal`,
-   * where the host has put that; handlers see it as `ctx.principal`.
+   * Answers a request of `node:http`, Express or Fastify, as `fetch` does. The function is bound and works at any path. A
+   * body that the host has read is taken from `request.body`; under Fastify write
+   * `reply.hijack(); app.node(Object.assign(request.raw, { body: request.body }), reply.raw)`. The caller is taken from
+   * `request.principal`; handlers find it in `ctx.principal`.
    *
    * @example
    * ```ts
@@ -491,7 +497,7 @@ export class Server<L = unknown> implements ServerMembers<L> {
     return compileInput(schema, `${place}, params`, this.#core.options.schemaProfile, "parameter");
   }
 
-  /** The core checks arguments of tools and params of methods; those of notifications are checked here. */
+  /** Returns the call of a notification, with the check of its params, which the core leaves to the binding. */
   #checkedCall(place: string, options: { params: Schema }, handler: Handle): Steps["call"] {
     const { json, validate, fill } = this.#paramsOf(place, options);
     const read = validate ?? fill;
@@ -516,16 +522,16 @@ function common({ title, description, icons, meta, tags, timeoutMs, visible, ena
   return { title, description, icons, _meta: meta, tags, timeoutMs, enabled, guarded: visible !== undefined };
 }
 
-/** Hosts hand over all kinds of things beside the request. */
+/** Returns the principal in the second argument of `fetch`, which may be any object of a host. */
 function principalIn(extra: unknown): Principal | undefined {
   return isObject(extra) ? (extra["principal"] as Principal | undefined) : undefined;
 }
 
 function placeOf(kind: string, name: unknown, options: unknown, handler: unknown): string {
   const place = `${kind} ${JSON.stringify(name)}`;
-  if (typeof name !== "string") throw new TypeError(`${place}: the name must be a text`);
-  if (typeof options === "function") throw new TypeError(`${place}: options come before the handler; where there are none write {}`);
-  if (typeof options !== "object" || options === null) throw new TypeError(`${place}: the options must be an object; where there are none write {}`);
+  if (typeof name !== "string") throw new TypeError(`${place}: the name must be a string`);
+  if (typeof options === "function") throw new TypeError(`${place}: the options come before the handler; without options write {}`);
+  if (typeof options !== "object" || options === null) throw new TypeError(`${place}: the options must be an object; without options write {}`);
   if (typeof handler !== "function") throw new TypeError(`${place}: the handler must be a function`);
   return place;
 }

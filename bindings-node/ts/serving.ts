@@ -21,10 +21,10 @@ export interface TestMode {
   readonly headers: readonly string[];
 }
 
-/** How long calls in flight have to finish when the server stops. */
+/** The time for calls in flight to finish when the server stops. */
 const GRACE_MS = 3_000;
 
-/** Serves standard input and output until the client is gone or a signal comes; then the process ends. */
+/** Serves over standard input and output until the client disconnects or a signal arrives; then the process ends. */
 export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<void> {
   tellTerminal(core.server.name);
   const signals = new Signals();
@@ -38,8 +38,8 @@ export async function runStdio(core: ServerCore, graceMs = GRACE_MS): Promise<vo
 }
 
 /**
- * Ends the line that the program may have begun on standard output: the first message would be taken for its rest. An
- * output that nobody has used is not opened, which would slow the start down.
+ * Ends a line that the program began on standard output, because the first message would otherwise be part of it. Standard
+ * output is not opened if the program has not used it, which would slow down the start.
  */
 function endLine(): void {
   const { moduleLoadList } = process as { moduleLoadList?: readonly string[] };
@@ -48,7 +48,7 @@ function endLine(): void {
   if (bytesWritten !== undefined && bytesWritten > 0) process.stdout.write("\n");
 }
 
-/** Serves one peer in memory, which takes the stream's other end; `closed` resolves when the server has let go of it. */
+/** Serves one peer in memory, which takes the other end of the stream; `closed` resolves when the server has closed its end. */
 export function serveMemory(core: ServerCore, testMode?: TestMode): { shell: NativeShell; entered: Promise<void>; closed: Promise<void> } {
   const connection = inMemory(core, testMode);
   let enter!: () => void;
@@ -57,11 +57,11 @@ export function serveMemory(core: ServerCore, testMode?: TestMode): { shell: Nat
   return { shell: connection.shell, entered: Promise.race([entered, closed]), closed };
 }
 
-/** Serves one peer over a wire of the user's own, or of a test's, which does not keep the process alive. */
+/** Serves one peer over a custom transport. The transport of a test does not keep the process alive. */
 export async function serveTransport(core: ServerCore, transport: Transport, graceMs = GRACE_MS, testMode?: TestMode): Promise<void> {
   const connection = inMemory(core, testMode);
   const served = serve(core, connection, undefined, graceMs);
-  // It is awaited below; until then a lifespan that fails is nobody's unhandled rejection.
+  // It is awaited below; until then a failure of the lifespan must not be an unhandled rejection.
   served.catch(() => {});
   try {
     await pump(connection.shell.takePeer() ?? -1, transport, testMode === undefined);
@@ -70,9 +70,9 @@ export async function serveTransport(core: ServerCore, transport: Transport, gra
   }
 }
 
-/** Moves messages between a stream of ours, which it owns, and a wire of the user's own, until either ends. */
+/** Moves messages between a file descriptor, which it owns, and a transport, until either ends. */
 export async function pump(fd: number, transport: Transport, keepsAlive: boolean): Promise<void> {
-  // Servers over stdio start without it.
+  // Loaded here, because servers over stdio do not need it at the start.
   const { Socket } = await import("node:net");
   const socket = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
   if (!keepsAlive) socket.unref();
@@ -111,9 +111,9 @@ function inMemory(core: ServerCore, testMode?: TestMode): Connection {
 async function receiveInto(socket: Socket, transport: Transport): Promise<void> {
   for (let message = await transport.receive(); message !== undefined; message = await transport.receive()) {
     if (typeof message !== "string") {
-      throw new TypeError(`receive() of a Transport gives a text, or undefined at the end, not ${shown(message)}`);
+      throw new TypeError(`receive() of a Transport must return a string, or undefined at the end, not ${shown(message)}`);
     }
-    // JSON may be spread over lines; a frame is one.
+    // JSON may contain line breaks between its tokens; a frame is one line.
     const isFlowing = socket.write(message.replace(/[\r\n]+/g, " ") + "\n");
     if (!isFlowing) await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
   }

@@ -1,31 +1,30 @@
 import { appendFileSync, writeFileSync } from "node:fs";
 
 /**
- * What goes wrong on the wire, the same way each time; the handshake is spared. A request comes the second time when it
- * is answered: then its handler runs once more, or the callback that answers the server's question.
+ * Faults of a test's transport, the same in each run; the handshake has none. A duplicated request arrives again after its
+ * response, so that its handler, or the callback that answers the server's question, runs twice.
  */
 export interface Faults {
-  /** The same seed makes the same faults. Default: 0. */
+  /** The seed of the random faults. Default: 0. */
   seed?: number | undefined;
-  /** The share of messages that get lost, from 0 (default) to 1. */
+  /** The share of messages that are lost, from 0 (default) to 1. */
   drop?: number | undefined;
-  /** The share of messages that come twice, from 0 (default) to 1. */
+  /** The share of messages that arrive twice, from 0 (default) to 1. */
   duplicate?: number | undefined;
   /**
-   * Whether the server is served anew for every round of answers, as by another process that shares its
-   * `requestStateKeys`: its lifespan is left and entered again, and handlers that waited are replayed. Only 2026-07-28 has
-   * rounds. Default: false.
+   * Restarts the server for every round of answers, as if another process with the same `requestStateKeys` received them:
+   * its lifespan is left and entered again, and suspended handlers are replayed. Only 2026-07-28 has rounds. Default: false.
    */
   restartBetweenRounds?: boolean | undefined;
 }
 
-/** Writes what is said into a file: `> …` what the client sends, `< …` what the server does. */
+/** Writes a transcript into a file: `> …` for messages of the client, `< …` for those of the server. */
 export class Recorder {
   readonly #path: string | URL;
   #isBegun = false;
 
   constructor(path: string | URL) {
-    if (typeof path !== "string" && !(path instanceof URL)) throw new TypeError("new Recorder(path): the path must be a text or a URL");
+    if (typeof path !== "string" && !(path instanceof URL)) throw new TypeError("new Recorder(path): the path must be a string or a URL");
     this.#path = path;
   }
 

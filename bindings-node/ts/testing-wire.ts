@@ -7,10 +7,10 @@ import type { Faults, Recorder } from "./testing-options.js";
 import type { Transport } from "./types.js";
 
 const HANDSHAKE: readonly unknown[] = ["initialize", "notifications/initialized", "server/discover"];
-/** How long calls in flight have when the server is restarted. */
+/** The time for calls in flight to finish when the server is restarted. */
 const GRACE_MS = 3_000;
 
-/** A client's end of a wire that is listened to, that loses and repeats messages, and whose server restarts. */
+/** Returns a client's transport that records, loses and repeats messages, and restarts its server. */
 export function tapped(core: ServerCore, testMode: TestMode, faults: Faults = {}, recorder?: Recorder): Transport {
   for (const name of ["drop", "duplicate"] as const) {
     const share = faults[name] ?? 0;
@@ -24,11 +24,11 @@ class Tap implements Transport {
   readonly #inbox = new MessageQueue();
   readonly #toServer: (id: unknown) => number;
   readonly #toClient: (id: unknown) => number;
-  /** Ids of requests that belong to the handshake. */
+  /** The ids of requests of the handshake. */
   readonly #opening = new Set<unknown>();
-  /** Copies of requests that are under way: one would be refused until its request is answered. */
+  /** Copies of requests, sent after the response, because a request with an id in use is rejected. */
   readonly #late = new Map<unknown, string>();
-  /** The same of what the server asks. */
+  /** Copies of the server's requests. */
   readonly #lateQuestions = new Map<unknown, string>();
   #serving: Promise<Serving> | undefined;
 
@@ -39,7 +39,7 @@ class Tap implements Transport {
     private readonly recorder: Recorder | undefined,
   ) {
     this.standsFor = nameInMemory(core.server.name);
-    // In each direction by itself: how the two interleave is up to chance.
+    // Each direction has its own random numbers, because the order between the two is not fixed.
     const seed = (faults.seed ?? 0) * 2;
     [this.#toServer, this.#toClient] = [copiesOf(faults, seed), copiesOf(faults, seed + 1)];
   }
@@ -102,7 +102,7 @@ class Tap implements Transport {
   }
 }
 
-/** The server, as one process of it would serve. */
+/** One run of the server, as by one process. */
 class Serving {
   readonly #heard = new MessageQueue();
   readonly #served: Promise<void>;
@@ -116,7 +116,7 @@ class Serving {
         if (!this.#isEnding) lost();
       },
     };
-    // The client hears that the wire is gone; here the reason is only kept from being nobody's.
+    // The client learns that the transport has ended; the error must only not be an unhandled rejection.
     this.#served = serveTransport(core, wire, GRACE_MS, testMode).catch(() => undefined);
   }
 
@@ -124,7 +124,7 @@ class Serving {
     this.#heard.send(message);
   }
 
-  /** Lets what is in flight finish; what waits for answers is thrown away. */
+  /** Waits for calls in flight; suspended handlers are discarded. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.close();
@@ -132,13 +132,13 @@ class Serving {
   }
 
   close(): void {
-    // Its lifespan is left although the client waits no more.
+    // The lifespan is left even if the client no longer waits for that.
     void keepAliveUntil(this.#served);
     this.#heard.end();
   }
 }
 
-/** Messages in one direction. */
+/** A queue of messages in one direction. */
 class MessageQueue {
   readonly #waiting: string[] = [];
   #wake: (() => void) | undefined;
@@ -166,7 +166,7 @@ function parse(message: string): Readonly<Record<string, unknown>> {
   return isObject(said) ? said : {};
 }
 
-/** How often each message arrives: by its id where it has one, since in which order messages come is up to chance. */
+/** Returns how often each message arrives. It depends on the message's id, if it has one, because the order of messages is not fixed. */
 function copiesOf(faults: Faults, seed: number): (id: unknown) => number {
   const others = randomOf(seed);
   return (id) => {
@@ -176,14 +176,14 @@ function copiesOf(faults: Faults, seed: number): (id: unknown) => number {
   };
 }
 
-/** FNV-1a. */
+/** Hashes a string with FNV-1a. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash;
 }
 
-/** Mulberry32: small, and the same everywhere. */
+/** Returns a random number generator, Mulberry32, with the same numbers on every machine. */
 function randomOf(seed: number): () => number {
   let state = seed | 0;
   return () => {

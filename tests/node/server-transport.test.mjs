@@ -84,7 +84,7 @@ test("what is no text ends the serving with the mend", async () => {
   for (const [given, shown] of [[7, "7"], [null, "null"], [new Uint8Array(2), "Uint8Array"], [{}, "Object"]]) {
     let isClosed = false;
     const wire = { receive: async () => given, send: async () => {}, close: async () => void (isClosed = true) };
-    await assert.rejects(new Server("t").serve(wire), { name: "TypeError", message: new RegExp(`gives a text, or undefined at the end, not ${shown}`) });
+    await assert.rejects(new Server("t").serve(wire), { name: "TypeError", message: new RegExp(`must return a string, or undefined at the end, not ${shown}`) });
     assert.ok(isClosed);
   }
 });
