@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from opcode import opmap
-from types import FrameType
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 _AUTH = "mount the server in an app that checks who calls, and name the caller with app.asgi(principal=…)"
 _SCOPES = "write visible=lambda who: who is not None and 'x' in who.scopes"
@@ -92,7 +93,6 @@ OPTIONS: dict[str, dict[str, str]] = {
         "stop_sequences": "stop",
     },
 }
-_IMPORT_FROM = opmap["IMPORT_FROM"]
 _NAMES = {
     "server": {
         "add_tool": "app.tool(fn)",
@@ -195,8 +195,10 @@ def foreign_name(name: str, frame: FrameType) -> Exception:
 
     Python replaces an AttributeError of `from gudgeon import …` by a text of its own, which hides ours.
     """
+    from opcode import opmap
+
     ours = _NAMES["module"].get(name)
-    if ours is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+    if ours is not None and frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import name {name!r} from 'gudgeon': here it is {ours}", name="gudgeon")
     return foreign_attribute("module", "gudgeon", name)
 
