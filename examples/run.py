@@ -32,7 +32,7 @@ URL = re.compile(r"http://127\.0\.0\.1:[1-9]\d*\S*")
 
 
 def play(name: str, way: str, revision: str, server: str) -> None:
-    """Plays one story, with servers of its own."""
+    """Runs one example with its own servers."""
     told = load(name)
     argv = server_command(name, server)
     with ExitStack() as running:
@@ -51,7 +51,7 @@ def server_command(name: str, server: str) -> list[str]:
 
 @contextmanager
 def serving(argv: list[str], env: dict[str, str]) -> Generator[str]:
-    """Starts a server on a free port; gives the URL that it says on stderr."""
+    """Starts a server on a free port; returns the URL that it writes to stderr."""
     command = [*argv, "http://127.0.0.1:0/mcp"]
     with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         said: list[str] = []

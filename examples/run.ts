@@ -21,7 +21,7 @@ interface Story {
   processes?: readonly Record<string, string>[];
 }
 
-/** Plays one story, with servers of its own. */
+/** Runs one example with its own servers. */
 export async function play(name: string, way: (typeof WAYS)[number], revision: Revision, server: (typeof SERVERS)[number]): Promise<void> {
   const { story, processes = [{}] } = (await import(`./${name}/typescript/story.js`)) as Story;
   const command = server === "typescript" ? typescriptServer(name) : pythonServer(name);
@@ -57,7 +57,7 @@ function here(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
 }
 
-/** Starts a server on a free port; gives the URL that it says on stderr. */
+/** Starts a server on a free port; returns the URL that it writes to stderr. */
 async function serve({ command, args = [], env }: Command, started: ChildProcess[]): Promise<string> {
   const child = spawn(command, [...args, "http://127.0.0.1:0/mcp"], {
     env: { ...process.env, ...env },

@@ -1,4 +1,4 @@
-"""A museum guide that needs to know its visitor: it asks, it tells how far the tour is, and it opens new rooms."""
+"""A museum guide: it asks the visitor questions, reports progress, and adds tools while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A host that answers what servers ask: a person fills in forms, a model writes, folders come and go."""
+"""A host that answers a server's questions: forms, sampling by a model, and roots that change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gudgeon import (
 from gudgeon.errors import McpError
 from gudgeon.types import InputRequired
 
-# Two processes of the museum, which take over from each other because they share a key.
+# Two processes of the museum, which continue each other's calls because they share a key.
 PROCESSES = [{"GUDGEON_STATE_KEYS": "the museum's secret"}] * 2
 
 
@@ -51,14 +51,14 @@ async def story(first: Target, second: Target, revision: Any) -> None:
         plan = await visitor.call_tool("plan_visit")
         assert plan.text == "The Vermeers. (What can one see in 30 minutes?) Saved in home."
 
-        # Folders change while the client is connected; the next question hears of it.
+        # Roots change while the client is connected; the next question returns the new ones.
         visitor.set_roots([Root("file:///media/stick", name="stick")])
         assert (await visitor.call_tool("plan_visit")).text.endswith("Saved in stick.")
 
         while revision == "2025-11-25" and (await visitor.call_tool("last_place")).text != "file:///media/stick":
             await asyncio.sleep(0.01)
 
-        # Closing the form is an answer, too.
+        # Closing the form is an answer as well.
         minutes = Cancelled()
         failed = await visitor.call_tool("plan_visit", raise_on_error=False)
         assert failed.is_error and "How many minutes do you have?" in failed.text
@@ -73,7 +73,7 @@ async def story(first: Target, second: Target, revision: Any) -> None:
             assert (await asyncio.wait_for(changes.get(), 10)).kind == "tools"
         assert (await visitor.call_tool("look_at_vermeer")).text == "You see vermeer."
 
-    # Somebody who can't answer is not asked.
+    # A client that can't answer is not asked.
     async with Client(first, revision=revision) as mute:
         try:
             await mute.call_tool("plan_visit")
@@ -81,7 +81,7 @@ async def story(first: Target, second: Target, revision: Any) -> None:
         except (ToolError, McpError) as error:
             assert "elicitation" in str(error), error
 
-    # Round by round, by hand. The answers may be given by another program, days later, to another process.
+    # One round at a time. The answers may be sent by another program, days later, to another process.
     if revision == "2026-07-28":
         able: dict[str, Any] = {"on_elicit": on_elicit, "on_sample": on_sample, "roots": ["file:///home/ada"]}
         async with Client(first, **able) as asker, Client(second, **able) as answerer:
@@ -98,6 +98,6 @@ async def story(first: Target, second: Target, revision: Any) -> None:
             assert not isinstance(done, InputRequired) and done.text == "One. Saved in tmp."
     else:
         async with Client(first, revision=revision, on_elicit=lambda request: 5, on_sample=on_sample) as poor:
-            # Without roots= the server is told before it asks that this client has none.
+            # Without roots= the client declares no roots, so the server's question fails before it is sent.
             failed = await poor.call_tool("plan_visit", raise_on_error=False)
             assert failed.is_error and "roots" in failed.text, failed.text

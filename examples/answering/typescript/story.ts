@@ -1,9 +1,9 @@
-/** A host that answers what servers ask: a person fills in forms, a model writes, folders come and go. */
+/** A host that answers a server's questions: forms, sampling by a model, and roots that change. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cancelled, Client, type ClientOptions, McpError, type Progress, type Revision, type Target } from "gudgeon";
 
-/** Two processes of the museum, which take over from each other because they share a key. */
+/** Two processes of the museum, which continue each other's calls because they share a key. */
 export const processes = [{ GUDGEON_STATE_KEYS: "the museum's secret" }, { GUDGEON_STATE_KEYS: "the museum's secret" }];
 
 export async function story(first: Target, second: Target, revision: Revision): Promise<void> {
@@ -36,12 +36,12 @@ export async function story(first: Target, second: Target, revision: Revision): 
     const plan = await visitor.callTool("plan_visit");
     assert.equal(plan.text, "The Vermeers. (What can one see in 30 minutes?) Saved in home.");
 
-    // Folders change while the client is connected; the next question hears of it.
+    // Roots change while the client is connected; the next question returns the new ones.
     visitor.setRoots([{ uri: "file:///media/stick", name: "stick" }]);
     assert.match((await visitor.callTool("plan_visit")).text, /Saved in stick\.$/);
     while (revision === "2025-11-25" && (await visitor.callTool("last_place")).text !== "file:///media/stick") await sleep(10);
 
-    // Closing the form is an answer, too.
+    // Closing the form is an answer as well.
     minutes = cancelled;
     const failed = await visitor.callTool("plan_visit", {}, { throwOnError: false });
     assert(failed.isError && failed.text.includes("How many minutes do you have?"));
@@ -51,7 +51,7 @@ export async function story(first: Target, second: Target, revision: Revision): 
     assert.deepEqual(reports.map((it) => [it.progress, it.total, it.message]), [[1, 3, "room 1"], [2, 3, "room 2"], [3, 3, "room 3"]]);
     assert.deepEqual(logs, [1, 2, 3].map((room) => ({ message: "entered", room })));
 
-    // Sessions tell of changes without being asked; later revisions want to be.
+    // In sessions the server reports changes unasked; from 2026-07-28 on, to subscribers only.
     await using changes = await visitor.subscribe({ tools: true }).open();
     await visitor.callTool("open_room", { name: "vermeer" });
     assert.deepEqual((await changes.next()).value, { kind: "tools" });
@@ -59,13 +59,13 @@ export async function story(first: Target, second: Target, revision: Revision): 
     assert.equal((await visitor.callTool("look_at_vermeer")).text, "You see vermeer.");
   }
 
-  // Somebody who can't answer is not asked.
+  // A client that can't answer is not asked.
   {
     await using mute = await Client.connect(first, { revision });
     await assert.rejects(mute.callTool("plan_visit"), (error) => error instanceof McpError && error.message.includes("elicitation"));
   }
 
-  // Round by round, by hand. The answers may be given by another program, days later, to another process.
+  // One round at a time. The answers may be sent by another program, days later, to another process.
   if (revision === "2026-07-28") {
     await using asker = await Client.connect(first, { ...able, revision });
     await using answerer = await Client.connect(second, { ...able, revision });
@@ -84,7 +84,7 @@ export async function story(first: Target, second: Target, revision: Revision): 
     assert(!("questions" in done));
     assert.equal(done.text, "One. Saved in tmp.");
   } else {
-    // Without roots the server is told, before it asks, that this client has none.
+    // Without roots the client declares none, so the server's question fails before it is sent.
     const { roots: _, ...poor } = able;
     minutes = 5;
     await using client = await Client.connect(first, { ...poor, revision });

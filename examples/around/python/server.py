@@ -1,4 +1,4 @@
-"""A pizzeria: what stands around handlers. A kitchen that opens and closes, one oven, house rules, a bar next door."""
+"""A pizzeria: lifespan, dependencies, timeouts, concurrency limits, middleware, a mounted server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ app = Server("pizzeria", lifespan=open_kitchen)
 
 # ── what a handler needs ─────────────────────────────────────────────────────────────────────────────
 def oven(ctx: SyncContext[Kitchen]) -> Iterator[Kitchen]:
-    """Taken before the handler runs, given back after it, whether it succeeds or fails."""
+    """Acquires the oven before the handler runs and releases it afterwards, even if the handler fails."""
     kitchen = ctx.lifespan
     kitchen.free_ovens -= 1
     try:
@@ -100,7 +100,7 @@ def who_left(ctx: SyncContext[Kitchen]) -> list[str]:
 # ── house rules ──────────────────────────────────────────────────────────────────────────────────────
 @app.middleware(on="tools/call")
 async def say_grace(request: Request, next: Next) -> Any:
-    """Runs around every tool: sees the request, and may change, replace or refuse the result."""
+    """Runs around every tool call: it sees the request, and may change, replace or reject the result."""
     request.ctx.state["greeting"] = f"Buongiorno, {request.ctx.client.name}"
     return await next(request)
 
@@ -147,7 +147,7 @@ app.mount("bar", bar)
 
 @app.method("pizzeria/specials")
 def specials(day: str = "today") -> dict[str, str]:
-    """A vendor's method: beside the protocol, for clients that know it."""
+    """A vendor's method, for clients that know it."""
     return {day: "quattro stagioni"}
 
 

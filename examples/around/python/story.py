@@ -1,4 +1,4 @@
-"""Guests of the pizzeria: some eat, some are refused, one goes away while waiting."""
+"""Clients of the pizzeria: calls that succeed, calls that are rejected, and one that is cancelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def story(target: Target, revision: Any) -> None:
         async def say(tool: str, **arguments: Any) -> Any:
             return (await guest.call_tool(tool, arguments)).data
 
-        # Lifespan and dependencies: the oven is taken for the call and given back, after a failure as well.
+        # Lifespan and dependencies: the oven is acquired for the call and released, after a failure as well.
         assert await say("bake", pizza="margherita") == "margherita, 0 ovens free"
         failed = await guest.call_tool("bake", {"pizza": "hawaii"}, raise_on_error=False)
         assert failed.is_error and "not in this house" not in failed.text
@@ -22,7 +22,7 @@ async def story(target: Target, revision: Any) -> None:
         tools = {tool.name: tool for tool in await guest.list_tools()}
         assert list(tools["bake"].input_schema["properties"]) == ["pizza"]
 
-        # Middleware, and a limit that refuses the third.
+        # Middleware, and a rate limit that rejects the third call.
         assert await say("greet") == "Buongiorno, Ada"
         for _ in range(2):
             recipe = await guest.get_prompt("recipe", {"pizza": "margherita"})
@@ -33,7 +33,7 @@ async def story(target: Target, revision: Any) -> None:
         except ProtocolError as error:
             assert error.code == 429 and "too many requests" in str(error)
 
-        # Time: a tool that takes too long, tables that are served one by one, a guest who leaves.
+        # A timeout, a concurrency limit of one, and a cancelled call.
         late = await guest.call_tool("sourdough", raise_on_error=False)
         assert late.is_error and "took longer" in late.text
         tables = await asyncio.gather(*(say("serve_table", table=n) for n in range(5)))
@@ -47,7 +47,7 @@ async def story(target: Target, revision: Any) -> None:
         while await say("who_left") != ["Ada"]:
             await asyncio.sleep(0.01)
 
-        # What is not for everybody is not there.
+        # A tool that is not visible to a caller does not exist for it.
         assert "open_till" not in tools
         try:
             await guest.call_tool("open_till")
@@ -55,7 +55,7 @@ async def story(target: Target, revision: Any) -> None:
         except ProtocolError as error:
             assert error.code == -32602
 
-        # The bar is a server of its own, under a prefix.
+        # The bar is another server, mounted under a prefix.
         assert await say("bar_pour", drink="wine") == "a glass of wine"
         pages = [resource.uri for resource in await guest.list_resources()]
         assert len(pages) == 1 and (await guest.read_resource(pages[0])).text == "water, wine"
@@ -68,7 +68,7 @@ async def story(target: Target, revision: Any) -> None:
         except ProtocolError as error:
             assert error.code == -32601
 
-        # Tags switch several tools at once.
+        # Tags enable or disable several tools at once.
         assert await say("close_kitchen") == "closed"
         left = {tool.name for tool in await guest.list_tools()}
         assert not left & {"bake", "ovens"} and "greet" in left

@@ -1,4 +1,4 @@
-/** A pizzeria: what stands around handlers. A kitchen that opens and closes, one oven, house rules, a bar next door. */
+/** A pizzeria: lifespan, dependencies, timeouts, concurrency limits, middleware, a mounted server. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { middleware, Server } from "gudgeon";
 import { z } from "zod";
@@ -12,7 +12,7 @@ class Kitchen {
   busiest = 0;
   left: string[] = [];
 
-  /** The oven is given back whether the handler succeeds or fails. */
+  /** Releases the oven, even if the handler fails. */
   withOven<T>(use: () => T): T {
     this.freeOvens -= 1;
     try {
@@ -70,12 +70,12 @@ app.tool("wait_for_table", { description: WAIT, input: z.object({ name: z.string
   return "this way, please";
 });
 
-// With an output schema the client gets a list in every revision, without one only where a result may be a list.
+// With an output schema the client gets a list in every revision.
 const WHO_LEFT = "The guests who went away.";
 app.tool("who_left", { description: WHO_LEFT, output: z.array(z.string()) }, (_, ctx) => ctx.lifespan.left);
 
 // ── house rules ──────────────────────────────────────────────────────────────────────────────────────
-// Runs around every tool: sees the request, and may change, replace or refuse the result.
+// Runs around every tool call: it sees the request, and may change, replace or reject the result.
 app.middleware(
   async ({ ctx }, next) => {
     ctx.state.set("greeting", `Buongiorno, ${ctx.client.name}`);
@@ -101,7 +101,7 @@ bar.tool("pour", { input: z.object({ drink: z.string() }) }, ({ drink }) => `a g
 bar.resource("menu://drinks", {}, () => "water, wine");
 app.mount("bar", bar);
 
-// A vendor's method: beside the protocol, for clients that know it.
+// A vendor's method, for clients that know it.
 app.method("pizzeria/specials", { params: z.object({ day: z.string().default("today") }) }, ({ day }) => {
   return { [day]: "quattro stagioni" };
 });

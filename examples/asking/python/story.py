@@ -1,4 +1,4 @@
-"""A customer at the travel desk, who says yes, says no, and closes the form."""
+"""A customer at the travel desk, who accepts, declines, and cancels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRIP = {"city": "Lisbon", "leave": "2027-05-04", "nights": 3, "seat": "window", 
 
 
 async def again(customer: Client) -> None:
-    """Answers that come twice, say after a connection broke. Between the rounds the client holds the state."""
+    """Answers that arrive twice, as after a broken connection. Between the rounds the client holds the state."""
     first = await customer.call_tool_round("change_booking")
     assert isinstance(first, InputRequired)
     day = {"elicit-1": {"action": "accept", "content": {"value": "2027-05-07"}}}
@@ -80,11 +80,11 @@ async def story(target: Target, revision: Any) -> None:
         async def say(tool: str, **arguments: Any) -> str:
             return (await customer.call_tool(tool, arguments)).text
 
-        # A form with six fields, one of which has a default; then a yes or no.
+        # A form with six fields, one of which has a default; then a boolean.
         assert await say("book_trip") == "Lisbon from 2027-05-04, window seat"
         assert asked == ["Where do you want to go?", "Lisbon for 255 euros?"]
 
-        # No, a closed form, and an answer that is "false" are three things.
+        # Declining, closing the form, and the answer "false" are three different outcomes.
         for no, reply in (
             (Declined(), "Another trip, then?"),
             (Cancelled(), "The offer stands until tonight."),
@@ -93,7 +93,7 @@ async def story(target: Target, revision: Any) -> None:
             answers["Lisbon for 255 euros?"] = no
             assert await say("book_trip") == reply
 
-        # A no that the handler does not catch is the tool's error, and the model reads it.
+        # A refusal that the handler does not catch becomes the tool's error, which the model reads.
         answers["Where do you want to go?"] = Declined()
         try:
             await say("book_trip")

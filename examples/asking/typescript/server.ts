@@ -1,4 +1,4 @@
-/** A travel desk that asks its customer: forms, a page of the bank's, the customer's own model and folders. */
+/** A travel desk that asks its customer: forms, a URL to open, the customer's model and folders. */
 import { ask, Server, ToolError } from "gudgeon";
 import { z } from "zod";
 

@@ -1,12 +1,12 @@
-/** A customer at the travel desk, who says yes, says no, and closes the form. */
+/** A customer at the travel desk, who accepts, declines, and cancels. */
 import assert from "node:assert/strict";
 import { cancelled, Client, declined, ProtocolError, type Revision, type Target, ToolError, type ToolResult } from "gudgeon";
 
 const TRIP = { city: "Lisbon", leave: "2027-05-04", nights: 3, seat: "window", extras: ["breakfast"] };
 
-/** Answers that come twice, say after a connection broke. Between the rounds the client holds the state. */
+/** Answers that arrive twice, as after a broken connection. Between the rounds the client holds the state. */
 async function again(customer: Client): Promise<void> {
-  /** Begins a call, and gives what answers its one question. */
+  /** Begins a call; returns a function that answers its one question. */
   async function begun(tool: string, value: unknown): Promise<() => Promise<ToolResult>> {
     const first = await customer.callToolRound(tool, {});
     assert("questions" in first);
@@ -59,11 +59,11 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   });
   const say = async (tool: string, args: object = {}): Promise<string> => (await customer.callTool(tool, args)).text;
 
-  // A form with six fields, one of which has a default; then a yes or no.
+  // A form with six fields, one of which has a default; then a boolean.
   assert.equal(await say("book_trip"), "Lisbon from 2027-05-04, window seat");
   assert.deepEqual(asked, ["Where do you want to go?", "Lisbon for 255 euros?"]);
 
-  // No, a closed form, and an answer that is "false" are three things.
+  // Declining, closing the form, and the answer "false" are three different outcomes.
   for (const [no, reply] of [
     [declined, "Another trip, then?"],
     [cancelled, "The offer stands until tonight."],
@@ -73,7 +73,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     assert.equal(await say("book_trip"), reply);
   }
 
-  // A no that the handler does not catch is the tool's error, and the model reads it.
+  // A refusal that the handler does not catch becomes the tool's error, which the model reads.
   answers["Where do you want to go?"] = declined;
   await assert.rejects(say("book_trip"), (error) => {
     return error instanceof ToolError && error.text === "The user declined: Where do you want to go?";

@@ -1,4 +1,4 @@
-"""A bakery whose offers change while customers are in the shop."""
+"""A bakery whose tools, resources and prompts change while clients are connected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def on_the_counter() -> dict[str, int]:
 
 @app.prompt
 def praise() -> str:
-    """A server tells of changes in the kinds of things that it offers from the start: tools, resources, prompts."""
+    """A server reports changes only of the lists that it has from the start: tools, resources, prompts."""
     return "Praise our rye."
 
 

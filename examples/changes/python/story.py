@@ -1,4 +1,4 @@
-"""A customer who watches the counter. The same lines work with sessions and with the revision that has none."""
+"""A client that subscribes to changes. The same code works with sessions and in the revision without them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def story(target: Target, revision: Any) -> None:
             return {tool.name for tool in await customer.list_tools()}
 
         async def seen(changes: Subscription, wanted: Change) -> None:
-            """Waits for this change. One that comes again before it was taken is one change; more may come between."""
+            """Waits for this change. Equal changes that are not taken yet are merged; others may come in between."""
             async for change in changes:
                 if change == wanted:
                     return
@@ -43,7 +43,7 @@ async def story(target: Target, revision: Any) -> None:
             await see(changes, "tools")
             assert "bake" in await names()
 
-        # Lists of three kinds, in a subscription of its own.
+        # Changes of the three lists, in a separate subscription.
         async with customer.subscribe(tools=True, resources=True, prompts=True) as changes:
             await customer.call_tool("new_recipe", {"bread": "spelt"})
             kinds = {"tools", "resources", "prompts"}
@@ -63,14 +63,14 @@ async def story(target: Target, revision: Any) -> None:
             await see(changes, "prompts")
             assert "slice_spelt" not in await names()
 
-        # Leaving the block gives the subscription up; a new one hears of what happens from then on.
+        # Leaving the block ends the subscription; a new one reports the changes from then on.
         await customer.call_tool("sell", {"bread": "rye"})
         assert [change async for change in changes] == []
         async with customer.subscribe(COUNTER) as changes:
             await customer.call_tool("sell", {"bread": "rye"})
             assert (await asyncio.wait_for(anext(changes), 10)).uri == COUNTER
 
-            # Who gives up waiting loses nothing.
+            # A wait that is cancelled loses no change.
             waiting = asyncio.create_task(anext(changes))
             await asyncio.sleep(0.01)
             waiting.cancel()

@@ -1,4 +1,4 @@
-/** A bakery whose offers change while customers are in the shop. */
+/** A bakery whose tools, resources and prompts change while clients are connected. */
 import { Server, ToolError } from "gudgeon";
 import { z } from "zod";
 
@@ -9,7 +9,7 @@ const Bread = z.object({ bread: z.string() });
 
 app.resource(COUNTER, { mimeType: "application/json" }, () => counter);
 
-// A server tells of changes in the kinds of things that it offers from the start: tools, resources, prompts.
+// A server reports changes only of the lists that it has from the start: tools, resources, prompts.
 app.prompt("praise", {}, () => "Praise our rye.");
 
 const Loaves = z.object({ bread: z.string(), loaves: z.int() });

@@ -1,10 +1,10 @@
-/** A customer who watches the counter. The same lines work with sessions and with the revision that has none. */
+/** A client that subscribes to changes. The same code works with sessions and in the revision without them. */
 import assert from "node:assert/strict";
 import { type Change, Client, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
 
 const COUNTER = "bakery://counter";
 
-/** Waits for this change. One that comes again before it was taken is one change; more may come between. */
+/** Waits for this change. Equal changes that are not taken yet are merged; others may come in between. */
 async function see(changes: AsyncIterator<Change>, wanted: Change): Promise<void> {
   for (;;) {
     const { value, done } = await changes.next();
@@ -35,7 +35,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     assert((await names()).includes("bake"));
   }
 
-  // Lists of three kinds, in a subscription of its own.
+  // Changes of the three lists, in a separate subscription.
   {
     await using changes = await customer.subscribe({ tools: true, resources: true, prompts: true }).open();
     await customer.callTool("new_recipe", { bread: "spelt" });
@@ -57,14 +57,14 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     assert(!(await names()).includes("slice_spelt"));
   }
 
-  // Leaving the block gives the subscription up; a new one hears of what happens from then on.
+  // Leaving the block ends the subscription; a new one reports the changes from then on.
   await customer.callTool("sell", { bread: "rye" });
   {
     await using changes = await customer.subscribe({ uris: [COUNTER] }).open();
     await customer.callTool("sell", { bread: "rye" });
     assert.deepEqual((await changes.next()).value, { kind: "updated", uri: COUNTER });
 
-    // Who waits when it is given up is told so.
+    // A pending wait ends when the subscription is left.
     const waiting = changes.next();
     await changes.return?.();
     assert.equal((await waiting).done, true);

@@ -47,7 +47,7 @@ class NoSuchDocument(LookupError):
 
 
 class Index:
-    """What a folder held when it was indexed. Documents are looked up by path here, so no path opens a file."""
+    """The contents of a folder when it was indexed. Documents are looked up by path in it, so no path opens a file."""
 
     def __init__(self, folder: Path, report: Report = lambda done, total, path: None) -> None:
         self.documents: dict[str, str] = {}
@@ -71,7 +71,7 @@ class Index:
         self.sections += len(rows)
 
     def search(self, query: str, limit: int = 10) -> list[Hit]:
-        """The sections that hold any of the query's words, best first; a word in the title counts three times."""
+        """Returns the sections with any of the query's words, best first; a word in the title counts three times."""
         words = split_words(query)
         if not words:
             return []
@@ -94,7 +94,7 @@ class Index:
             raise NoSuchDocument(path) from None
 
     def complete(self, typed: str) -> list[str]:
-        """The paths that begin with what was typed, then those that hold it elsewhere."""
+        """Returns the paths that begin with the given text, then those that contain it elsewhere."""
         typed = typed.lower()
         found = [path for path in self.documents if typed in path.lower()]
         return sorted(found, key=lambda path: not path.lower().startswith(typed))
@@ -136,12 +136,12 @@ def headings(text: str) -> Iterator[Heading]:
 
 
 def bare_title(text: str) -> str:
-    """Without the spaces around it and without closing hashes, which a space sets off: `# C#` keeps its own."""
+    """Removes the spaces around it and closing hashes after a space: `# C#` keeps its hash."""
     title = text.strip()
     bare = title.rstrip("#")
     return bare.rstrip() if not bare or bare[-1].isspace() else title
 
 
 def split_words(query: str) -> list[str]:
-    """The distinct words of a query. Quotes, operators and the like vanish, so that any text is a valid query."""
+    """Returns the distinct words of a query. Quotes and operators are removed, so that any text is a valid query."""
     return list(dict.fromkeys(re.findall(r"[^\W_]+", query.lower())))[:MAX_WORDS]

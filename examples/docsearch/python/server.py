@@ -44,7 +44,7 @@ class Indexed:
 
 
 class Shelf:
-    """The one index of this process: made when it is first needed, replaced by `reindex`."""
+    """The index of this process: created when it is first needed, replaced by `reindex`."""
 
     def __init__(self) -> None:
         self._index: Index | None = None

@@ -7,7 +7,7 @@ const SKIPPED = new Set(["node_modules", "target", "dist"]); // beside every fol
 const MAX_WORDS = 32; // of a query
 const SNIPPET_WORDS = 24;
 
-/** Files done, files in all, the path of the last one. */
+/** The number of files done, the number of all files, and the path of the last one. */
 export type Report = (done: number, total: number, path: string) => unknown;
 
 export interface Hit {
@@ -34,7 +34,7 @@ export class NoSuchDocument extends Error {
   }
 }
 
-/** What a folder held when it was indexed. Documents are looked up by path here, so no path opens a file. */
+/** The contents of a folder when it was indexed. Documents are looked up by path in it, so no path opens a file. */
 export class Index {
   readonly documents = new Map<string, string>();
   readonly #sections: (Section & { path: string; id: number })[] = [];
@@ -71,7 +71,7 @@ export class Index {
     }
   }
 
-  /** The sections that hold any of the query's words, best first; a word in the title counts three times. */
+  /** Returns the sections with any of the query's words, best first; a word in the title counts three times. */
   search(query: string, limit = 10): Hit[] {
     const wanted = [...new Set(words(query).map(fold))].slice(0, MAX_WORDS);
     const found = this.#search.search(wanted.join(" "));
@@ -94,7 +94,7 @@ export class Index {
     return text;
   }
 
-  /** The paths that begin with what was typed, then those that hold it elsewhere. */
+  /** Returns the paths that begin with the given text, then those that contain it elsewhere. */
   complete(typed: string): string[] {
     const wanted = typed.toLowerCase();
     const found = [...this.documents.keys()].filter((path) => path.toLowerCase().includes(wanted));
@@ -147,7 +147,7 @@ function headings(text: string): Heading[] {
   return found;
 }
 
-/** Without the spaces around it and without closing hashes, which a space sets off: `# C#` keeps its own. */
+/** Removes the spaces around it and closing hashes after a space: `# C#` keeps its hash. */
 function bareTitle(text: string): string {
   const title = text.trim();
   let end = title.length;
@@ -165,7 +165,7 @@ function snippet(body: string, wanted: readonly string[]): string {
   return (start > 0 ? "…" : "") + all.slice(start, end).join(" ") + (end < all.length ? "…" : "");
 }
 
-/** Quotes, operators and the like vanish, so that any text is a valid query. */
+/** Quotes, operators and the like are removed, so that any text is a valid query. */
 function words(text: string): string[] {
   return text.match(/[\p{L}\p{N}]+/gu) ?? [];
 }

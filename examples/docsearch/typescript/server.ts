@@ -19,7 +19,7 @@ const app = new Server("docsearch", {
 
 let current: Promise<Index> | undefined;
 
-/** The one index of this process: made when it is first needed, replaced by `reindex`. */
+/** The index of this process: created when it is first needed, replaced by `reindex`. */
 function indexFor(ctx: Context, { fresh = false } = {}): Promise<Index> {
   if (current === undefined || fresh) {
     current = Index.of(FOLDER, (done, total, message) => ctx.progress(done, { total, message }));

@@ -1,4 +1,4 @@
-"""A bank's counter: every way in which a call can fail, and who is told what."""
+"""A bank's counter: all the ways in which a call can fail, and the errors that the client gets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gudgeon import Context, ProtocolError, ResourceNotFound, Server, ToolError
 
 
 class Overdrawn(Exception):
-    """The customer may read this one's message."""
+    """An error whose message the client may read."""
 
 
 app = Server("bank", expose_errors=(Overdrawn,))

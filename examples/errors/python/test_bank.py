@@ -1,4 +1,4 @@
-"""How one tests a server of one's own: in memory, in every revision, without a process or a port."""
+"""Tests of a server: in memory, in every revision, without a process or a port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** How one tests a server of one's own: in memory, in every revision, without a process or a port. */
+/** Tests of a server: in memory, in every revision, without a process or a port. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cancelled, declined, ToolError } from "gudgeon";
@@ -16,7 +16,7 @@ for (const era of eras) {
 // The revisions in which a server may ask.
 for (const era of eras.filter((era) => era >= "2025-06-18")) {
   describe(`close_account in ${era}`, () => {
-    // With `replay` the handler runs from its top again for every answer.
+    // With `replay` the handler runs again from its start for every answer.
     for (const replay of [false, true]) {
       test(`the customer answers, replay: ${replay}`, async () => {
         const answers = { "Close ada's account?": true, "Why do you leave?": "the coffee" };

@@ -1,9 +1,9 @@
-/** A bank's counter: every way in which a call can fail, and who is told what. */
+/** A bank's counter: all the ways in which a call can fail, and the errors that the client gets. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ProtocolError, ResourceNotFound, Server, ToolError } from "gudgeon";
 import { z } from "zod";
 
-/** The customer may read this one's message. */
+/** An error whose message the client may read. */
 class Overdrawn extends Error {}
 
 export const app = new Server("bank", { exposeErrors: [Overdrawn] });

@@ -1,4 +1,4 @@
-/** A customer whose every wish goes wrong, and what the program gets to know of it. */
+/** A client whose calls all fail, and the errors that it catches. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -6,7 +6,7 @@ import {
   ToolError,
 } from "gudgeon";
 
-/** The error that this call must end with. */
+/** Returns the error that the call must fail with. */
 async function failure<E extends McpError>(kind: abstract new (...args: never[]) => E, call: Promise<unknown>): Promise<E> {
   const error: unknown = await call.then(() => undefined, (reason: unknown) => reason);
   assert(error instanceof kind, `expected ${kind.name}, got ${String(error)}`);
@@ -20,7 +20,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const call = (tool: string, args: object = {}) => customer.callTool(tool, args);
   assert.equal((await call("withdraw", { name: "ada", euros: 30 })).data, 70);
 
-  // For the model to mend: it reads the text.
+  // Errors that the model can correct: it reads their text.
   const unknown = await failure(ToolError, call("withdraw", { name: "eve", euros: 1 }));
   assert.equal(unknown.text, "Nobody here is called eve.");
   assert.equal(unknown.result.meta["bank.example/known"], 2);
@@ -28,10 +28,10 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   assert.equal(exposed.text, "bob has 20 euros");
   const misfit = await failure(ToolError, call("withdraw", { name: "bob", euros: "all" }));
   assert.match(misfit.text, /euros/);
-  // The same without an exception.
+  // The same error as a result, without an exception.
   assert((await customer.callTool("withdraw", { name: "eve", euros: 1 }, { throwOnError: false })).isError);
 
-  // Mistakes of the server's: the type and a reference, nothing of what happened inside.
+  // Unexpected exceptions of the server: the client gets their type and a reference id only.
   const ours = await failure(ToolError, call("audit"));
   assert(ours.text.includes("reference") && !ours.text.includes("division"), ours.text);
   const inPrompt = await failure(ProtocolError, customer.getPrompt("reminder", { name: "ada" }));
@@ -39,7 +39,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const late = await failure(ToolError, call("loan"));
   assert.match(late.text, /took longer/);
 
-  // For the program: codes, data, and where it was.
+  // Protocol errors, for the program: code, data, target and phase.
   const closed = await failure(ProtocolError, call("transfer", { euros: 5 }));
   assert.deepEqual([closed.code, closed.data], [4001, { opens: "09:00" }]);
   assert.match(closed.message, /The counter is closed\./);
@@ -49,14 +49,14 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const lost = await failure(McpError, customer.readResource("bank://accounts/eve"));
   assert.deepEqual([lost.code, lost.data], [modern ? -32602 : -32002, { uri: "bank://accounts/eve" }]);
 
-  // A no that the handler does not catch, and a form that is closed.
+  // A refusal that the handler does not catch, and a form that is closed.
   const kept = await failure(ToolError, call("close_account", { name: "ada" }));
   assert.equal(kept.text, "The user declined: Close ada's account?");
   no = cancelled;
   const dismissed = await failure(ToolError, call("close_account", { name: "ada" }));
   assert.equal(dismissed.text, "The user declined: Close ada's account?");
 
-  // Giving up, after a while or at once: the handler ends as well, and cleans up.
+  // Timeouts and cancellation: the handler ends as well, and cleans up.
   const atTheExpert = async (): Promise<string> => (await customer.readResource("bank://expert")).text;
   await failure(CallTimeout, customer.callTool("appraise", { thing: "vase" }, { timeoutMs: 100 }));
   const leaving = new AbortController();
@@ -66,11 +66,11 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   await ring;
   while ((await atTheExpert()) !== "[]") await sleep(10);
 
-  // A client that can't be asked: each era says so in its own way.
+  // A client that can't be asked; the error depends on the revision.
   await using mute = await Client.connect(target, { revision });
   const refused = await failure(McpError, mute.callTool("close_account", { name: "ada" }));
   assert(refused.message.includes("elicitation") && (modern ? refused.code === -32021 : refused instanceof ToolError));
-  // What the server never declared fails before it is sent.
+  // A call whose capability the server did not declare fails before it is sent.
   const unable = await failure(NotSupported, mute.complete("reminder", "name", "a"));
   assert.match(unable.message, /complet/);
 }

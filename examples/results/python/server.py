@@ -1,4 +1,4 @@
-"""A weather station: numbers, pictures, sounds and files, pages of lists, and how long an answer may be kept."""
+"""A weather station: structured results, images, audio and files, pages of lists, caching."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ visits: list[str] = []
 
 @app.resource("weather://stations/{name}", mime_type="text/plain", ttl=60, cache_scope="public", cache=60)
 def station_page(name: str) -> str:
-    """A client may keep this for a minute, and so does the server: the handler runs once a minute and station."""
+    """Clients may cache this for a minute, and the server does: the handler runs once a minute for each station."""
     visits.append(name)
     return f"{name}: {CELSIUS[name]:g} degrees, visit {len(visits)}"
 
@@ -88,7 +88,7 @@ watching: list[str] = []
 
 @app.resource("weather://storms/{name}")
 async def next_storm(name: str) -> str:
-    """A page that is there when the storm is. Who gives the read up before ends this handler, and it cleans up."""
+    """A resource that is slow to read. If the client cancels, the handler ends and cleans up."""
     watching.append(name)
     try:
         await asyncio.sleep(86_400)

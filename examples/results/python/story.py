@@ -1,4 +1,4 @@
-"""Somebody who wants to know the weather, in every form it comes in."""
+"""A client that reads all kinds of results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Reading:
 
 async def story(target: Target, revision: Any) -> None:
     async with Client(target, revision=revision) as client:
-        # Structured output: as JSON says it, or rebuilt in a type of one's own.
+        # Structured output: as JSON, or converted to a type of the caller.
         plain = await client.call_tool("measure", {"station": "hill"})
         assert plain.data == plain.structured_content == {"station": "hill", "celsius": 9}
         typed = await client.call_tool("measure", {"station": "hill"}, returns=Reading)
@@ -33,7 +33,7 @@ async def story(target: Target, revision: Any) -> None:
         broken = await client.call_tool("sunspot", raise_on_error=False)
         assert broken.is_error and "5500" not in broken.text, "what was wrong is the server's to know, by reference"
 
-        # Content of other kinds arrives as it was given.
+        # Other kinds of content.
         caption, picture = (await client.call_tool("chart")).content
         assert isinstance(caption, Text) and caption.text == "Today:"
         assert isinstance(picture, Image) and picture.mime_type == "image/png" and picture.data[1:4] == b"PNG"
@@ -47,17 +47,17 @@ async def story(target: Target, revision: Any) -> None:
         assert almanac.text == "A mild year." and almanac.data == {"mean": 13.5}
         assert almanac.meta["weather.example/volume"] == 12
 
-        # A link leads to a resource. The server keeps the page, so the second read is no second visit.
+        # A link to a resource. The server caches it, so the second read does not call the handler.
         first = (await client.read_resource(link.uri)).text
         assert first == "hill: 9 degrees, visit 1"
         assert (await client.read_resource("weather://stations/{name}", {"name": "hill"})).text == first
         assert (await client.read_resource("weather://stations/town")).text.endswith("visit 2")
-        # How long a client may keep it is told to those whose revision has words for it.
+        # Cache hints are sent in the revisions that have them.
         said = await client.request("resources/read", {"uri": link.uri})
         modern = revision == "2026-07-28"
         assert (said.get("ttlMs"), said.get("cacheScope")) == ((60_000, "public") if modern else (None, None))
 
-        # A read that is given up ends its handler, which cleans up.
+        # A cancelled read ends its handler, which cleans up.
         async def waiting_for_storms() -> str:
             return (await client.read_resource("weather://storms")).text
 
@@ -68,7 +68,7 @@ async def story(target: Target, revision: Any) -> None:
         while await waiting_for_storms() != "[]":
             await asyncio.sleep(0.01)
 
-        # Lists come in pages of three; `list_tools` fetches them all, `list_tools_page` one.
+        # Lists have pages of three; `list_tools` fetches them all, `list_tools_page` one.
         tools = [tool.name for tool in await client.list_tools()]
         pages = [await client.list_tools_page()]
         while pages[-1].next_cursor is not None:
@@ -81,7 +81,7 @@ async def story(target: Target, revision: Any) -> None:
         except ProtocolError as error:
             assert error.code == -32602
 
-        # What a session remembers; where there are none, the server says what to do instead.
+        # Session values; in the revision without sessions the error says what to use instead.
         if modern:
             refused = await client.call_tool("watch", {"station": "hill"}, raise_on_error=False)
             assert refused.is_error and "Name the station each time: give the client a handle" in refused.text

@@ -1,4 +1,4 @@
-/** A weather station: numbers, pictures, sounds and files, pages of lists, and how long an answer may be kept. */
+/** A weather station: structured results, images, audio and files, pages of lists, caching. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { audio, file, image, NotSupported, resourceLink, Server, ToolError, ToolResult } from "gudgeon";
 import { z } from "zod";
@@ -52,7 +52,7 @@ app.tool("almanac", { description: ALMANAC }, () => {
 
 let visits = 0;
 
-// A client may keep this for a minute, and so does the server: the handler runs once a minute and station.
+// Clients may cache this for a minute, and the server does: the handler runs once a minute for each station.
 const PAGE = { mimeType: "text/plain", ttlMs: 60_000, cacheScope: "public", cacheMs: 60_000 } as const;
 app.resource("weather://stations/{name}", PAGE, ({ name }) => {
   visits += 1;
@@ -61,7 +61,7 @@ app.resource("weather://stations/{name}", PAGE, ({ name }) => {
 
 const watching = new Set<string>();
 
-// A page that is there when the storm is. Who gives the read up before fires `ctx.signal`, and the handler cleans up.
+// A resource that is slow to read. If the client cancels, `ctx.signal` is aborted, and the handler cleans up.
 app.resource("weather://storms/{name}", {}, async ({ name }, ctx) => {
   watching.add(name);
   try {

@@ -1,4 +1,4 @@
-/** Somebody who wants to know the weather, in every form it comes in. */
+/** A client that reads all kinds of results. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Cancelled, Client, ProtocolError, type Revision, type Target, ToolError } from "gudgeon";
@@ -9,7 +9,7 @@ const Reading = z.object({ station: z.string(), celsius: z.number() });
 export async function story(target: Target, revision: Revision): Promise<void> {
   await using client = await Client.connect(target, { revision });
 
-  // Structured output: as JSON says it, or checked by and typed as a schema of one's own.
+  // Structured output: as JSON, or validated and typed by a schema of the caller.
   const plain = await client.callTool("measure", { station: "hill" });
   assert.deepEqual(plain.data, { station: "hill", celsius: 9 });
   assert.deepEqual(plain.structuredContent, plain.data);
@@ -24,7 +24,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   const broken = await client.callTool("sunspot", {}, { throwOnError: false });
   assert(broken.isError && !broken.text.includes("5500"), "what was wrong is the server's to know, by reference");
 
-  // Content of other kinds arrives as it was given.
+  // Other kinds of content.
   const [caption, picture] = (await client.callTool("chart")).content;
   assert(caption?.type === "text" && caption.text === "Today:");
   assert(picture?.type === "image" && picture.mimeType === "image/png");
@@ -40,18 +40,18 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   assert.deepEqual([almanac.text, almanac.data], ["A mild year.", { mean: 13.5 }]);
   assert.equal(almanac.meta["weather.example/volume"], 12);
 
-  // A link leads to a resource. The server keeps the page, so the second read is no second visit.
+  // A link to a resource. The server caches it, so the second read does not call the handler.
   const first = (await client.readResource(link.uri)).text;
   assert.equal(first, "hill: 9 degrees, visit 1");
   const again = await client.readResource("weather://stations/{name}", { variables: { name: "hill" } });
   assert.equal(again.text, first);
   assert.match((await client.readResource("weather://stations/town")).text, /visit 2$/);
-  // How long a client may keep it is told to those whose revision has words for it.
+  // Cache hints are sent in the revisions that have them.
   const said = (await client.request("resources/read", { uri: link.uri })) as Record<string, unknown>;
   const modern = revision === "2026-07-28";
   assert.deepEqual([said["ttlMs"], said["cacheScope"]], modern ? [60_000, "public"] : [undefined, undefined]);
 
-  // A read that is given up ends its handler, which cleans up.
+  // A cancelled read ends its handler, which cleans up.
   const waitingForStorms = async (): Promise<string> => (await client.readResource("weather://storms")).text;
   const leaving = new AbortController();
   const given = assert.rejects(client.readResource("weather://storms/hill", { signal: leaving.signal }), Cancelled);
@@ -60,7 +60,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
   await given;
   while ((await waitingForStorms()) !== "[]") await sleep(10);
 
-  // Lists come in pages of three; `listTools` fetches them all, `listToolsPage` one.
+  // Lists have pages of three; `listTools` fetches them all, `listToolsPage` one.
   const sizes: number[] = [];
   const names: string[] = [];
   let cursor: string | undefined;
@@ -76,7 +76,7 @@ export async function story(target: Target, revision: Revision): Promise<void> {
     return error instanceof ProtocolError && error.code === -32602; // only the server makes cursors
   });
 
-  // What a session remembers; where there are none, the server says what to do instead.
+  // Session values; in the revision without sessions the error says what to use instead.
   if (modern) {
     const refused = await client.callTool("watch", { station: "hill" }, { throwOnError: false });
     assert(refused.isError && refused.text.includes("Name the station each time: give the client a handle"), refused.text);

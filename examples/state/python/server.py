@@ -1,4 +1,4 @@
-"""A library's loan desk, served by several processes: whichever gets the answer goes on where another one asked."""
+"""A library's loan desk, served by several processes: any of them can continue a call after the answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gudgeon import Context, Server, SyncContext, ask
 from gudgeon.ask import Question
 
-# The first key seals, all of them open. To rotate: put the new key first, and drop the old one after `state_ttl`.
+# The first key encrypts, all of them decrypt. To rotate: put the new key first, and drop the old one after `state_ttl`.
 app = Server("loan-desk", request_state_keys=os.environ["LIBRARY_KEYS"].split(","), state_ttl=600)
 DESK = os.environ["LIBRARY_DESK"]
 

@@ -1,9 +1,9 @@
-/** A library's loan desk, served by several processes: whichever gets the answer goes on where another one asked. */
+/** A library's loan desk, served by several processes: any of them can continue a call after the answer. */
 import { ask, Server } from "gudgeon";
 import { z } from "zod";
 
 const desk = process.env["LIBRARY_DESK"] ?? "only";
-// The first key seals, all of them open. To rotate: put the new key first, and drop the old one after `stateTtlMs`.
+// The first key encrypts, all of them decrypt. To rotate: put the new key first, and drop the old one after `stateTtlMs`.
 const keys = process.env["LIBRARY_KEYS"]?.split(",");
 const app = new Server("loan-desk", { requestStateKeys: keys, stateTtlMs: 600_000 });
 
@@ -12,7 +12,7 @@ const Book = z.object({ book: z.string() });
 
 const BORROW = "Borrow a book: who borrows it, and for how long.";
 app.tool("borrow", { description: BORROW, input: Book }, async ({ book }, ctx) => {
-  // Done by the desk that gets the first request, and only there.
+  // Run only by the desk that gets the first request.
   const loan = await ctx.step("loan", () => `loan of ${book} at the ${desk} desk`);
   const reader = await ctx.elicit("Who are you?", Reader, { key: "reader" });
   const weeks = await ctx.elicit("For how many weeks?", z.int(), { key: "weeks" });

@@ -1,4 +1,4 @@
-/** A reader who begins at one desk and ends at another, and somebody who writes on the slip between them. */
+/** A client that begins a call at one process and continues at another, and one that modifies the state. */
 import assert from "node:assert/strict";
 import { cancelled, Client, type InputRequired, McpError, ProtocolError, type Revision, type Target, type ToolResult } from "gudgeon";
 
@@ -17,7 +17,7 @@ const FORMS: Record<string, unknown> = {
   "Is it damaged?": false,
 };
 
-/** The questions of a round, of which there must be these. */
+/** Returns the questions of a round, which must be these. */
 function asked(round: ToolResult | InputRequired, ...keys: string[]): string {
   assert("questions" in round && round.state !== undefined);
   assert.deepEqual(Object.keys(round.questions), keys);
@@ -34,26 +34,26 @@ export async function story(north: Target, south: Target, fresh: Target, other: 
     return Client.connect(desk, { revision, onElicit: ({ message }) => FORMS[message] });
   };
 
-  // Who can't be asked borrows nothing.
+  // A client that can't be asked borrows nothing.
   {
     await using mute = await Client.connect(north, { revision });
     await assert.rejects(mute.callTool("borrow", EMMA), (error) => error instanceof McpError && error.message.includes("elicitation"));
   }
 
-  // One client, one desk: the same in every era, and nobody has to know about states.
+  // One client and one process: the same code in every revision, without a state.
   {
     await using reader = await at(north);
     const done = await reader.callTool("borrow", EMMA);
     assert.equal(done.text, "loan of Emma at the north desk: Ada, 3 weeks, stamped at the north desk");
     assert.equal((await reader.callTool("give_back", EMMA)).text, "Emma: shelf, says the north desk");
-    // Closing the form cancels, in every era.
+    // Closing the form cancels, in every revision.
     const form = FORMS["Is it damaged?"];
     FORMS["Is it damaged?"] = cancelled;
     const givenUp = await reader.callTool("give_back", EMMA, { throwOnError: false });
     assert(givenUp.isError && givenUp.text.includes("Is it damaged?"));
     FORMS["Is it damaged?"] = form;
     if (revision === "2025-11-25") {
-      // A session asks while the call runs: there are no rounds, and so no state to hand over.
+      // In a session the server asks while the call runs: there are no rounds, and so no state.
       assert.equal(answered(await reader.callToolRound("borrow", EMMA)).text, done.text);
       return;
     }
@@ -63,31 +63,31 @@ export async function story(north: Target, south: Target, fresh: Target, other: 
   await using two = await at(south);
   await using three = await at(fresh);
   await using four = await at(other);
-  // Begun in the north, gone on with in the south, which runs the handler again with the answers so far;
-  // the loan stays the one that the north registered.
+  // Begun at the north desk, continued at the south desk, which runs the handler again with the answers so far;
+  // the loan remains the one that the north desk registered.
   const first = asked(await one.callToolRound("borrow", EMMA), "reader");
   const second = asked(await two.callToolRound("borrow", EMMA, { answers: READER, state: first }), "weeks");
-  // The keys are being rotated: the new desk still opens what the old key sealed.
+  // During a key rotation the new desk still decrypts states of the old key.
   const third = answered(await three.callToolRound("borrow", EMMA, { answers: WEEKS, state: second }));
   assert.equal(third.text, "loan of Emma at the north desk: Ada, 3 weeks, stamped at the new desk");
 
-  // The explicit form needs no parking and no replay; its state travels the same way.
+  // The explicit form needs no suspended handler and no replay; its state is sent in the same way.
   const state = asked(await one.callToolRound("give_back", EMMA), "damaged");
   const answers = { damaged: { action: "accept", content: { value: true } } };
   const told = answered(await two.callToolRound("give_back", EMMA, { answers, state }));
   assert.equal(told.text, "Emma: repair, says the south desk");
 
-  // What the new desk seals, the new key seals: the other desk opens it, the old ones don't.
+  // The new desk encrypts with the new key: desks without it can't decrypt the state.
   const later = asked(await three.callToolRound("borrow", EMMA), "reader");
   asked(await four.callToolRound("borrow", EMMA, { answers: READER, state: later }), "weeks");
 
-  // Closing the form cancels, wherever it is answered.
+  // Closing the form cancels, at whichever desk it is answered.
   const closed = { reader: { action: "cancel" } };
   const options = { answers: closed, state: first, throwOnError: false };
   const givenUp = answered(await two.callToolRound("borrow", EMMA, options));
   assert(givenUp.isError && givenUp.text.includes("Who are you?"));
 
-  // Refused, always in the same words: another key, a letter changed, another book, another tool.
+  // Rejected, always with the same message: another key, a modified state, other arguments, another tool.
   const middle = Math.floor(first.length / 2);
   const forged = first.slice(0, middle) + (first[middle] === "A" ? "B" : "A") + first.slice(middle + 1);
   const attempts: [Client, string, object, string][] = [

@@ -55,7 +55,7 @@ impl fmt::Display for NoSuchDocument {
 
 impl std::error::Error for NoSuchDocument {}
 
-/// What a folder held when it was indexed. Documents are looked up by path here, so no path opens a file.
+/// The contents of a folder when it was indexed. Documents are looked up by path in it, so no path opens a file.
 pub struct Index {
     pub documents: BTreeMap<String, String>,
     pub sections: usize,
@@ -96,7 +96,7 @@ impl Index {
         Ok(Self { documents, sections, database: Mutex::new(database) })
     }
 
-    /// The sections that hold any of the query's words, best first; a word in the title counts three times.
+    /// Returns the sections with any of the query's words, best first; a word in the title counts three times.
     pub fn search(&self, query: &str, limit: usize) -> rusqlite::Result<Vec<Hit>> {
         let words = split_words(query);
         if words.is_empty() {
@@ -129,7 +129,7 @@ impl Index {
         self.documents.get(path).map(String::as_str).ok_or_else(|| NoSuchDocument(path.to_owned()))
     }
 
-    /// The paths that begin with what was typed, then those that hold it elsewhere.
+    /// Returns the paths that begin with the given text, then those that contain it elsewhere.
     pub fn complete(&self, typed: &str) -> Vec<String> {
         let typed = typed.to_lowercase();
         let mut found: Vec<_> = self
@@ -222,14 +222,14 @@ fn unindented(line: &str) -> Option<(&str, char)> {
     (line.len() - bare.len() <= 3).then_some(bare).zip(bare.chars().next())
 }
 
-/// Without the spaces around it and without closing hashes, which a space sets off: `# C#` keeps its own.
+/// Removes the spaces around it and closing hashes after a space: `# C#` keeps its hash.
 fn bare_title(text: &str) -> &str {
     let title = text.trim();
     let bare = title.trim_end_matches('#');
     if bare.is_empty() || bare.ends_with(char::is_whitespace) { bare.trim_end() } else { title }
 }
 
-/// The distinct words of a query. Quotes, operators and the like vanish, so that any text is a valid query.
+/// Returns the distinct words of a query. Quotes, operators and the like are removed, so that any text is a valid query.
 fn split_words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in

@@ -52,7 +52,7 @@ fn ten() -> usize {
     10
 }
 
-/// The one index of this process: made when it is first needed.
+/// The index of this process, created when it is first needed.
 fn index(ctx: &Context) -> Result<Arc<Index>, ToolError> {
     let mut index = INDEX.lock().unwrap_or_else(PoisonError::into_inner);
     match &*index {
