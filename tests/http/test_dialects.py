@@ -31,6 +31,8 @@ def test_every_post_of_0_7_stands_alone(shelf):
     assert "arguments" in post(shelf, shelf.path, message("tools/list")).json()["result"]["tools"][0]
     unknown = post(shelf, shelf.path, message("call_tool", {"name": "nothing"}))
     assert (unknown.status, unknown.json()["error"]["code"]) == (200, 4001)
+    unknown = post(shelf, shelf.path, message("no/such/method"))
+    assert (unknown.status, unknown.json()["error"]["code"]) == (200, -32601)
 
 
 def test_a_session_of_0_7_over_the_pair(shelf):

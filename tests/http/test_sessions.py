@@ -33,6 +33,13 @@ def test_a_request_without_an_id_is_400(server):
             refused(connection.ask(method, server.path, {"Accept": "text/event-stream"}), 400)
 
 
+def test_an_unknown_version_is_400_for_delete_too(server):
+    with Session(server) as session:
+        headers = session.headers(MCP_Protocol_Version="1999-01-01")
+        refused(session.connection.ask("DELETE", server.path, headers), 400)
+        assert session.post(message("ping")).status == 200
+
+
 def test_a_deleted_session_is_404(server):
     # "The server MAY terminate the session at any time, after which it MUST respond ... with HTTP 404 Not Found"
     with Session(server) as session, session.stream() as stream:

@@ -392,7 +392,7 @@ impl Endpoint {
     }
 
     /// Refuses what is no message at all.
-    fn refuse_frame(&mut self, visit: Visit, frame: Frame<'_>) {
+    pub(super) fn refuse_frame(&mut self, visit: Visit, frame: Frame<'_>) {
         let Frame::One(Err(malformed)) = frame else { return };
         let kind = match malformed.unreadable {
             true => FaultKind::Unreadable,

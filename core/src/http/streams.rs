@@ -52,6 +52,9 @@ impl Endpoint {
 
     pub(super) fn delete(&mut self, now: Instant, visit: Visit) {
         let Some(number) = self.session_of(&visit) else { return self.refuse_without(visit) };
+        if let Err(message) = self.check_version(&visit.mcp_headers) {
+            return self.refuse_visit(visit, StatusCode::BAD_REQUEST, &message);
+        }
         self.end_session(now, number);
         self.answer_visit(visit, StatusCode::NO_CONTENT, HeaderMap::new(), Vec::new());
     }
@@ -134,6 +137,9 @@ impl Endpoint {
         };
         let number = session.number;
         let id = Arc::clone(&session.id);
+        if matches!(&frame, Frame::One(Err(malformed)) if malformed.unreadable) {
+            return self.refuse_frame(visit, frame);
+        }
         if let Some(why) = self.too_much(&frame) {
             return self.send_away(visit, why);
         }

@@ -113,8 +113,10 @@ fn is_dialect(frame: &Frame<'_>, mcp_headers: &McpHeaders) -> bool {
     if has_envelope(params) || mcp_headers.session().is_some() {
         return false;
     }
+    // A method that no revision has is answered by the dialect as well: an unknown one with "method not found".
+    let may_be_own = || dialect_0_7::may_be_own(method) || Method::parse(method).is_none();
     let is_silent = mcp_headers.protocol_version().is_none();
-    dialect_0_7::is_own(method, params) || is_silent && dialect_0_7::may_be_own(method)
+    dialect_0_7::is_own(method, params) || is_silent && may_be_own()
 }
 
 /// Returns `true` if the params contain a modern envelope.

@@ -78,17 +78,17 @@ fn older_messages(object: &mut Map<String, Value>) {
     *messages = std::mem::take(messages).into_iter().flat_map(each).collect();
 }
 
-/// Converts a form for revisions before 2025-11-25. Fields with a default become optional; the default is filled into
-/// the answer.
+/// Converts a form for revisions before 2025-11-25, which have defaults for booleans only and ignore other keywords. A field
+/// with a default becomes optional: a client that ignores the default may leave it out, and it is filled into the answer.
 fn older_form(form: &mut Map<String, Value>) {
     form.shift_remove("$schema");
     let mut optional = Vec::new();
     let fields = form.get_mut("properties").and_then(Value::as_object_mut);
     for (name, field) in fields.into_iter().flatten() {
         older_choice(field);
-        if let Some(field) = field.as_object_mut()
+        if let Some(field) = field.as_object()
             && field.get("type").is_none_or(|it| it != "boolean")
-            && field.shift_remove("default").is_some()
+            && field.contains_key("default")
         {
             optional.push(name.clone());
         }
@@ -132,7 +132,7 @@ mod tests {
         let schema = |field: Value| json!({"type": "object", "properties": {"value": field}});
         let form = json!({"mode": "form", "message": "?", "requestedSchema": schema(choice)});
         assert_eq!(lowered(Revision::V2025_11_25, &form), (form.clone(), None));
-        let older = json!({"type": "string", "enum": ["a"], "enumNames": ["A"]});
+        let older = json!({"type": "string", "enum": ["a"], "enumNames": ["A"], "default": "a"});
         assert_eq!(
             lowered(Revision::V2025_06_18, &form),
             (json!({"message": "?", "requestedSchema": schema(older)}), None)
@@ -140,19 +140,17 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_default_that_can_not_be_said_need_not_be_answered() {
-        let field = |default: Option<&str>| match default {
-            Some(default) => json!({"type": "string", "default": default}),
-            None => json!({"type": "string"}),
-        };
-        let form = |default: Option<&str>, required: &[&str]| {
-            let properties = json!({"why": field(default), "who": field(None), "sure": {"type": "boolean", "default": true}});
+    fn a_field_with_a_default_keeps_it_and_is_not_required() {
+        let form = |required: &[&str]| {
+            let why = json!({"type": "string", "default": "tidy"});
+            let sure = json!({"type": "boolean", "default": true});
+            let properties = json!({"why": why, "who": {"type": "string"}, "sure": sure});
             let schema = json!({"type": "object", "properties": properties, "required": required});
             json!({"mode": "form", "message": "?", "requestedSchema": schema})
         };
-        let newer = form(Some("tidy"), &["why", "who", "sure"]);
+        let newer = form(&["why", "who", "sure"]);
         assert_eq!(lowered(Revision::V2025_11_25, &newer), (newer.clone(), None));
-        let mut older = form(None, &["who", "sure"]);
+        let mut older = form(&["who", "sure"]);
         older.as_object_mut().expect("an object").shift_remove("mode");
         assert_eq!(lowered(Revision::V2025_06_18, &newer), (older, None));
     }

@@ -85,6 +85,8 @@ fn errors_travel_with_200_and_their_own_codes() {
         ("call_tool", json!({}), -32602),
         ("read_resource", json!({"uri": "fixture://no"}), 3001),
         ("initialize", json!({"version": "9.0.0"}), -32602),
+        ("no/such", json!({}), -32601),
+        ("nonsense", json!({}), -32601),
     ] {
         let id = post(&mut visitor, &[], &request(1, method, &params));
         let reply = visitor.reply(id);

@@ -50,6 +50,11 @@ fn a_session_begins_with_initialize_and_ends_with_delete() {
     let id = visitor.legacy("nobody", &ping(1));
     assert_eq!(visitor.reply(id).status, 404);
     let stream = visitor.get(&session, "");
+    let unknown = [("mcp-session-id", &*session), ("mcp-protocol-version", "1999-01-01")];
+    let id = visitor.send("DELETE", "/mcp", &unknown, "");
+    assert_eq!(visitor.reply(id).status, 400);
+    let id = visitor.legacy(&session, &ping(1));
+    assert_eq!(visitor.reply(id).status, 200, "the session is still there");
     let id = visitor.send("DELETE", "/mcp", &[("mcp-session-id", &session)], "");
     assert_eq!(visitor.reply(id).status, 204);
     assert!(visitor.reply(stream).complete);

@@ -45,6 +45,9 @@ impl Handshake {
             (Self::Awaiting | Self::Expired, Some(Discover)) => {
                 return Err(wire::missing_envelope(meta));
             }
+            (Self::Awaiting | Self::Expired, _) if meta.has_envelope() => {
+                return Err(wire::missing_envelope(meta));
+            }
             (Self::Awaiting | Self::Expired, _) => {
                 return Err(Fault::invalid_request(format!(
                     "{name} before initialize: send initialize first, or a request of 2026-07-28 with its params._meta"
