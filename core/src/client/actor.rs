@@ -1,6 +1,6 @@
 //! The task that owns a connection: session, transport and timer.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -36,6 +36,8 @@ type Opened = oneshot::Sender<Result<Arc<ServerIdentity>, Error>>;
 
 struct Actor {
     session: ClientSession,
+    /// The time limit for connecting.
+    limit: Option<Instant>,
     options: WireOptions,
     config: ConnectionConfig,
     target: Arc<str>,
@@ -76,14 +78,18 @@ pub(super) async fn start(
         let message = format!("{name} takes no headers: only HTTP and WebSocket have them");
         return Err(Error::misuse(message));
     }
-    let reached = target.reach(&options).await;
+    let mut session = ClientSession::new(Arc::new(config.session.clone()));
+    let limit = session.connecting_since(Instant::now().into_std()).map(Instant::from_std);
+    let reached = within(limit, target.reach(&options)).await;
+    let reached = reached.unwrap_or_else(|| Err(session.took_too_long()));
     let Reached { wire, process, again } =
         reached.map_err(|it| dress(it, &name, &Obituary::default(), "connect"))?;
     let (sender, orders) = mpsc::unbounded_channel();
     let (opened, outcome) = oneshot::channel();
     let (up, is_up) = watch::channel(true);
     let actor = Actor {
-        session: ClientSession::new(Arc::new(config.session.clone())),
+        session,
+        limit,
         options,
         config,
         target: Arc::clone(&name),
@@ -117,8 +123,8 @@ impl Actor {
     async fn run(mut self) {
         self.tell(Input::Start);
         loop {
-            if self.pump().await.is_break() {
-                break;
+            if let ControlFlow::Break(error) = self.pump().await {
+                return self.give_up(Some(error)).await;
             }
             match self.wait().await {
                 Woken::Order(Some(Order::Close(done))) => {
@@ -131,6 +137,7 @@ impl Actor {
                     return;
                 }
                 Woken::Order(Some(order)) => self.obey(order),
+                Woken::Order(None) if self.opened.is_some() => return self.give_up(None).await,
                 Woken::Order(None) => break,
                 Woken::Event(WireEvent::Bytes(read)) => self.read(read),
                 Woken::Event(WireEvent::Arrival(arrival)) => self.take(arrival).await,
@@ -250,12 +257,12 @@ impl Actor {
         }
     }
 
-    /// Processes the session's outputs; breaks if no connection can be established.
-    async fn pump(&mut self) -> std::ops::ControlFlow<()> {
+    /// Processes the session's outputs; breaks with the reason if no connection can be established.
+    async fn pump(&mut self) -> ControlFlow<Error> {
         loop {
             match self.settle() {
-                Settled::Silent => return std::ops::ControlFlow::Continue(()),
-                Settled::Failed => return std::ops::ControlFlow::Break(()),
+                Settled::Silent => return ControlFlow::Continue(()),
+                Settled::Failed(error) => return ControlFlow::Break(*error),
                 Settled::Restart => self.restart().await,
             }
         }
@@ -290,10 +297,7 @@ impl Actor {
                 }
                 Output::Failed(error) => {
                     let error = self.dress(error, "negotiate");
-                    if let Some(opened) = self.opened.take() {
-                        let _ = opened.send(Err(error));
-                    }
-                    return Settled::Failed;
+                    return Settled::Failed(Box::new(error));
                 }
                 Output::Restart => return Settled::Restart,
                 Output::Done(key, outcome) if Subscriptions::sent(key) => {
@@ -375,11 +379,14 @@ impl Actor {
     /// Starts the process or connection again, because the old one ended at the probe.
     async fn restart(&mut self) {
         self.wire = None;
-        if let Some(process) = self.process.take() {
-            process.shut_down().await;
+        if let Some(mut process) = self.process.take() {
+            process.kill().await;
         }
         let fresh = match self.again.take() {
-            Some(again) => again.reach(&self.options).await,
+            Some(again) => {
+                let reached = within(self.limit, again.reach(&self.options)).await;
+                reached.unwrap_or_else(|| Err(self.session.took_too_long()))
+            }
             None => Err(Error::new(
                 ErrorKind::Connect,
                 "the other side closed the connection when asked for server/discover",
@@ -392,6 +399,19 @@ impl Actor {
             }
             Err(error) => self.tell(Input::Closed(&error.message)),
         }
+    }
+
+    /// Ends a connection that was never opened: the server's process is gone before the caller hears of the failure.
+    async fn give_up(mut self, error: Option<Error>) {
+        if let Some(mut process) = self.process.take() {
+            self.wire = None;
+            process.kill().await;
+        }
+        if let (Some(opened), Some(error)) = (self.opened.take(), error) {
+            // A dropped receiver means that the caller has given up.
+            let _ = opened.send(Err(error));
+        }
+        self.end().await;
     }
 
     async fn end(mut self) {
@@ -418,8 +438,16 @@ impl Actor {
 
 enum Settled {
     Silent,
-    Failed,
+    Failed(Box<Error>),
     Restart,
+}
+
+/// Waits for a result until the limit; `None` once it has passed.
+async fn within<T>(limit: Option<Instant>, result: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        Some(limit) => tokio::time::timeout_at(limit, result).await.ok(),
+        None => Some(result.await),
+    }
 }
 
 fn notified(method: MethodName, params: Raw) -> Event {

@@ -72,7 +72,7 @@ impl ClientBuilder {
                 revisions: Revision::ALL.to_vec(),
                 dialect: None,
                 probe_timeout: Duration::from_secs(5),
-                initialize_timeout: Some(Duration::from_secs(60)),
+                connect_timeout: Some(Duration::from_secs(60)),
                 log_level: None,
             },
             options: CallOptions {
@@ -122,12 +122,12 @@ impl ClientBuilder {
         self
     }
 
-    /// The time limit of a request without a response or progress; `None` means no limit. It is suspended while a
-    /// callback answers the server. Default: 60 s.
+    /// The time limit of a request without a response or progress, and of [`connect`](Self::connect) as a whole; `None`
+    /// means no limit. It is suspended while a callback answers the server. Default: 60 s.
     #[must_use]
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.options.timeout = timeout.into();
-        self.session.initialize_timeout = self.options.timeout;
+        self.session.connect_timeout = self.options.timeout;
         self
     }
 
@@ -138,7 +138,8 @@ impl ClientBuilder {
         self
     }
 
-    /// The time limit for the response to `server/discover`, after which a server counts as legacy. Default: 5 s.
+    /// The time limit for the response to `server/discover`, after which a server counts as legacy. At most half of the
+    /// time left to connect is used. Default: 5 s.
     #[must_use]
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.session.probe_timeout = timeout;
@@ -338,7 +339,10 @@ impl ClientBuilder {
         if let Some(level) = log_level {
             match client.call(Operation::SetLogLevel(level), client.options()).await {
                 // A server without logging needs no level.
-                Err(error) if error.kind != ErrorKind::Unsupported => return Err(error),
+                Err(error) if error.kind != ErrorKind::Unsupported => {
+                    client.close().await;
+                    return Err(error);
+                }
                 _ => (),
             }
         }

@@ -21,6 +21,8 @@ use crate::error::{Error, ErrorKind};
 
 /// The time for a server to exit by itself, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
+/// The time for a server to exit after SIGTERM where nothing waits for it any more.
+const SHORT_GRACE: Duration = Duration::from_millis(200);
 /// The time to wait for the exit status of a server that closed its streams.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const KEPT_LINES: usize = 20;
@@ -109,7 +111,8 @@ impl Command {
             .stderr
             .take()
             .map(|it| tokio::spawn(follow(it, Arc::clone(&tail), !self.is_quiet)));
-        Ok((Link::new(input, output), Process { child, tail, stderr }))
+        let group = child.id();
+        Ok((Link::new(input, output), Process { child, group, tail, stderr }))
     }
 
     fn explain(&self, error: std::io::Error) -> Error {
@@ -158,6 +161,8 @@ fn quoted(word: &OsStr) -> String {
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
+    /// The id of its process group.
+    group: Option<u32>,
     tail: Arc<Mutex<Tail>>,
     stderr: Option<JoinHandle<()>>,
 }
@@ -184,22 +189,31 @@ impl Process {
 
     /// Ends the process after its input was closed: waits, then sends SIGTERM, then SIGKILL (stdio, "Shutdown").
     pub(crate) async fn shut_down(mut self) {
-        let group = self.child.id();
         if tokio::time::timeout(GRACE, self.child.wait()).await.is_err() {
-            signal(group, Signal::Terminate);
-            let gone = async {
-                let _ = self.child.wait().await;
-                // A wrapper's children may take longer to exit than the wrapper.
-                while is_there(group) {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
-                }
-            };
-            if tokio::time::timeout(GRACE, gone).await.is_err() {
-                signal(group, Signal::Kill);
-                let _ = self.child.kill().await;
-            }
+            self.end(GRACE).await;
         }
         self.drain_stderr().await;
+    }
+
+    /// Ends the process, and its children, without waiting for it to exit by itself: sends SIGTERM, then SIGKILL.
+    pub(crate) async fn kill(&mut self) {
+        self.end(SHORT_GRACE).await;
+    }
+
+    async fn end(&mut self, grace: Duration) {
+        let group = self.group;
+        signal(group, Signal::Terminate);
+        let gone = async {
+            let _ = self.child.wait().await;
+            // A wrapper's children may take longer to exit than the wrapper.
+            while is_there(group) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        if tokio::time::timeout(grace, gone).await.is_err() {
+            signal(group, Signal::Kill);
+            let _ = self.child.kill().await;
+        }
     }
 
     async fn drain_stderr(&mut self) {

@@ -146,6 +146,33 @@ async fn what_a_wrapper_started_is_ended_with_it() {
 }
 
 #[tokio::test]
+async fn a_failed_connect_leaves_no_process() {
+    let folder = std::env::temp_dir().join(format!("gudgeon-failed-{}", std::process::id()));
+    let pids = folder.to_string_lossy().into_owned();
+    // It answers nothing, ignores SIGTERM, and has a child of its own that does the same.
+    let deaf = format!(
+        r#"
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = os.fork()
+with open({pids:?}, "a") as pids: pids.write(str(os.getpid()) + "\n")
+time.sleep(600)"#
+    );
+    let builder = Client::builder(server(&deaf, "")).timeout(Duration::from_secs(1));
+    let failure = builder.connect().await.expect_err("no answer");
+    assert_eq!((failure.kind, failure.phase), (ErrorKind::Timeout, Some("negotiate")));
+    assert!(
+        failure.message.contains("no answer to server/discover or initialize in 1 s"),
+        "{failure}"
+    );
+    let pids = std::fs::read_to_string(&folder).expect("it was started");
+    std::fs::remove_file(&folder).expect("it is ours");
+    assert_eq!(pids.lines().count(), 2);
+    for pid in pids.lines() {
+        assert!(!is_alive(pid), "{pid} lives on");
+    }
+}
+
+#[tokio::test]
 async fn dropping_a_client_ends_its_server() {
     let client = Client::connect(server("", "")).await.expect("connects");
     let pid = pid(&client).await;

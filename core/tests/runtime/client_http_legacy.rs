@@ -362,6 +362,7 @@ async fn a_server_that_forgets_each_session_is_given_up_after_one_more() {
     let error = client.call_tool("echo", json!({})).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Lost);
     assert!(error.to_string().contains("tools/call"), "{error}");
+    assert!(error.to_string().contains("use sticky routing, or a single process"), "{error}");
     assert_eq!(mock.of("tools/call").len(), 2);
     client.list_tools().await.unwrap();
 }

@@ -404,6 +404,9 @@ async fn a_server_that_forgets_each_session_is_not_asked_for_ever() {
     });
     let end = end.await;
     assert_eq!(end.kind, ErrorKind::Lost);
-    assert!(end.message.contains("again and again"), "{end}");
+    assert!(
+        end.message.contains("again and again") && end.message.contains("sticky routing"),
+        "{end}"
+    );
     assert_eq!(sessions.load(Ordering::Relaxed), 2);
 }

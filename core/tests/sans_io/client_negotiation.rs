@@ -5,11 +5,11 @@ use std::time::Duration;
 use gudgeon::{
     error::{Error, ErrorKind},
     protocol::Revision,
-    session::client::{Input, Output},
+    session::client::{ClientConfig, Input, Output},
 };
 use serde_json::json;
 
-use crate::support::wire::{Scripted, discover_result, error, initialize_result};
+use crate::support::wire::{Scripted, config, discover_result, error, initialize_result};
 
 const MODERN: Revision = Revision::V2026_07_28;
 const NEWEST_LEGACY: Revision = Revision::V2025_11_25;
@@ -50,6 +50,39 @@ fn modern_client_modern_server() {
     let server = client.ready();
     assert_eq!((server.revision, server.info.name.as_str()), (MODERN, "new"));
     assert_eq!(client.session.deadline(), None);
+}
+
+#[test]
+fn probe_and_handshake_share_one_time_limit() {
+    let mut client = Scripted::new(ClientConfig {
+        connect_timeout: Some(Duration::from_secs(1)),
+        ..config(&[MODERN, NEWEST_LEGACY])
+    });
+    client.tell(Input::Start);
+    expect_probe(&mut client);
+    assert!(!client.advance(Duration::from_millis(499)));
+    assert!(client.advance(Duration::from_millis(1)), "half of the time is left for initialize");
+    expect_initialize(&mut client, "2025-11-25");
+    assert!(!client.advance(Duration::from_millis(499)));
+    assert!(client.advance(Duration::from_millis(1)));
+    let failure = client.failed();
+    assert_eq!(failure.kind, ErrorKind::Timeout);
+    assert_eq!(failure.message, "no answer to server/discover or initialize in 1 s");
+    client.silent();
+}
+
+#[test]
+fn the_time_to_reach_the_server_counts_too() {
+    let mut client = Scripted::new(ClientConfig {
+        connect_timeout: Some(Duration::from_secs(1)),
+        ..config(&[NEWEST_LEGACY])
+    });
+    client.session.connecting_since(client.now);
+    client.now += Duration::from_millis(900);
+    client.tell(Input::Start);
+    expect_initialize(&mut client, "2025-11-25");
+    assert!(client.advance(Duration::from_millis(100)));
+    assert_eq!(client.failed().message, "no answer to initialize in 1 s");
 }
 
 #[test]

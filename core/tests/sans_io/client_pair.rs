@@ -41,7 +41,7 @@ fn config(revisions: &[Revision]) -> ClientConfig {
         revisions: revisions.to_vec(),
         dialect: None,
         probe_timeout: Duration::from_secs(5),
-        initialize_timeout: None,
+        connect_timeout: None,
         log_level: None,
     }
 }

@@ -29,7 +29,7 @@ fn config(dialect: Dialect) -> ClientConfig {
         revisions: Revision::ALL.to_vec(),
         dialect: Some(dialect),
         probe_timeout: Duration::from_secs(5),
-        initialize_timeout: None,
+        connect_timeout: None,
         log_level: None,
     }
 }

@@ -47,10 +47,12 @@ pub struct ClientConfig {
     pub revisions: Vec<Revision>,
     /// A dialect to use instead of the revisions.
     pub dialect: Option<Dialect>,
-    /// The time that a server has to answer the probe before it counts as legacy.
+    /// The time limit for the answer to the probe, after which a server counts as legacy. At most half of
+    /// `connect_timeout`, so that time is left for `initialize`.
     pub probe_timeout: Duration,
-    /// The time that a server has to answer `initialize`.
-    pub initialize_timeout: Option<Duration>,
+    /// The time limit for all of connecting: reaching the server, the probe, `initialize`, and a second start where the
+    /// server ended at the probe. `None` means no limit.
+    pub connect_timeout: Option<Duration>,
     /// The minimum level of log messages; without it a modern server sends none.
     pub log_level: Option<LoggingLevel>,
 }
@@ -270,7 +272,7 @@ impl ClientSession {
             Input::DeclareRoots => self.declare_roots(),
             Input::Tick => self.expire(now),
             Input::Renewed => self.restore(),
-            Input::Failed { id, error } => self.fail_request(now, id, error),
+            Input::Failed { id, error } => self.fail_request(id, error),
             Input::Leave(reason) => {
                 self.calls.ids().into_iter().for_each(|id| self.send_cancelled(id, Some(reason)));
                 self.close(reason);
@@ -416,8 +418,8 @@ impl ClientSession {
         }
     }
 
-    fn fail_request(&mut self, now: Instant, id: u64, error: Error) {
-        let Some(error) = self.negotiation_failed(now, id, error) else { return };
+    fn fail_request(&mut self, id: u64, error: Error) {
+        let Some(error) = self.negotiation_failed(id, error) else { return };
         self.renewal.forget(id);
         if let Some((key, method)) = self.calls.complete(id) {
             let message = format!("{}: {}", method.as_str(), error.message);

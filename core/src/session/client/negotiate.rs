@@ -35,7 +35,10 @@ pub(super) enum Phase {
 /// The attempts so far.
 #[derive(Debug, Default)]
 pub(super) struct Negotiation {
+    /// The time limit of the current step.
     pub(super) deadline: Option<Instant>,
+    /// The time limit of all steps.
+    limit: Option<Instant>,
     probed: Vec<Revision>,
     /// The id of the probe that timed out; its response may still arrive.
     late_probe: Option<u64>,
@@ -47,9 +50,20 @@ pub(super) struct Negotiation {
 }
 
 impl ClientSession {
+    /// Counts the time limit for connecting from `since`, when the shell began to reach the server. Without it that time
+    /// begins with [`Input::Start`](super::Input::Start). Returns the limit.
+    pub fn connecting_since(&mut self, since: Instant) -> Option<Instant> {
+        let timeout = self.config.connect_timeout;
+        self.negotiation.limit = timeout.and_then(|it| since.checked_add(it));
+        self.negotiation.limit
+    }
+
     pub(super) fn start(&mut self, now: Instant) {
         if !matches!(self.phase, Phase::Idle) {
             return;
+        }
+        if self.negotiation.limit.is_none() {
+            self.connecting_since(now);
         }
         let probe = match self.negotiation.restarted {
             true => None,
@@ -58,7 +72,7 @@ impl ClientSession {
         let legacy = newest(self.allowed(), Era::Legacy);
         match (probe, legacy) {
             (Some(revision), _) => self.probe(now, revision),
-            (None, Some(revision)) => self.initialize(now, revision),
+            (None, Some(revision)) => self.initialize(revision),
             (None, None) => {
                 self.fail(Error::misuse("no revision is allowed: name at least one"));
             }
@@ -78,7 +92,7 @@ impl ClientSession {
             Phase::Probing { id: own, revision } if is_mine(own) => {
                 self.negotiation.deadline = None;
                 match outcome {
-                    Ok(result) => self.discovered(now, result),
+                    Ok(result) => self.discovered(result),
                     Err(error) => self.probe_refused(now, revision, error),
                 }
                 true
@@ -108,38 +122,40 @@ impl ClientSession {
             return;
         }
         self.negotiation.deadline = None;
-        match self.phase {
-            Phase::Probing { id, .. } => {
-                self.negotiation.late_probe = Some(id);
-                let silence = format!(
-                    "no answer to server/discover in {}",
-                    seconds(self.config.probe_timeout)
-                );
-                self.fall_back(now, ErrorKind::Timeout, &silence);
-            }
-            Phase::Initializing { .. } => {
-                let limit = self.config.initialize_timeout.unwrap_or_default();
-                let message = format!("initialize: no answer in {}", seconds(limit));
-                self.fail(Error::new(ErrorKind::Timeout, message));
-            }
-            _ => (),
+        if self.negotiation.limit.is_some_and(|it| it <= now) {
+            return self.fail(self.took_too_long());
+        }
+        if let Phase::Probing { id, .. } = self.phase {
+            self.negotiation.late_probe = Some(id);
+            let limit = seconds(self.config.probe_timeout);
+            let silence = format!("no answer to server/discover in {limit}");
+            self.fall_back(ErrorKind::Timeout, &silence);
         }
     }
 
+    /// Returns the error once the time limit for connecting is over.
+    pub fn took_too_long(&self) -> Error {
+        let limit = seconds(self.config.connect_timeout.unwrap_or_default());
+        let message = match self.phase {
+            Phase::Probing { .. } => format!("no answer to server/discover in {limit}"),
+            Phase::Initializing { .. } if self.negotiation.late_probe.is_some() => {
+                format!("no answer to server/discover or initialize in {limit}")
+            }
+            Phase::Initializing { .. } => format!("no answer to initialize in {limit}"),
+            _ => format!("no connection in {limit}"),
+        };
+        Error::new(ErrorKind::Timeout, message)
+    }
+
     /// Handles the failure of the probe or of `initialize`. Returns the failure if it is neither.
-    pub(super) fn negotiation_failed(
-        &mut self,
-        now: Instant,
-        id: u64,
-        error: Error,
-    ) -> Option<Error> {
+    pub(super) fn negotiation_failed(&mut self, id: u64, error: Error) -> Option<Error> {
         match self.phase {
             Phase::Probing { id: own, .. } if own == id => {
                 self.negotiation.deadline = None;
                 // A server that responds with an error of its own may be a legacy server.
                 let may_be_legacy = error.http_status.is_some() && error.kind != ErrorKind::Auth;
                 match newest(&self.config.revisions, Era::Legacy).filter(|_| may_be_legacy) {
-                    Some(revision) => self.initialize(now, revision),
+                    Some(revision) => self.initialize(revision),
                     None => self.fail(doubted(error)),
                 }
             }
@@ -179,11 +195,17 @@ impl ClientSession {
         self.negotiation.probed.push(revision);
         self.negotiation.touched = true;
         let id = self.send_opening(Method::Discover, "{}");
-        self.negotiation.deadline = now.checked_add(self.config.probe_timeout);
+        let limit = self.negotiation.limit;
+        let may_fall_back = newest(self.allowed(), Era::Legacy).is_some();
+        // Time is left for the fallback.
+        let share =
+            limit.filter(|_| may_fall_back).map(|it| now + it.saturating_duration_since(now) / 2);
+        let probe = now.checked_add(self.config.probe_timeout);
+        self.negotiation.deadline = [probe, share, limit].into_iter().flatten().min();
         self.phase = Phase::Probing { id, revision };
     }
 
-    fn initialize(&mut self, now: Instant, revision: Revision) {
+    fn initialize(&mut self, revision: Revision) {
         self.speak(revision);
         let config = Arc::clone(&self.config);
         let params = match config.dialect {
@@ -191,15 +213,14 @@ impl ClientSession {
             _ => wire::initialize_params(self.wire, &config.info, &config.capabilities),
         };
         let id = self.send_opening(Method::Initialize, &params);
-        self.negotiation.deadline = config.initialize_timeout.and_then(|it| now.checked_add(it));
+        self.negotiation.deadline = self.negotiation.limit;
         self.phase = Phase::Initializing { id };
     }
 
-    fn discovered(&mut self, now: Instant, result: &str) {
+    fn discovered(&mut self, result: &str) {
         // Some legacy servers answer every request with an empty result.
         let Some(found) = modern::read_discovery(result) else {
             return self.fall_back(
-                now,
                 ErrorKind::Unsupported,
                 "its answer to server/discover is not valid",
             );
@@ -209,7 +230,7 @@ impl ClientSession {
                 self.speak(revision);
                 self.open(found.identity(revision));
             }
-            None => self.initialize_mutual(now, &found.supported),
+            None => self.initialize_mutual(&found.supported),
         }
     }
 
@@ -219,14 +240,14 @@ impl ClientSession {
             (code::UNSUPPORTED_PROTOCOL_VERSION, Some(supported)) => {
                 match self.mutual(&supported, Era::Modern) {
                     Some(next) if self.may_probe(next) => self.probe(now, next),
-                    _ => self.initialize_mutual(now, &supported),
+                    _ => self.initialize_mutual(&supported),
                 }
             }
             (code, _) if code::is_modern(code) && code != code::UNSUPPORTED_PROTOCOL_VERSION => {
                 let message = format!("the server refused server/discover in {revision}: {said}");
                 self.fail(refusal(message, error));
             }
-            _ => self.fall_back(now, ErrorKind::Unsupported, &said),
+            _ => self.fall_back(ErrorKind::Unsupported, &said),
         }
     }
 
@@ -236,16 +257,16 @@ impl ClientSession {
     }
 
     /// The server listed its revisions, and no modern one is supported by both sides.
-    fn initialize_mutual(&mut self, now: Instant, supported: &[String]) {
+    fn initialize_mutual(&mut self, supported: &[String]) {
         match self.mutual(supported, Era::Legacy) {
-            Some(revision) => self.initialize(now, revision),
+            Some(revision) => self.initialize(revision),
             None => self.fail(self.no_common(&supported.join(", "))),
         }
     }
 
-    fn fall_back(&mut self, now: Instant, kind: ErrorKind, why: &str) {
+    fn fall_back(&mut self, kind: ErrorKind, why: &str) {
         if let Some(revision) = newest(&self.config.revisions, Era::Legacy) {
-            return self.initialize(now, revision);
+            return self.initialize(revision);
         }
         let message = format!("the server does not support {}: {why}", self.spoken_here());
         self.fail(Error::new(kind, message).with_hint(MAY_BE_LEGACY));

@@ -29,7 +29,7 @@ pub(crate) fn config(revisions: &[Revision]) -> ClientConfig {
         revisions: revisions.to_vec(),
         dialect: None,
         probe_timeout: Duration::from_secs(5),
-        initialize_timeout: Some(Duration::from_secs(60)),
+        connect_timeout: Some(Duration::from_secs(60)),
         log_level: None,
     }
 }

@@ -41,6 +41,8 @@ use crate::{
 
 /// If a new session is lost within this time, it is not replaced again on behalf of its stream.
 const WORTHWHILE: Duration = Duration::from_secs(5);
+/// The reason once a session that was just begun is lost as well.
+const LOST_AGAIN: &str = "the server ended the session again and again; where several processes or replicas serve one address, all     requests of a session must reach the same one: use sticky routing, or a single process";
 /// The time to keep listening for messages about a cancelled request of a session.
 const AFTERMATH: Duration = Duration::from_secs(2);
 /// The maximum number of events that were received but not processed.
@@ -232,8 +234,7 @@ impl HttpWire {
                 News::StreamGone(session) => {
                     let now = Instant::now();
                     if self.stream_gone.replace(now).is_some_and(|it| now - it < WORTHWHILE) {
-                        let why = "the server ended the session again and again";
-                        return Arrival::StreamLost(why.into());
+                        return Arrival::StreamLost(LOST_AGAIN.into());
                     }
                     self.begin_anew(&session);
                 }
@@ -282,7 +283,7 @@ impl HttpWire {
     /// 2025-11-25, "Session Management": the client MUST start a new session when it receives 404.
     fn renew(&mut self, gone: &HeaderValue, mut message: Message) {
         if std::mem::replace(&mut message.is_repeated, true) {
-            return self.fail(&message, "the server ended the session again and again".into());
+            return self.fail(&message, LOST_AGAIN.into());
         }
         self.begin_anew(gone);
         match &mut self.waiting {
