@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use gudgeon::{
-    error::Error,
+    error::{Error, Language},
     http::{Cors, EndpointConfig},
     transport::listen::{Address, ListenOptions},
 };
@@ -71,13 +71,13 @@ pub(crate) fn listening(address: &Address, options: &str) -> napi::Result<Listen
     put(&mut options.shutdown_grace, given.shutdown_grace_ms.and_then(duration));
     options.tls = given.tls.as_ref().map(|it| (it.cert.clone(), it.key.clone()));
     let threads = given.io_threads.map_or(1, count).max(1);
-    Ok(Listen { config: with(address.endpoint_config(), given), options, threads })
+    Ok(Listen { config: with(address.endpoint_config(), given)?, options, threads })
 }
 
 /// Returns the settings of an endpoint mounted by a host.
 pub(crate) fn mounted(options: &str) -> napi::Result<EndpointConfig> {
     let config = EndpointConfig { path: None, ..EndpointConfig::default() };
-    Ok(with(config, read(options)?))
+    with(config, read(options)?)
 }
 
 fn read(options: &str) -> napi::Result<HttpOptions> {
@@ -85,7 +85,7 @@ fn read(options: &str) -> napi::Result<HttpOptions> {
         .map_err(|it| misuse(Error::misuse(format!("the options can't be read: {it}"))))
 }
 
-fn with(mut config: EndpointConfig, given: HttpOptions) -> EndpointConfig {
+fn with(mut config: EndpointConfig, given: HttpOptions) -> napi::Result<EndpointConfig> {
     config.guard.public_url = given.public_url;
     config.guard.allowed_origins = given.allowed_origins;
     config.guard.allowed_hosts = given.allowed_hosts;
@@ -94,6 +94,7 @@ fn with(mut config: EndpointConfig, given: HttpOptions) -> EndpointConfig {
         GivenCors::Any(true) => Cors::Any,
         GivenCors::Origins(origins) => Cors::Origins(origins),
     };
+    config.guard.check(Language::TypeScript).map_err(misuse)?;
     config.legacy_sse = given.legacy_sse;
     put(&mut config.max_body, given.max_body.map(count));
     put(&mut config.max_sessions, given.max_sessions.map(count));
@@ -102,7 +103,7 @@ fn with(mut config: EndpointConfig, given: HttpOptions) -> EndpointConfig {
     put(&mut config.session_idle, given.session_idle_ms.and_then(duration));
     put(&mut config.keep_alive, given.keep_alive_ms.and_then(duration));
     put(&mut config.event_store, given.event_store);
-    config
+    Ok(config)
 }
 
 fn put<T>(field: &mut T, given: Option<T>) {

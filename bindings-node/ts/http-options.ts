@@ -6,9 +6,10 @@ import type { HttpOptions } from "./types.js";
 /** The check of each option. */
 const CHECKS: { readonly [K in keyof Required<HttpOptions>]: Check } = {
   publicUrl: (value) => (isUrl(value) ? undefined : 'must be a URL such as "https://example.org/mcp"'),
-  allowedOrigins: list('"https://example.org"', (one) => one === "null" || isUrl(one)),
-  allowedHosts: list('"example.org" or "example.org:8443"', (one) => !/[/\s@]/.test(one) && one !== ""),
-  cors: (value) => (typeof value === "boolean" ? undefined : list('"https://example.org", or true or false', isUrl)(value)),
+  // The core checks each entry.
+  allowedOrigins: list('"https://example.org"', () => true),
+  allowedHosts: list('"example.org" or "example.org:8443"', () => true),
+  cors: (value) => (typeof value === "boolean" ? undefined : list('"https://example.org", or true or false', () => true)(value)),
   legacySse: yesOrNo,
   maxBody: bytes,
   maxSessions: count,

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use gudgeon::{
-    error::Error,
+    error::{Error, Language},
     http::{Cors, EndpointConfig},
     transport::listen::ListenOptions,
 };
@@ -51,8 +51,8 @@ impl HttpOptions {
         serde_json::from_slice(text).map_err(|it| Error::misuse(it.to_string()))
     }
 
-    /// Returns `base`, which holds the path of the endpoint, with the options applied.
-    pub(crate) fn endpoint(&self, mut base: EndpointConfig) -> EndpointConfig {
+    /// Returns `base`, which holds the path of the endpoint, with the options applied. Errors if an option can match nothing.
+    pub(crate) fn endpoint(&self, mut base: EndpointConfig) -> Result<EndpointConfig, Error> {
         base.guard.public_url.clone_from(&self.public_url);
         base.guard.allowed_origins.clone_from(&self.allowed_origins);
         base.guard.allowed_hosts.clone_from(&self.allowed_hosts);
@@ -61,6 +61,7 @@ impl HttpOptions {
             Allowed::Any(true) => Cors::Any,
             Allowed::Origins(origins) => Cors::Origins(origins.clone()),
         };
+        base.guard.check(Language::Python)?;
         base.legacy_sse = self.legacy_sse;
         set(&mut base.max_body, self.max_body);
         set(&mut base.max_sessions, self.max_sessions);
@@ -69,7 +70,7 @@ impl HttpOptions {
         set(&mut base.session_idle, self.session_idle.map(seconds));
         set(&mut base.keep_alive, self.keep_alive.map(seconds));
         set(&mut base.event_store, self.event_store);
-        base
+        Ok(base)
     }
 
     pub(crate) fn listen(&self, max_message: usize) -> ListenOptions {

@@ -278,7 +278,8 @@ impl NativeServer {
         let at: Address = at.parse().map_err(|it| raise(&it))?;
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let components = Arc::clone(&self.lock().components);
-        let server = EndpointServer::new(components, options.endpoint(at.endpoint_config()));
+        let config = options.endpoint(at.endpoint_config()).map_err(|it| raise(&it))?;
+        let server = EndpointServer::new(components, config);
         let source = Source::Peers { server: Arc::clone(&server), notifier: None };
         let stream = Stream::open(Arc::new(source), app, context, self.limits)?;
         self.keep_informed(&stream.server);
@@ -295,7 +296,7 @@ impl NativeServer {
     fn endpoint(&self, options: &[u8]) -> PyResult<Endpoint> {
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
-        let config = options.endpoint(anywhere);
+        let config = options.endpoint(anywhere).map_err(|it| raise(&it))?;
         let components = Arc::clone(&self.lock().components);
         let endpoint = Endpoint::new(EndpointServer::new(components, config))?;
         self.keep_informed(endpoint.source());

@@ -144,6 +144,48 @@ impl Error {
     }
 }
 
+/// The language whose names for options errors use.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Language {
+    #[default]
+    Rust,
+    Python,
+    TypeScript,
+}
+
+/// Options that are durations: TypeScript's names for them end in `Ms`.
+const DURATIONS: [&str; 9] = [
+    "header_timeout",
+    "idle_timeout",
+    "keep_alive",
+    "max_timeout",
+    "park_ttl",
+    "session_idle",
+    "shutdown_grace",
+    "state_ttl",
+    "timeout",
+];
+
+impl Language {
+    /// Returns the name of an option, given in snake case, in this language.
+    pub fn option(self, name: &str) -> String {
+        if self != Self::TypeScript {
+            return name.to_owned();
+        }
+        let mut words = name.split('_');
+        let mut out = words.next().unwrap_or_default().to_owned();
+        for word in words {
+            let (first, rest) = word.split_at(word.len().min(1));
+            out.push_str(&first.to_ascii_uppercase());
+            out.push_str(rest);
+        }
+        if DURATIONS.contains(&name) {
+            out.push_str("Ms");
+        }
+        out
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

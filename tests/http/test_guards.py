@@ -134,6 +134,20 @@ def test_what_the_options_let_in(start):
     forbidden(ask(server, Host="other.example:9001"), 421, "allowed_hosts")
 
 
+def test_hosts_and_origins_may_be_patterns(start):
+    server = start(allowed_hosts=["*.mcp.example"], allowed_origins=["https://*.app.example"])
+    assert ask(server, Host="a.mcp.example").status == 200
+    assert ask(server, Host="a.mcp.example", Origin="https://b.app.example").status == 200
+    forbidden(ask(server, Host="mcp.example"), 421, "allowed_hosts")
+    forbidden(ask(server, Host="a.mcp.example", Origin="http://b.app.example"), 403, "allowed_origins")
+
+
+def test_any_host_and_any_origin(start):
+    server = start(allowed_hosts=["*"], allowed_origins=["*"])
+    assert ask(server, Host="any.example", Origin="https://other.example").status == 200
+    forbidden(ask(server, Host="any.example", Origin="null"), 403, "allowed_origins")
+
+
 def test_the_public_url_lets_its_host_and_origin_in(start):
     server = start(public_url="https://mcp.example/shelf/mcp")
     assert ask(server, Host="mcp.example").status == 200

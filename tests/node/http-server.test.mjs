@@ -225,7 +225,9 @@ test("addresses and options that can't be meant are refused with the mend", asyn
   await refused(LOCAL, { maxBdy: 1 }, { name: "TypeError", message: /unknown option 'maxBdy'; did you mean 'maxBody'\?$/ });
   await refused(LOCAL, { maxBody: "4 MiB" }, { name: "TypeError", message: /maxBody must be a number of bytes.*"4 MiB"/ });
   await refused(LOCAL, { idleTimeoutMs: -1 }, { name: "TypeError", message: /idleTimeoutMs must be a number of milliseconds/ });
-  await refused(LOCAL, { allowedHosts: ["https://a.b"] }, { name: "TypeError", message: /allowedHosts must be a list.*"example\.org"/ });
+  await refused(LOCAL, { allowedHosts: "a.b" }, { name: "TypeError", message: /allowedHosts must be a list.*"example\.org"/ });
+  await refused(LOCAL, { allowedHosts: ["https://a.b"] }, { name: "TypeError", message: /allowedHosts: "https:\/\/a\.b" is more than a host; write "a\.b"/ });
+  await refused(LOCAL, { allowedOrigins: ["a.b"] }, { name: "TypeError", message: /allowedOrigins: "a\.b" has no scheme; write "https:\/\/a\.b"/ });
   await refused(LOCAL, { cors: "yes" }, { name: "TypeError", message: /cors must be/ });
   await refused(LOCAL, { tls: {} }, { name: "TypeError", message: /tls must be \{ cert, key \}/ });
   await refused("https://127.0.0.1:0/mcp", {}, /tls/);

@@ -24,6 +24,8 @@ ANYWHERE = "http://127.0.0.1:0/mcp"
         ({"legacy_sse": "yes"}, TypeError),
         ({"allowed_origins": "https://example.org"}, TypeError),
         ({"allowed_hosts": [1]}, TypeError),
+        ({"allowed_hosts": ["http://example.org"]}, ValueError),
+        ({"allowed_origins": ["example.org"]}, ValueError),
         ({"cors": "https://example.org"}, TypeError),
         ({"public_url": "example.org"}, ValueError),
         ({"tls": "cert.pem"}, TypeError),

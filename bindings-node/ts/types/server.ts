@@ -69,9 +69,15 @@ export interface ServerOptions<L = unknown> {
 export interface HttpOptions {
   /** The URL under which clients reach the server behind a proxy; sets the allowed `Host` and `Origin`. */
   publicUrl?: string | undefined;
-  /** Origins of web pages that may send requests, such as `"https://example.org"`. Default: those of this machine. */
+  /**
+   * Origins of web pages that may send requests, such as `"https://example.org"`, `"https://*.example.org"` for all hosts below
+   * it, or `"*"` for all origins but `"null"`. Default: those of this machine.
+   */
   allowedOrigins?: readonly string[] | undefined;
-  /** Hosts that requests may be for, such as `"example.org"`. Default: on a loopback address `localhost`; else all. */
+  /**
+   * Hosts by which clients may call, such as `"example.org"`, `"example.org:8443"`, `"*.example.org"`, or `"*"` for all.
+   * Default: on a loopback address `localhost`; else all.
+   */
   allowedHosts?: readonly string[] | undefined;
   /** Origins of web pages that may send requests and read the responses (CORS); `true` for all. Default: none. */
   cors?: boolean | readonly string[] | undefined;

@@ -34,7 +34,10 @@ class Running:
             workers: Processes that share the port. A session of the legacy era lives in one of them: they suit
                 clients from 2026-07-28 on, or a balancer that knows sessions.
             public_url: What clients call the server behind a proxy: decides `Host` and `Origin`.
-            allowed_origins, allowed_hosts: Others that may call, such as "https://example.org" and "example.org".
+            allowed_origins: Origins of web pages that may call, such as "https://example.org", "https://*.example.org" for
+                all hosts below it, or "*" for all origins but "null". Default: those of this machine.
+            allowed_hosts: Hosts by which clients may call, such as "example.org", "example.org:8443", "*.example.org", or
+                "*" for all. Default: on a loopback address "localhost", otherwise all.
             cors: True, or the origins whose pages may read the answers. Default False.
             legacy_sse: Whether the pair of 2024-11-05 is served at `/sse`. Default False.
             max_body: Bytes of a request's body. Default 4 MiB.

@@ -1,10 +1,13 @@
 //! Who may call over HTTP: `Host` and `Origin` keep foreign web pages out (DNS rebinding), CORS lets chosen ones in
 //! (spec: Streamable HTTP, "Security & Endpoint").
 
+mod allowed;
+
 use core::net::IpAddr;
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
+use self::allowed::{HostPattern, OriginPattern};
 use crate::protocol::json::ObjectWriter;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -24,7 +27,9 @@ pub struct GuardConfig {
     /// Whether only programs on this machine reach the server: then web pages are the only strangers. A request's own
     /// [`Arrival`] knows better.
     pub bind_is_loopback: bool,
+    /// Origins of pages that may call: `https://example.com`, `https://*.example.com`, `null`, or `*` for all but `null`.
     pub allowed_origins: Vec<String>,
+    /// Hosts by which the server may be called: `example.com`, `example.com:8443`, `*.example.com`, or `*`.
     pub allowed_hosts: Vec<String>,
     pub cors: Cors,
 }
@@ -58,9 +63,9 @@ pub(super) struct Refusal {
 pub(super) struct Guard {
     is_loopback: bool,
     /// Configured hosts.
-    hosts: Vec<Host>,
-    /// Configured origins in their normal form, those of CORS among them.
-    origins: Vec<String>,
+    hosts: Vec<HostPattern>,
+    /// Configured origins, those of CORS among them.
+    origins: Vec<OriginPattern>,
     cors: CompiledCors,
 }
 
@@ -68,8 +73,7 @@ pub(super) struct Guard {
 enum CompiledCors {
     Off,
     Any,
-    /// In their normal form.
-    Origins(Vec<String>),
+    Origins(Vec<OriginPattern>),
 }
 
 impl Default for GuardConfig {
@@ -85,38 +89,26 @@ impl Default for GuardConfig {
 }
 
 impl Guard {
+    /// Entries that [`GuardConfig::check`] refuses match nothing.
     pub(super) fn new(config: &GuardConfig) -> Self {
+        let read = |origins: &[String]| -> Vec<OriginPattern> {
+            origins.iter().filter_map(|it| OriginPattern::parse(it).ok()).collect()
+        };
+        let mut origins = read(&config.allowed_origins);
         let cors = match &config.cors {
             Cors::Off => CompiledCors::Off,
             Cors::Any => CompiledCors::Any,
-            Cors::Origins(origins) => {
-                CompiledCors::Origins(origins.iter().map(|it| configured_origin(it)).collect())
+            Cors::Origins(listed) => {
+                origins.extend(read(listed));
+                CompiledCors::Origins(read(listed))
             }
         };
-        let mut origins: Vec<_> =
-            config.allowed_origins.iter().map(|it| configured_origin(it)).collect();
-        if let CompiledCors::Origins(listed) = &cors {
-            origins.extend(listed.iter().cloned());
-        }
-        let mut hosts = Vec::new();
-        for text in &config.allowed_hosts {
-            match Host::parse(text) {
-                Some(host) => hosts.push(host.without_default_port()),
-                None => {
-                    tracing::warn!("allowed_hosts: {text:?} is no host[:port], and lets nobody in");
-                }
-            }
-        }
-        if let Some(url) = &config.public_url {
-            match Origin::parse(cut_path(url)) {
-                Some(origin) => {
-                    origins.push(origin.to_string());
-                    hosts.push(origin.host.without_default_port());
-                }
-                None => {
-                    tracing::warn!("public_url: {url:?} is no URL like https://example.org/mcp");
-                }
-            }
+        let hosts = config.allowed_hosts.iter().filter_map(|it| HostPattern::parse(it).ok());
+        let mut hosts: Vec<_> = hosts.collect();
+        let own = config.public_url.as_ref().and_then(|it| Origin::parse(cut_path(it)));
+        if let Some(origin) = own {
+            origins.push(OriginPattern::Exactly(origin.to_string()));
+            hosts.push(HostPattern::Exactly(origin.host.without_default_port()));
         }
         Self { is_loopback: config.bind_is_loopback, hosts, origins, cors }
     }
@@ -179,8 +171,9 @@ impl Guard {
         if !is_loopback && self.hosts.is_empty() {
             return Ok(());
         }
-        let is_served =
-            |host: &Host| (is_loopback && host.is_loopback()) || self.hosts.contains(host);
+        let is_served = |host: &Host| {
+            (is_loopback && host.is_loopback()) || self.hosts.iter().any(|it| it.matches(host))
+        };
         if !hosts.is_empty() && hosts.iter().all(|it| it.as_ref().is_some_and(is_served)) {
             return Ok(());
         }
@@ -199,11 +192,12 @@ impl Guard {
     }
 
     fn lets_in(&self, text: &str, hosts: &[Option<Host>], is_loopback: bool) -> bool {
-        if self.origins.contains(&normal_origin(text)) {
+        let origin = Origin::parse(text);
+        if matches(&self.origins, text, origin.as_ref()) {
             return true;
         }
         // `null` is what pages without an origin of their own send, sandboxed ones among them.
-        let Some(origin) = Origin::parse(text) else { return false };
+        let Some(origin) = origin else { return false };
         if matches!(self.cors, CompiledCors::Any) {
             return true;
         }
@@ -227,7 +221,8 @@ impl Guard {
             CompiledCors::Off => None,
             CompiledCors::Any => Some(ANY),
             CompiledCors::Origins(listed) => {
-                listed.contains(&normal_origin(origin.to_str().ok()?)).then(|| origin.clone())
+                let text = origin.to_str().ok()?;
+                matches(listed, text, Origin::parse(text).as_ref()).then(|| origin.clone())
             }
         }
     }
@@ -327,14 +322,11 @@ fn hosts(head: &Parts) -> Vec<Option<Host>> {
         .collect()
 }
 
-/// What is no origin stays as it is: `null` for one.
-fn normal_origin(text: &str) -> String {
-    Origin::parse(text).map_or_else(|| text.to_ascii_lowercase(), |it| it.to_string())
-}
-
-/// People write origins with a slash at the end, or whole URLs.
-fn configured_origin(text: &str) -> String {
-    normal_origin(cut_path(text.trim()))
+/// Whether a request's `Origin`, as text and read, is one of these.
+fn matches(patterns: &[OriginPattern], text: &str, origin: Option<&Origin>) -> bool {
+    // What can't be read stays as it is: `null` for one.
+    let normal = origin.map_or_else(|| text.to_ascii_lowercase(), ToString::to_string);
+    patterns.iter().any(|it| it.matches(&normal, origin))
 }
 
 fn cut_path(url: &str) -> &str {

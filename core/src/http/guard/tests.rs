@@ -2,6 +2,7 @@ use http::Request;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::Language;
 
 fn head(lines: &[(&str, &str)]) -> Parts {
     request("POST", "/mcp", lines)
@@ -92,6 +93,85 @@ fn configured_hosts_are_served_whatever_their_case_and_default_port() {
         assert_eq!(refused(&url, &[("host", host)]), None, "{host}");
     }
     assert_eq!(refused(&url, &[("host", "example.com")]), Some(421));
+}
+
+#[test]
+fn hosts_may_be_given_as_patterns() {
+    let config = |hosts: &[&str]| GuardConfig {
+        allowed_hosts: hosts.iter().map(|it| (*it).to_owned()).collect(),
+        ..public()
+    };
+    let any = config(&["*"]);
+    assert_eq!(refused(&any, &[("host", "whatever.example:81")]), None);
+    assert_eq!(refused(&any, &[]), Some(421));
+    let below = config(&["*.Example.com", "*.example.org:8443"]);
+    for host in ["a.example.com", "A.B.EXAMPLE.COM:443", "a.example.org:8443"] {
+        assert_eq!(refused(&below, &[("host", host)]), None, "{host}");
+    }
+    for host in ["example.com", "aexample.com", ".example.com", "a.example.com:81", "a.example.org"]
+    {
+        assert_eq!(refused(&below, &[("host", host)]), Some(421), "{host}");
+    }
+}
+
+#[test]
+fn origins_may_be_given_as_patterns() {
+    let config = |origins: &[&str]| GuardConfig {
+        allowed_origins: origins.iter().map(|it| (*it).to_owned()).collect(),
+        ..local()
+    };
+    let any = config(&["*"]);
+    assert_eq!(from(&any, "localhost", "https://any.example"), None);
+    assert_eq!(from(&any, "localhost", "null"), Some(403));
+    let below = config(&["https://*.example.com/"]);
+    assert_eq!(from(&below, "localhost", "https://a.example.com:443"), None);
+    for origin in ["https://example.com", "http://a.example.com", "https://a.example.com:81"] {
+        assert_eq!(from(&below, "localhost", origin), Some(403), "{origin}");
+    }
+}
+
+#[test]
+fn entries_that_match_nothing_are_refused_with_the_fix() {
+    let problem = |config: &GuardConfig| {
+        config.check(Language::Python).expect_err("it matches nothing").to_string()
+    };
+    for (host, said) in [
+        (
+            "http://a.example",
+            r#"allowed_hosts: "http://a.example" is more than a host; write "a.example""#,
+        ),
+        (
+            "a.example/mcp",
+            r#"allowed_hosts: "a.example/mcp" is more than a host; write "a.example""#,
+        ),
+        (
+            "https://*.a.example/",
+            r#"allowed_hosts: "https://*.a.example/" is more than a host; write "*.a.example""#,
+        ),
+        ("::1", r#"allowed_hosts: "::1" is an IPv6 address without brackets; write "[::1]""#),
+        ("", r#"allowed_hosts: "" matches no host; "#),
+        ("a*.example", r#"allowed_hosts: "a*.example" matches no host; "#),
+        ("a b", r#"allowed_hosts: "a b" matches no host; "#),
+        ("a.example:http", r#"allowed_hosts: "a.example:http" matches no host; "#),
+    ] {
+        let config =
+            GuardConfig { allowed_hosts: vec!["ok.example".into(), host.into()], ..public() };
+        assert!(problem(&config).starts_with(said), "{}", problem(&config));
+    }
+    for (origin, said) in [
+        ("a.example", r#"allowed_origins: "a.example" has no scheme; write "https://a.example""#),
+        ("", r#"allowed_origins: "" matches no origin; "#),
+        ("https://", r#"allowed_origins: "https://" matches no origin; "#),
+        ("https://a*.example", r#"allowed_origins: "https://a*.example" matches no origin; "#),
+    ] {
+        let config = GuardConfig { allowed_origins: vec![origin.into()], ..public() };
+        assert!(problem(&config).starts_with(said), "{}", problem(&config));
+    }
+    let cors = GuardConfig { cors: Cors::Origins(vec!["a.example".into()]), ..local() };
+    assert!(problem(&cors).starts_with(r#"cors: "a.example" has no scheme"#));
+    let url = GuardConfig { public_url: Some("a.example/mcp".into()), ..local() };
+    let said = url.check(Language::TypeScript).expect_err("it is no URL").to_string();
+    assert!(said.starts_with(r#"publicUrl: "a.example/mcp" is not a URL; "#), "{said}");
 }
 
 #[test]
