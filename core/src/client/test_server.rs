@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -9,8 +10,9 @@ use super::{Answerer, BoxFuture, Client, ClientBuilder, Question, Target};
 use crate::{
     engine,
     error::{Error, ErrorKind},
-    protocol::{Method, Raw, Revision, json as raw_json},
+    protocol::{Method, Principal, Raw, Revision, json as raw_json},
     server::Server,
+    session::{client::LogMessage, server::HttpFacts},
     transport::memory,
 };
 
@@ -26,8 +28,8 @@ use crate::{
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), gudgeon::error::Error> {
 /// let server = Server::new("shelf").tool("remove", remove);
-/// for era in [Revision::V2025_11_25, Revision::V2026_07_28] {
-///     let client = TestServer::of(&server).era(era).answer("Delete it?", false).replay().connect().await?;
+/// for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+///     let client = TestServer::of(&server).revision(revision).answer("Delete it?", false).replay().connect().await?;
 ///     assert_eq!(client.call_tool("remove", ()).await?.text(), "kept");
 /// }
 /// # Ok(())
@@ -36,10 +38,14 @@ use crate::{
 #[must_use = "nothing happens before it is connected"]
 pub struct TestServer<'a> {
     server: &'a Server,
-    era: Option<Revision>,
+    revision: Option<Revision>,
+    facts: Option<HttpFacts>,
+    on_log: Option<OnLog>,
     replays: bool,
     answers: BTreeMap<String, Reaction>,
 }
+
+type OnLog = Box<dyn Fn(LogMessage) + Send + Sync>;
 
 /// The user's reaction to a question.
 enum Reaction {
@@ -50,12 +56,38 @@ enum Reaction {
 
 impl<'a> TestServer<'a> {
     pub fn of(server: &'a Server) -> Self {
-        Self { server, era: None, replays: false, answers: BTreeMap::new() }
+        Self {
+            server,
+            revision: None,
+            facts: None,
+            on_log: None,
+            replays: false,
+            answers: BTreeMap::new(),
+        }
     }
 
-    /// The revision to speak. Default: the newest one that the server speaks.
-    pub fn era(mut self, revision: Revision) -> Self {
-        self.era = Some(revision);
+    /// Sets the revision to speak. Default: the newest one that the server speaks.
+    #[doc(alias = "era")]
+    pub fn revision(mut self, revision: Revision) -> Self {
+        self.revision = Some(revision);
+        self
+    }
+
+    /// Sets the principal of every call, as [`Context::principal`](crate::Context::principal) returns it. Default: none.
+    pub fn principal(mut self, principal: Principal) -> Self {
+        self.facts.get_or_insert_default().principal = Some(Arc::new(principal));
+        self
+    }
+
+    /// Sets the HTTP headers of every call, as [`Context::headers`](crate::Context::headers) returns them. Default: none.
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        self.facts.get_or_insert_default().headers = headers;
+        self
+    }
+
+    /// Registers a callback for the server's log messages. It must not block.
+    pub fn on_log(mut self, hook: impl Fn(LogMessage) + Send + Sync + 'static) -> Self {
+        self.on_log = Some(Box::new(hook));
         self
     }
 
@@ -103,10 +135,13 @@ impl<'a> TestServer<'a> {
         let (ours, theirs) = memory::pair();
         let (input, output) = theirs.into_halves();
         let test_mode = engine::TestMode { replays: self.replays, state_key: None };
-        let serving = self.server.serve_test(test_mode, input, output);
+        let serving = self.server.serve_test((test_mode, self.facts), input, output);
         let mut builder = Client::builder(Target::Served(ours, Box::pin(serving)));
-        if let Some(era) = self.era {
-            builder = builder.revision(era);
+        if let Some(revision) = self.revision {
+            builder = builder.revision(revision);
+        }
+        if let Some(on_log) = self.on_log {
+            builder = builder.on_log(on_log);
         }
         if self.answers.is_empty() {
             return builder;
@@ -125,7 +160,7 @@ impl<'a> TestServer<'a> {
 
 impl fmt::Debug for TestServer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TestServer").field("era", &self.era).finish_non_exhaustive()
+        f.debug_struct("TestServer").field("revision", &self.revision).finish_non_exhaustive()
     }
 }
 

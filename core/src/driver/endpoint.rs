@@ -24,7 +24,10 @@ use crate::{
     },
     protocol::Principal,
     router::Components,
-    session::{CallId, server::ListKind},
+    session::{
+        CallId,
+        server::{HttpFacts, ListKind},
+    },
 };
 
 /// With changes of more bytes unread, the subscription of a stream is torn down.
@@ -67,22 +70,30 @@ struct State {
 
 impl EndpointServer {
     pub fn new(components: Arc<Components>, config: EndpointConfig) -> Arc<Self> {
-        Self::started(components, config, &start())
+        let max_body = config.max_body;
+        Self::started(Endpoint::new(components, config, &start()), max_body)
     }
 
-    /// One that serves a test.
+    /// Serves a test; `facts` are the principal and headers of every message connection.
     pub fn for_test(
         components: Arc<Components>,
         config: EndpointConfig,
         test_mode: TestMode,
+        facts: Option<HttpFacts>,
     ) -> Arc<Self> {
-        Self::started(components, config, &Start { test_mode: Some(test_mode), ..start() })
+        let max_body = config.max_body;
+        let start = Start { test_mode: Some(test_mode), ..start() };
+        let endpoint = Endpoint::new(components, config, &start);
+        let endpoint = match facts {
+            None => endpoint,
+            Some(facts) => endpoint.with_facts(facts),
+        };
+        Self::started(endpoint, max_body)
     }
 
-    fn started(components: Arc<Components>, config: EndpointConfig, start: &Start) -> Arc<Self> {
-        let max_body = config.max_body;
+    fn started(endpoint: Endpoint, max_body: usize) -> Arc<Self> {
         let state = State {
-            endpoint: Endpoint::new(components, config, start),
+            endpoint,
             exchanges: HashMap::new(),
             connections: HashMap::new(),
             reports: Vec::new(),

@@ -34,7 +34,7 @@ impl Endpoint {
             owner: Owner::Connection(id),
             calls: &mut self.calls,
             flights: &mut self.flights,
-            facts: None,
+            facts: self.connection_facts.as_ref(),
         };
         for emission in conversation.handle(&mut scene, 0, input) {
             let Some(frame) = emission.frame else { continue };

@@ -137,6 +137,8 @@ pub struct Endpoint {
     exchanges: HashMap<ExchangeId, Exchange>,
     sessions: Sessions,
     connections: HashMap<ConnectionId, Box<Conversation>>,
+    /// The principal and headers of every message connection, in a test.
+    connection_facts: Option<Arc<HttpFacts>>,
     outputs: VecDeque<EndpointOutput>,
     next_sweep: Option<Instant>,
     is_closing: bool,
@@ -179,11 +181,19 @@ impl Endpoint {
             exchanges: HashMap::new(),
             sessions: Sessions::new(start.seed),
             connections: HashMap::new(),
+            connection_facts: None,
             outputs: VecDeque::new(),
             next_sweep: None,
             is_closing: false,
             has_logged: false,
         }
+    }
+
+    /// Sets the principal and headers of every message connection.
+    #[must_use]
+    pub fn with_facts(mut self, facts: HttpFacts) -> Self {
+        self.connection_facts = Some(Arc::new(facts));
+        self
     }
 
     pub fn handle(&mut self, now: Instant, input: EndpointInput<'_>) {

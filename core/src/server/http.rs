@@ -18,7 +18,9 @@ use super::{registry::Hub, run::Runner};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
     engine::TestMode,
+    error::{Error, Language},
     http::{Cors, EndpointConfig},
+    session::server::HttpFacts,
     transport::{
         http::server::{self as transport, AnswerBody},
         listen::{self, ListenOptions},
@@ -44,10 +46,10 @@ pub struct HttpOptions {
     /// accepted `Host` and `Origin` headers.
     pub public_url: Option<String>,
     /// Origins of web pages that may send requests, in addition to the server's own, such as
-    /// `https://app.example.org`.
+    /// `https://app.example.org`. `https://*.example.org` are all hosts below one, `*` is every origin but `null`.
     pub allowed_origins: Vec<String>,
     /// Host names by which clients may address the server, such as `shelf.example.org`, with a port unless it is the
-    /// default one.
+    /// default one. `*.example.org` are all hosts below one, `*` is every host.
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may read responses. Default: the server's own origin only.
     pub cors: Cors,
@@ -107,6 +109,11 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
+    /// Errors if an option can match nothing.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.endpoint(EndpointConfig::default()).guard.check(Language::Rust)
+    }
+
     /// Returns the options of the endpoint: those of the address, changed by these.
     pub(super) fn endpoint(&self, address: EndpointConfig) -> EndpointConfig {
         let mut config = address;
@@ -219,11 +226,11 @@ impl fmt::Debug for HttpService {
 pub(super) fn endpoint(
     hub: &Hub,
     config: EndpointConfig,
-    test_mode: Option<TestMode>,
+    test: Option<(TestMode, Option<HttpFacts>)>,
 ) -> (Arc<EndpointServer>, Arc<dyn Shell>) {
-    let server = hub.attach(|components| match test_mode {
+    let server = hub.attach(|components| match test {
         None => EndpointServer::new(components, config),
-        Some(test_mode) => EndpointServer::for_test(components, config, test_mode),
+        Some((mode, facts)) => EndpointServer::for_test(components, config, mode, facts),
     });
     let runner = Runner::new(Arc::clone(&server) as Arc<_>);
     (server, Arc::new(runner))

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     engine::TestMode,
     error::{Error, ErrorKind},
+    session::server::HttpFacts,
     transport::listen::{self, Address},
 };
 
@@ -237,7 +238,7 @@ impl Server {
     /// Like [`Server::serve`], for tests.
     pub(crate) fn serve_test<R, W>(
         &self,
-        test_mode: TestMode,
+        test: (TestMode, Option<HttpFacts>),
         reader: R,
         writer: W,
     ) -> impl Future<Output = ()> + Send + use<R, W>
@@ -245,7 +246,7 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        wire::streams(Arc::clone(&self.hub), self.limits, Some(test_mode), reader, writer)
+        wire::streams(Arc::clone(&self.hub), self.limits, Some(test), reader, writer)
     }
 }
 

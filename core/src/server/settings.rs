@@ -155,7 +155,12 @@ impl Server {
     }
 
     /// Sets the HTTP options.
+    ///
+    /// # Panics
+    /// Panics if an entry of `allowed_hosts`, `allowed_origins`, `cors` or `public_url` can match nothing.
+    #[track_caller]
     pub fn http(mut self, options: HttpOptions) -> Self {
+        options.check().unwrap_or_else(|error| panic!("{error}"));
         self.http = options;
         self
     }

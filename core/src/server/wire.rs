@@ -18,6 +18,7 @@ use crate::{
     error::{Error, ErrorKind},
     framing::Frame,
     http::EndpointConfig,
+    session::server::HttpFacts,
     transport::{Transport, lines::Lines, listen::keep_time, send_queue::Connected},
 };
 
@@ -28,14 +29,14 @@ const MAX_IN_FLIGHT: usize = 10_000;
 pub(super) async fn streams<R, W>(
     hub: Arc<Hub>,
     limits: Limits,
-    test_mode: Option<TestMode>,
+    test: Option<(TestMode, Option<HttpFacts>)>,
     reader: R,
     writer: W,
 ) where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let one = One::open(&hub, test_mode);
+    let one = One::open(&hub, test);
     let Limits { line: limit, grace } = limits;
     let lines = Lines { limit, write_timeout: |_| Duration::MAX, grace };
     lines.serve(one.connected(), reader, writer).await;
@@ -106,9 +107,9 @@ struct One {
 }
 
 impl One {
-    fn open(hub: &Hub, test_mode: Option<TestMode>) -> Self {
+    fn open(hub: &Hub, test: Option<(TestMode, Option<HttpFacts>)>) -> Self {
         let config = EndpointConfig { max_in_flight: MAX_IN_FLIGHT, ..EndpointConfig::default() };
-        let (server, shell) = endpoint(hub, config, test_mode);
+        let (server, shell) = endpoint(hub, config, test);
         let timer = tokio::spawn(keep_time(Arc::clone(&server), Arc::clone(&shell)));
         Self { server, shell, timer: timer.abort_handle() }
     }

@@ -85,7 +85,7 @@ async fn call(
     counts: impl IntoIterator<Item = Value>,
 ) -> (Result<String, Error>, Vec<String>) {
     let server = shop();
-    let mut test_mode = TestServer::of(&server).era(era);
+    let mut test_mode = TestServer::of(&server).revision(era);
     if replays {
         test_mode = test_mode.replay();
     }

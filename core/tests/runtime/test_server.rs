@@ -9,8 +9,9 @@ use gudgeon::{
     Client, Context, Revision, Server, ToolError, ask,
     client::TestServer,
     error::ErrorKind,
-    protocol::{CreateMessageRequestParams, SamplingMessage},
+    protocol::{CreateMessageRequestParams, LoggingLevel, Principal, SamplingMessage},
 };
+use http::HeaderMap;
 use serde_json::json;
 
 const ASKING: [Revision; 3] = [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28];
@@ -53,7 +54,7 @@ fn test_server(server: &Server) -> TestServer<'_> {
 async fn questions_are_answered_by_key_or_message_in_every_era() {
     for era in ASKING {
         let (server, runs) = counting();
-        let client = test_server(&server).era(era).connect().await.expect("connects");
+        let client = test_server(&server).revision(era).connect().await.expect("connects");
         let said = client.call_tool("remove", ()).await.expect("answers").text();
         assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
         assert_eq!(runs.load(Ordering::SeqCst), 1, "{era:?}");
@@ -64,7 +65,7 @@ async fn questions_are_answered_by_key_or_message_in_every_era() {
 async fn replay_runs_the_handler_anew_for_every_round() {
     for (era, expected) in ASKING.into_iter().zip([1, 1, 5]) {
         let (server, runs) = counting();
-        let client = test_server(&server).era(era).replay().connect().await.expect("connects");
+        let client = test_server(&server).revision(era).replay().connect().await.expect("connects");
         let said = client.call_tool("remove", ()).await.expect("answers").text();
         assert_eq!(said, "true tidy false unknown file:///a", "{era:?}");
         assert_eq!(runs.load(Ordering::SeqCst), expected, "{era:?}");
@@ -96,7 +97,7 @@ async fn a_question_without_an_answer_says_which() {
 async fn declining_is_an_answer() {
     let (server, _) = counting();
     for era in ASKING {
-        let rehearsal = test_server(&server).decline("elicit-1").era(era);
+        let rehearsal = test_server(&server).decline("elicit-1").revision(era);
         let client = rehearsal.connect().await.expect("connects");
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         assert_eq!(failure.kind, ErrorKind::Tool);
@@ -115,7 +116,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
             (TestServer::of(&server).decline("What?"), "Declined"),
             (TestServer::of(&server).answer("What?", "decline"), "Accepted(\"decline\")"),
         ] {
-            let client = rehearsal.era(era).connect().await.expect("connects");
+            let client = rehearsal.revision(era).connect().await.expect("connects");
             let said = client.call_tool("remove", ()).await.expect("an outcome").text();
             assert_eq!(said, expected, "{era:?}");
         }
@@ -126,7 +127,7 @@ async fn closing_a_question_is_another_answer_than_declining_it() {
 async fn a_model_that_may_not_be_asked_is_a_refusal_of_the_users() {
     let (server, _) = counting();
     for era in ASKING {
-        let rehearsal = test_server(&server).decline("Say it nicely.").era(era);
+        let rehearsal = test_server(&server).decline("Say it nicely.").revision(era);
         let client = rehearsal.connect().await.expect("connects");
         let failure = client.call_tool("remove", ()).await.expect_err("declined");
         let (kind, message) = match era {
@@ -153,4 +154,32 @@ async fn users_never_see_the_keys_of_requests() {
     let client = builder.connect().await.expect("connects");
     let failure = client.call_tool("remove", ()).await.expect_err("declined");
     assert!(failure.message.contains("declined"), "{failure}");
+}
+
+#[tokio::test]
+async fn calls_have_the_principal_and_headers_of_the_test_and_logs_reach_it() {
+    let server = Server::new("shelf").tool("who", |ctx: Context| async move {
+        ctx.log(LoggingLevel::Warning, "asked");
+        let headers = ctx.headers().unwrap_or_default();
+        let region = headers.get("x-region").and_then(|it| it.to_str().ok()).unwrap_or("-");
+        format!("{} {region}", ctx.principal().map_or("nobody".to_owned(), |it| it.subject.clone()))
+    });
+    for revision in Revision::ALL {
+        let (logged, logs) = std::sync::mpsc::channel();
+        let mut headers = HeaderMap::new();
+        headers.insert("x-region", "eu".parse().unwrap());
+        let client = TestServer::of(&server)
+            .revision(revision)
+            .principal(Principal::new("ada"))
+            .headers(headers)
+            .on_log(move |it| logged.send(it.data).unwrap())
+            .connect()
+            .await
+            .unwrap();
+        assert_eq!(client.call_tool("who", ()).await.unwrap().text(), "ada eu", "{revision}");
+        client.close().await;
+        assert_eq!(logs.try_iter().count(), 1, "{revision}");
+        let nobody = TestServer::of(&server).revision(revision).connect().await.unwrap();
+        assert_eq!(nobody.call_tool("who", ()).await.unwrap().text(), "nobody -", "{revision}");
+    }
 }
