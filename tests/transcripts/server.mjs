@@ -19,11 +19,12 @@ const app = new Server("fixture", {
 const integer = { type: "integer" };
 const string = { type: "string" };
 const object = (properties) => ({ type: "object", properties, required: Object.keys(properties) });
+const taken = (properties) => ({ ...object(properties), additionalProperties: false });
 const book = object({ id: integer, title: string });
 
-app.tool("add", { description: "Add two numbers.", input: object({ a: integer, b: integer }), output: integer }, ({ a, b }) => a + b);
-app.tool("echo", { description: "Say it again.", input: object({ text: string }) }, ({ text }) => text);
-app.tool("book", { description: "Find a book.", input: object({ id: integer }), output: book }, ({ id }) => ({ id, title: "Dune" }));
+app.tool("add", { description: "Add two numbers.", input: taken({ a: integer, b: integer }), output: integer }, ({ a, b }) => a + b);
+app.tool("echo", { description: "Say it again.", input: taken({ text: string }) }, ({ text }) => text);
+app.tool("book", { description: "Find a book.", input: taken({ id: integer }), output: book }, ({ id }) => ({ id, title: "Dune" }));
 app.tool("content", { description: "Every kind of content." }, () => [
   "Here",
   image(Buffer.from("PNG"), "png"),
@@ -32,7 +33,7 @@ app.tool("content", { description: "Every kind of content." }, () => [
   resourceLink({ uri: "fixture://about", name: "about" }),
 ]);
 app.tool("custom", { description: "Content of its own kind." }, () => other({ type: "acme/thing", data: [1] }));
-app.tool("fail", { description: "Fail.", input: object({ message: string }) }, ({ message }) => {
+app.tool("fail", { description: "Fail.", input: taken({ message: string }) }, ({ message }) => {
   throw new ToolError(message);
 });
 app.tool("crash", { description: "Crash." }, () => {
@@ -41,17 +42,17 @@ app.tool("crash", { description: "Crash." }, () => {
 app.tool("refuse", { description: "Refuse." }, () => {
   throw new ProtocolError(1234, "Refused.", { why: "because" });
 });
-app.tool("count", { description: "Count.", input: object({ steps: integer }) }, async ({ steps }, ctx) => {
+app.tool("count", { description: "Count.", input: taken({ steps: integer }) }, async ({ steps }, ctx) => {
   for (let step = 1; step <= steps; step++) await ctx.progress(step, { total: steps, message: `step ${step}` });
   return "done";
 });
-app.tool("say", { description: "Log.", input: object({ level: string, text: string }) }, async ({ level, text }, ctx) => {
+app.tool("say", { description: "Log.", input: taken({ level: string, text: string }) }, async ({ level, text }, ctx) => {
   await ctx.log(level, text, { logger: "fixture" });
   return "said";
 });
 app.tool("wait", { description: "Wait." }, (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", resolve)));
 app.tool("confirm", { description: "Ask first." }, async (_, ctx) => ((await ctx.elicit("Sure?", { type: "boolean" })) ? "yes" : "no"));
-app.tool("dream", { description: "Ask the model.", input: object({ prompt: string }) }, async ({ prompt }, ctx) => {
+app.tool("dream", { description: "Ask the model.", input: taken({ prompt: string }) }, async ({ prompt }, ctx) => {
   const { text } = await ctx.sample(prompt, { maxTokens: 100 });
   return text;
 });
@@ -101,7 +102,7 @@ if (dialects) {
     resources: () => app.resources.disable("fixture://bytes"),
     prompts: () => app.prompts.disable("greet"),
   };
-  app.tool("change", { description: "Change something.", input: object({ what: string }) }, ({ what }) => {
+  app.tool("change", { description: "Change something.", input: taken({ what: string }) }, ({ what }) => {
     if (Object.hasOwn(changes, what)) changes[what]();
     else app.notifyUpdated(what);
     return "changed";

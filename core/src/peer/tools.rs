@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     error::{Error, ErrorKind},
     protocol::{Params, Raw, ResultType},
-    schema::{Schema, SchemaError},
+    schema::{Schema, SchemaError, Subject},
     wire::{ParamHeader, mirror, unsayable},
 };
 
@@ -169,7 +169,10 @@ impl KnownTools {
         let value: Value =
             serde_json::from_str(arguments).map_err(|it| Error::misuse(it.to_string()))?;
         schema.check(&value).map_err(|it| {
-            Error::new(ErrorKind::Misuse, format!("arguments of tool {name:?}: {it}"))
+            Error::new(
+                ErrorKind::Misuse,
+                format!("Invalid arguments for tool {name:?}: {}", it.of(Subject::Argument)),
+            )
         })
     }
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     error::Error,
     protocol::{CacheScope, Implementation, Prompt, Resource, ResourceTemplate, Revision, Tool},
+    schema,
 };
 
 /// The upper bound for durations, so that adding one to the current time never overflows.
@@ -49,6 +50,9 @@ struct Options {
     replay: Option<String>,
     ttl_ms: Option<f64>,
     cache_scope: Option<CacheScope>,
+    /// `true` if a tool rejects arguments that its input schema does not name.
+    #[serde(default)]
+    closed: bool,
     /// The time that the server caches a read result for, in milliseconds.
     cache_ms: Option<f64>,
     /// `true` if a visibility filter decides who sees the component.
@@ -110,8 +114,11 @@ impl Components {
             ReadHint { ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX), scope: options.cache_scope };
         match list {
             List::Tools => {
-                let mut component =
-                    RegisteredTool::new(parse::<Tool>("tool", declaration)?, handler)?;
+                let mut tool = parse::<Tool>("tool", declaration)?;
+                if options.closed {
+                    tool.input_schema = schema::closed(tool.input_schema);
+                }
+                let mut component = RegisteredTool::new(tool, handler)?;
                 component.options = ours;
                 component.concurrency = options.concurrency;
                 component.forbids_replay = options.replay.as_deref() == Some("forbid");
@@ -174,6 +181,18 @@ mod tests {
             (Some(2), &["x".to_owned()][..])
         );
         assert!(component.forbids_replay);
+    }
+
+    #[test]
+    fn a_closed_tool_lists_a_closed_schema() {
+        let mut components = components();
+        let declaration =
+            br#"{"name":"a","inputSchema":{"type":"object","properties":{}},"closed":true}"#;
+        components.declare(List::Tools, declaration, Arc::new(())).unwrap();
+        assert_eq!(
+            components.tools.find("a").unwrap().tool.input_schema.get(),
+            r#"{"type":"object","properties":{},"additionalProperties":false}"#
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::{
         CacheHint, CacheScope, CompleteRequest, CompletionTarget, Listing, Method, MethodName,
         Principal, Raw, Request, Response, SubscriptionFilter,
     },
-    schema::Checked,
+    schema::{Checked, Subject},
     wire,
 };
 
@@ -244,6 +244,7 @@ fn call_tool(
         Ok(Checked::AsGiven) => given.to_owned(),
         Ok(Checked::Decoded(arguments)) => arguments,
         Err(violation) => {
+            let violation = violation.of(Subject::Argument);
             let message = format!("Invalid arguments for tool {name:?}: {violation}");
             return Err(Fault::new(FaultKind::InvalidArguments, message));
         }
@@ -390,7 +391,9 @@ fn replaced(
 fn check_params(components: &Components, method: &str, params: &str) -> Result<(), Fault> {
     let Some(schema) = components.params.get(method) else { return Ok(()) };
     let given = serde_json::from_str(params).unwrap_or_default();
-    schema.check(&given).map_err(|it| Fault::invalid_params(format!("Invalid params: {it}")))
+    schema.check(&given).map_err(|it| {
+        Fault::invalid_params(format!("Invalid params: {}", it.of(Subject::Parameter)))
+    })
 }
 
 fn object(members: Vec<(String, String)>) -> Value {

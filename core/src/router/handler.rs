@@ -188,7 +188,15 @@ impl ResultBuilder {
                 Fault::new(FaultKind::Protocol(code), message).with_data(data)
             }
             Failure::NotFound { uri, message } => resource::not_found(&uri, message),
-            Failure::Invalid(message) => Fault::new(FaultKind::InvalidArguments, message),
+            Failure::Invalid(message) => {
+                let message = match self {
+                    Self::Tool(_) | Self::Prompt(_) => {
+                        format!("Invalid arguments for {}: {message}", self.place())
+                    }
+                    _ => message,
+                };
+                Fault::new(FaultKind::InvalidArguments, message)
+            }
             Failure::Exposed(message) | Failure::NotSupported(message) => {
                 Fault::new(FaultKind::Handler, message)
             }

@@ -3,6 +3,7 @@
 use crate::{
     error::Error,
     protocol::{Method, MethodKind, Sender},
+    schema::nearest,
 };
 
 /// Checks a tool name: 1 to 128 characters of letters, digits, `_`, `-`, `.` (Tools, "Tool Names").
@@ -73,8 +74,7 @@ pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
     if on == "*" || on == HEARD || Method::parse(on).as_ref().is_some_and(|it| asked(&it)) {
         return Ok(());
     }
-    let close = Method::ALL.iter().filter(asked).map(|it| it.as_str());
-    let close = close.map(|it| (distance(on, it), it)).min().filter(|it| it.0 <= 2);
+    let close = nearest(on, Method::ALL.iter().filter(asked).map(|it| it.as_str()));
     let theirs = on.split_once('/').map(|it| it.0);
     let is_vendors = theirs.is_some_and(|theirs| {
         let of_the_specification = |it: &Method| it.as_str().split('/').next() == Some(theirs);
@@ -82,7 +82,7 @@ pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
     });
     match (close, is_vendors) {
         (None, true) => check_vendor(on),
-        (Some((_, meant)), _) => Err(Error::misuse(format!(
+        (Some(meant), _) => Err(Error::misuse(format!(
             "{on:?} is not a request that clients send, so middleware would never run for it: did you mean {meant:?}?"
         ))),
         (None, false) => Err(Error::misuse(format!(
@@ -90,20 +90,6 @@ pub(super) fn check_middleware(on: &str) -> Result<(), Error> {
              as \"tools/call\", or \"*\" for all; a vendor's own without a prefix is registered before its middleware"
         ))),
     }
-}
-
-/// Returns the edit distance of two names.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.bytes().enumerate().take(64) {
-        let mut corner = std::mem::replace(&mut row[0], at + 1);
-        for (column, wanted) in other.bytes().enumerate() {
-            let replaced = corner + usize::from(letter != wanted);
-            corner = row[column + 1];
-            row[column + 1] = replaced.min(corner + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 fn check_vendor(name: &str) -> Result<(), Error> {

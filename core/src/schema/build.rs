@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::explain::clipped;
 use super::graph::Node;
-use super::violation::clipped;
 use super::{MAX_PATTERNS, MAX_SUBSCHEMAS, SchemaError, dialect};
 
 struct Reference<'a> {

@@ -4,7 +4,7 @@ use jsonschema::Draft;
 use serde_json::Value;
 
 use super::SchemaError;
-use super::violation::clipped;
+use super::explain::clipped;
 
 /// The dialect's URI without scheme and trailing `#`.
 const DIALECTS: [(&str, Draft); 6] = [

@@ -1,11 +1,16 @@
 //! JSON Schema: compiled once, checked often. Nothing is fetched from the network, and neither a schema nor a value can
 //! make a check hang or exhaust the stack.
 
+mod alternatives;
 mod arguments;
 mod build;
+mod closed;
 mod dialect;
+mod explain;
 mod graph;
 mod limits;
+mod nearest;
+mod place;
 mod portable;
 mod violation;
 
@@ -15,10 +20,12 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 pub use arguments::Checked;
+pub use closed::closed;
 use graph::Graph;
 pub use limits::{MAX_IN_PLACE, MAX_PATTERNS, MAX_SUBSCHEMAS, MAX_TEXT};
+pub use nearest::nearest;
 pub use portable::{SchemaProfile, portable};
-pub use violation::Violation;
+pub use violation::{Subject, Violation};
 
 /// A compiled schema and its text.
 #[derive(Debug)]
@@ -57,7 +64,7 @@ impl SchemaError {
 
     /// Creates an error; `pointer` is the JSON pointer into the schema, empty for its root.
     fn at(pointer: &str, message: impl fmt::Display) -> Self {
-        Self::new(format!("at `#{}`: {message}", violation::clipped(pointer, 100)))
+        Self::new(format!("at `#{}`: {message}", explain::clipped(pointer, 100)))
     }
 }
 
@@ -81,7 +88,7 @@ impl Schema {
         let options =
             jsonschema::options().with_draft(draft).offline().with_pattern_options(patterns);
         let validator = options.build(&document).map_err(|error| {
-            SchemaError::at(error.instance_path().as_str(), violation::describe(&error))
+            SchemaError::at(error.instance_path().as_str(), explain::describe(&error))
         })?;
         Ok(Self {
             text: text.into(),
@@ -111,7 +118,7 @@ impl Schema {
         // Collecting errors does not memoize: for some schemas it is exponential in the depth of the value, unlike the
         // check itself.
         if self.graph.can_afford(value, limits::EXPLAINED_STEPS) {
-            Violation::explain(self.validator.iter_errors(value))
+            Violation::explain(self.validator.iter_errors(value), value, &self.text)
         } else {
             Violation::unexplained()
         }

@@ -238,19 +238,115 @@ fn a_violation_says_where_and_what() {
     });
     assert_eq!(
         complaint(&schema, &json!({"q": 1, "z": 2})),
-        "`/`: unknown properties are not allowed: \"z\""
+        "unknown property 'z'; it takes: q, n, s, e, u"
     );
-    assert_eq!(complaint(&schema, &json!({})), "`/`: the required property \"q\" is missing");
+    assert_eq!(complaint(&schema, &json!({})), "missing property 'q'");
     let message = complaint(&schema, &json!({"n": "ten", "s": "x".repeat(5000), "e": "c", "u": 1}));
     for part in [
-        "`/n`: \"ten\" is not of type \"integer\"",
-        "`/s`: a string of 5000 characters is longer than 3 characters",
-        "`/e`: \"c\" is not one of [\"a\",\"b\"]",
-        "`/u`: fits none of 2 alternatives: `/u`: 1 is not of type \"null\", or `/u`: 1 is not of type \"boolean\"",
+        "property 'n': expected an integer, got \"ten\"",
+        "property 's': expected at most 3 characters, got a string of 5000 characters",
+        "property 'e': expected \"a\" or \"b\", got \"c\"",
+        "property 'u': expected null or a boolean, got 1",
         "; ",
     ] {
         assert!(message.contains(part), "{message}");
     }
+}
+
+#[test]
+fn places_are_dotted_with_indexes() {
+    let schema = json!({"properties": {"order": {"properties": {"lines": {"items": {
+        "properties": {"sku": {"type": "string"}}, "required": ["sku"], "additionalProperties": false
+    }}}}}});
+    for (line, expected) in [
+        (json!({"sku": 5}), "property 'order.lines[1].sku': expected a string, got 5"),
+        (json!({}), "missing property 'order.lines[1].sku'"),
+        (
+            json!({"sku": "a", "skuu": 1}),
+            "unknown property 'order.lines[1].skuu'; did you mean 'sku'?",
+        ),
+        (
+            json!({"sku": "a", "a.b": 1}),
+            "unknown property 'order.lines[1][\"a.b\"]'; it takes: sku",
+        ),
+    ] {
+        let value = json!({"order": {"lines": [{"sku": "a"}, line]}});
+        assert_eq!(complaint(&schema, &value), expected);
+    }
+    // A member whose name is a number is no index.
+    let schema = json!({"additionalProperties": {"type": "null"}});
+    assert_eq!(complaint(&schema, &json!({"0": 1})), "property '0': expected null, got 1");
+}
+
+#[test]
+fn arguments_are_named_as_such() {
+    let named = |schema: Value, raw: &str| {
+        let violation = compile(&schema).check_arguments(raw).unwrap_err();
+        violation.of(Subject::Argument).to_string()
+    };
+    let schema = |properties: Value| json!({"type": "object", "properties": properties, "additionalProperties": false});
+    let search = schema(json!({"query": {"type": "string"}, "limit": {"type": "integer"}}));
+    for (raw, expected) in [
+        (r#"{"limt": 3}"#, "unknown argument 'limt'; did you mean 'limit'?"),
+        (r#"{"x": 3}"#, "unknown argument 'x'; this tool takes: query, limit"),
+        (
+            r#"{"x": 3, "limit": 1.5}"#,
+            "argument 'limit': expected an integer, got 1.5; unknown argument 'x'; this tool takes: query, limit",
+        ),
+    ] {
+        assert_eq!(named(search.clone(), raw), expected);
+    }
+    assert_eq!(
+        named(schema(json!({})), r#"{"x": 3}"#),
+        "unknown argument 'x'; this tool takes no arguments"
+    );
+    let many: serde_json::Map<_, _> =
+        (0..1000).map(|it| (format!("name{it}"), json!(true))).collect();
+    assert!(named(schema(json!(many)), r#"{"unlike": 3}"#).chars().count() < 500);
+}
+
+#[test]
+fn a_value_is_told_of_the_alternative_that_its_discriminator_chooses() {
+    let shape = |kind: &str, size: &str| {
+        json!({
+            "type": "object",
+            "properties": {"kind": {"const": kind}, size: {"type": "number"}},
+            "required": ["kind", size],
+            "additionalProperties": false,
+        })
+    };
+    for keyword in ["oneOf", "anyOf"] {
+        let shapes = [shape("circle", "radius"), shape("square", "side"), json!({"type": "null"})];
+        let schema = json!({"properties": {"shape": {keyword: shapes}}});
+        for (given, expected) in [
+            (
+                json!({"kind": "circle", "radius": "x"}),
+                "property 'shape.radius': expected a number, got \"x\"",
+            ),
+            (json!({"kind": "square"}), "missing property 'shape.side'"),
+            (
+                json!({"kind": "blob", "radius": 1}),
+                "property 'shape.kind': expected \"circle\" or \"square\", got \"blob\"",
+            ),
+            (json!({"radius": 1}), "missing property 'shape.kind'"),
+        ] {
+            assert_eq!(complaint(&schema, &json!({"shape": given})), expected, "{keyword}");
+        }
+    }
+}
+
+#[test]
+fn the_only_alternative_of_the_values_type_tells_what_is_wrong() {
+    let schema =
+        json!({"anyOf": [{"type": "string", "minLength": 2}, {"type": "integer", "enum": [1, 2]}]});
+    assert_eq!(complaint(&schema, &json!("a")), "expected at least 2 characters, got \"a\"");
+    assert_eq!(complaint(&schema, &json!(3)), "expected 1 or 2, got 3");
+    assert_eq!(complaint(&schema, &json!(null)), "expected a string, 1 or 2, got null");
+    let objects = json!({"anyOf": [
+        {"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}
+    ]});
+    let message = complaint(&objects, &json!({}));
+    assert!(message.starts_with("fits none of 2 alternatives: missing property"), "{message}");
 }
 
 #[test]
@@ -334,7 +430,7 @@ fn what_fails_still_is_told_as_given() {
         ),
     ] {
         let message = arguments(&json!({"a": property}), raw).unwrap_err().to_string();
-        assert!(message.starts_with("`/a"), "{raw}: {message}");
+        assert!(message.starts_with("property 'a"), "{raw}: {message}");
     }
     for raw in ["", "{", "[]", "7", r#"{"a": "\ud800"}"#] {
         assert!(arguments(&json!({"a": {"type": "integer"}}), raw).is_err(), "{raw}");

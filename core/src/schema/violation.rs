@@ -1,121 +1,148 @@
-//! What is wrong with a value, in words a model can mend its call by.
+//! The reasons why a value does not fit its schema, in words that a model can correct its call by.
 
 use std::fmt;
 
 use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-/// At most this many errors are told.
-const TOLD: usize = 5;
-/// A longer value, name or path is not echoed whole.
-const ECHOED: usize = 100;
-/// What one error may say.
-const SAID: usize = 300;
+use super::explain;
 
-/// Why a value does not fit its schema: "`/path`: what is wrong", joined with "; ".
+/// The number of problems that are named; the others are counted.
+const NAMED: usize = 5;
+
+/// Why a value does not fit its schema, as text: `argument 'order.lines[0].sku': expected a string, got 5`. Several problems
+/// are joined with "; ".
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Violation(String);
+pub struct Violation {
+    subject: Subject,
+    problems: Vec<Problem>,
+    more: usize,
+}
+
+/// The noun for the checked value's members.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Subject {
+    /// Arguments of a tool.
+    Argument,
+    /// Fields of a form.
+    Field,
+    /// Parameters of a method.
+    Parameter,
+    #[default]
+    Property,
+}
+
+/// One reason, and the place in the value that it is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Problem {
+    /// Dotted, with indexes; empty for the whole value.
+    pub(super) place: String,
+    pub(super) kind: ProblemKind,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum ProblemKind {
+    Missing,
+    Unknown {
+        /// The known name that is most like it.
+        meant: Option<String>,
+        /// All names that the object may have, where they are known.
+        known: Option<Vec<String>>,
+    },
+    /// Any other problem, as text.
+    Wrong(String),
+}
+
+impl Violation {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        let problem = Problem { place: String::new(), kind: ProblemKind::Wrong(message.into()) };
+        Self { subject: Subject::default(), problems: vec![problem], more: 0 }
+    }
+
+    pub(super) fn explain<'a>(
+        errors: impl Iterator<Item = ValidationError<'a>>,
+        value: &Value,
+        schema: &str,
+    ) -> Self {
+        let mut problems = Vec::new();
+        let mut more = 0;
+        for error in errors {
+            if problems.len() < NAMED {
+                explain::problems(&error, value, schema, &mut problems);
+            } else {
+                more += 1;
+            }
+        }
+        more += problems.len().saturating_sub(NAMED);
+        problems.truncate(NAMED);
+        Self { subject: Subject::default(), problems, more }
+    }
+
+    pub(super) fn unexplained() -> Self {
+        Self::new(
+            "does not fit the schema, and is too large or too deeply nested to say where; send less at once",
+        )
+    }
+
+    /// Returns the same violation with another noun for the value's members.
+    #[must_use]
+    pub fn of(self, subject: Subject) -> Self {
+        Self { subject, ..self }
+    }
+}
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        for (at, problem) in self.problems.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            problem.write(self.subject, f)?;
+        }
+        if self.more > 0 {
+            write!(f, "; and {} more", self.more)?;
+        }
+        Ok(())
     }
 }
 
 impl std::error::Error for Violation {}
 
-impl Violation {
-    pub(super) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
-    }
-
-    pub(super) fn explain<'a>(errors: impl Iterator<Item = ValidationError<'a>>) -> Self {
-        let mut told = Vec::new();
-        let mut more = 0;
-        for error in errors {
-            if told.len() < TOLD {
-                told.push(placed(&error));
-            } else {
-                more += 1;
+impl Problem {
+    fn write(&self, subject: Subject, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (noun, place) = (subject.noun(), &self.place);
+        match &self.kind {
+            ProblemKind::Missing => write!(f, "missing {noun} '{place}'"),
+            ProblemKind::Wrong(text) if place.is_empty() => f.write_str(text),
+            ProblemKind::Wrong(text) => write!(f, "{noun} '{place}': {text}"),
+            ProblemKind::Unknown { meant, known } => {
+                write!(f, "unknown {noun} '{place}'")?;
+                let owner = match subject {
+                    Subject::Argument if !place.contains(['.', '[']) => "this tool",
+                    _ => "it",
+                };
+                match (meant, known) {
+                    (Some(meant), _) => write!(f, "; did you mean '{meant}'?"),
+                    (None, None) => Ok(()),
+                    (None, Some(known)) if known.is_empty() => {
+                        write!(f, "; {owner} takes no {noun}s")
+                    }
+                    (None, Some(known)) => {
+                        write!(f, "; {owner} takes: {}", explain::clipped_list(known))
+                    }
+                }
             }
         }
-        if more > 0 {
-            told.push(format!("and {more} more"));
-        }
-        Self(told.join("; "))
-    }
-
-    pub(super) fn unexplained() -> Self {
-        Self::new(
-            "`/`: does not fit the schema, and is too large or too deeply nested to say where; send less at once",
-        )
     }
 }
 
-fn placed(error: &ValidationError<'_>) -> String {
-    let path = error.instance_path().as_str();
-    format!("`{}`: {}", clipped(if path.is_empty() { "/" } else { path }, ECHOED), describe(error))
-}
-
-/// One error without its place.
-pub(super) fn describe(error: &ValidationError<'_>) -> String {
-    let said = match error.kind() {
-        Kind::Required { property } => {
-            format!("the required property {} is missing", shown(property))
+impl Subject {
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Argument => "argument",
+            Self::Field => "field",
+            Self::Parameter => "parameter",
+            Self::Property => "property",
         }
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<_> = unexpected
-                .iter()
-                .take(TOLD)
-                .map(|name| format!("{:?}", clipped(name, ECHOED)))
-                .collect();
-            let more = if unexpected.len() > TOLD { ", …" } else { "" };
-            format!("unknown properties are not allowed: {}{more}", names.join(", "))
-        }
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            let firsts = context.iter().filter_map(|errors| errors.first()).take(3);
-            let firsts: Vec<_> =
-                firsts.map(|first| clipped(&placed_plainly(first), ECHOED)).collect();
-            format!("fits none of {} alternatives: {}", context.len(), firsts.join(", or "))
-        }
-        Kind::PropertyNames { error } => format!("a property's name is wrong: {}", plain(error)),
-        // All options, since one of them is the mend.
-        Kind::Enum { options } => {
-            format!("{} is not one of {options}", shown(error.instance()))
-        }
-        Kind::FalseSchema => "nothing is allowed here".to_owned(),
-        _ => plain(error),
-    };
-    clipped(&said, SAID)
-}
-
-/// Without looking into the alternatives of an alternative.
-fn placed_plainly(error: &ValidationError<'_>) -> String {
-    match error.instance_path().as_str() {
-        "" => plain(error),
-        path => format!("`{}`: {}", clipped(path, ECHOED), plain(error)),
-    }
-}
-
-fn plain(error: &ValidationError<'_>) -> String {
-    clipped(&error.masked_with(shown(error.instance())).to_string(), SAID)
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) if text.len() > ECHOED => {
-            format!("a string of {} characters", text.chars().count())
-        }
-        Value::Array(items) => format!("an array of {} items", items.len()),
-        Value::Object(members) => format!("an object of {} members", members.len()),
-        short => short.to_string(),
-    }
-}
-
-pub(super) fn clipped(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     router::{self, Failure, Reply},
-    schema::{Checked, Schema},
+    schema::{Checked, Schema, Subject},
 };
 
 /// 2⁵³; below it, floats represent every integer exactly.
@@ -114,7 +114,7 @@ impl Erased {
                 Ok(Checked::AsGiven) => (self.run)(input, context),
                 Ok(Checked::Decoded(input)) => (self.run)(input, context),
                 Err(violation) => {
-                    let message = format!("Invalid arguments: {violation}");
+                    let message = violation.of(Subject::Parameter).to_string();
                     Box::pin(std::future::ready(Err(Failure::Invalid(message))))
                 }
             },
@@ -228,7 +228,7 @@ impl Arguments<CompletionKind> for String {
 fn from_json<A: DeserializeOwned>(input: &str) -> Result<A, Failure> {
     serde_json::from_str(input)
         .or_else(|error| respelled(input).ok_or(error))
-        .map_err(|error| Failure::Invalid(format!("Invalid arguments: {error}")))
+        .map_err(|error| Failure::Invalid(error.to_string()))
 }
 
 /// Deserializes again with `42.0` as `42`: JSON Schema accepts both as integers, serde only the second.

@@ -53,6 +53,8 @@ pub struct Tool {
     common: Common,
     concurrency: Option<usize>,
     forbids_replay: bool,
+    /// The input schema refuses the arguments that it does not name.
+    closed: bool,
 }
 
 impl Tool {
@@ -69,6 +71,7 @@ impl Tool {
             common: Common::default(),
             concurrency: None,
             forbids_replay: false,
+            closed: true,
         }
     }
 
@@ -163,15 +166,25 @@ impl Tool {
         self
     }
 
+    /// Ignores arguments that the arguments' type has no field for.
+    ///
+    /// Default: a call with an unknown argument fails, and its error names the argument and the closest known name.
+    pub fn ignore_unknown_arguments(mut self) -> Self {
+        self.closed = false;
+        self
+    }
+
     /// Sets the output schema as a JSON Schema, instead of that of the return type.
     pub fn output_schema(mut self, schema: &Value) -> Self {
         self.listed.output_schema = Some(to_raw(schema));
         self
     }
 
-    /// Sets the input schema as a JSON Schema, instead of that of the arguments' type.
+    /// Sets the input schema as a JSON Schema, instead of that of the arguments' type. Which other arguments the tool takes is
+    /// then up to that schema: it refuses them only with `"additionalProperties": false`.
     pub fn input_schema(mut self, schema: &Value) -> Self {
         self.listed.input_schema = to_raw(schema);
+        self.closed = false;
         self
     }
 
@@ -198,7 +211,10 @@ impl Component for Tool {
         let output = self.listed.output_schema.take();
         let output = output.map(|it| schema::shown(it, components.schemas, &place("output")));
         self.listed.output_schema = output.transpose()?;
-        self.listed.input_schema = input;
+        self.listed.input_schema = match self.closed {
+            true => crate::schema::closed(input),
+            false => input,
+        };
         let mut component = RegisteredTool::new(self.listed, Arc::new(self.handler))?;
         component.options = self.common.options;
         component.concurrency = self.concurrency;

@@ -138,6 +138,9 @@ pub fn describes_object(schema: &Raw) -> bool {
         .is_ok_and(|it| it.r#type.is_some_and(|it| it == "object"))
 }
 
+/// Marks of an output schema whose values are wrapped: ours, and the one that FastMCP's client knows.
+const WRAPPED: [&str; 2] = ["x-gudgeon-wrapped", "x-fastmcp-wrap-result"];
+
 /// Wraps the schema of a non-object in `{"result": …}` and marks it, so that clients unwrap the value.
 pub(super) fn wrapped_schema(schema: &Raw) -> Raw {
     let mut inner: Value = serde_json::from_str(schema.get()).unwrap_or(Value::Bool(true));
@@ -151,7 +154,9 @@ pub(super) fn wrapped_schema(schema: &Raw) -> Raw {
     }
     rebase(&mut inner);
     outer["properties"]["result"] = inner;
-    outer["x-gudgeon-wrapped"] = Value::Bool(true);
+    for mark in WRAPPED {
+        outer[mark] = Value::Bool(true);
+    }
     to_raw(&outer)
 }
 

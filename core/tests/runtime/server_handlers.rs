@@ -79,8 +79,39 @@ async fn an_integer_may_be_spelled_with_a_fraction_of_nothing() {
     assert_eq!(text("pair", r#"{"a":42.0,"b":2e1}"#).await, "42 20");
     assert_eq!(text("pair", r#"{"a":-0.0,"b":1.0}"#).await, "0 1");
     assert_eq!(text("many", r#"{"values":[1.0,2],"scale":3.0}"#).await, "[1, 2] 3");
-    assert!(text("pair", r#"{"a":1.5}"#).await.contains("is not of type \"integer\""));
-    assert!(text("pair", r#"{"a":1e20}"#).await.starts_with("Invalid arguments: "));
+    assert!(
+        text("pair", r#"{"a":1.5}"#).await.contains("argument 'a': expected an integer, got 1.5")
+    );
+    assert!(
+        text("pair", r#"{"a":1e20}"#).await.starts_with("Invalid arguments for tool \"pair\": ")
+    );
+}
+
+#[tokio::test]
+async fn unknown_arguments_are_refused_unless_a_tool_ignores_them() {
+    let pair = |Pair { a, b }: Pair| async move { format!("{a} {b}") };
+    let server = Server::new("shelf")
+        .tool("strict", pair)
+        .tool("nothing", || async { "n" })
+        .add(Tool::new("lax", pair).ignore_unknown_arguments())
+        .add(Tool::new("own", pair).input_schema(&json!({"type": "object", "properties": {}})));
+    let mut peer = Peer::legacy(&server).await;
+    for (tool, said) in [
+        (
+            "strict",
+            r#"Invalid arguments for tool "strict": unknown argument 'bb'; did you mean 'b'?"#,
+        ),
+        (
+            "nothing",
+            r#"Invalid arguments for tool "nothing": unknown argument 'a'; this tool takes no arguments; unknown argument 'bb'; this tool takes no arguments"#,
+        ),
+        ("lax", "1 0"),
+        ("own", "1 0"),
+    ] {
+        let result = peer.call(tool, json!({"a": 1, "bb": 2})).await;
+        assert_eq!(result["content"][0]["text"], said);
+        assert_eq!(result["isError"] == json!(true), said.starts_with("Invalid"), "{tool}");
+    }
 }
 
 #[tokio::test]
@@ -99,6 +130,7 @@ async fn schemas_are_portable() {
                 "b": {"description": "the second", "type": "integer", "default": 0, "minimum": 0, "maximum": 255},
             },
             "required": ["a"],
+            "additionalProperties": false,
         })
     );
     let text = book["outputSchema"].to_string();
@@ -108,7 +140,7 @@ async fn schemas_are_portable() {
     assert_eq!(peer.listed("silent").await["outputSchema"], Value::Null);
     assert_eq!(
         peer.listed("silent").await["inputSchema"],
-        json!({"type": "object", "properties": {}})
+        json!({"type": "object", "properties": {}, "additionalProperties": false})
     );
 }
 

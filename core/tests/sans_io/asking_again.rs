@@ -157,7 +157,8 @@ fn a_round_without_the_answer_asks_again_and_does_not_count() {
 #[test]
 fn a_form_that_is_filled_in_wrongly_counts_with_it_in_every_way() {
     let unfit = json!({"action": "accept", "content": {"value": "yes"}});
-    let problem = r#"its content does not fit the form: `/value`: "yes" is not of type "boolean""#;
+    let problem =
+        r#"its content does not fit the form: field 'value': expected a boolean, got "yes""#;
     let too_often = format!(r#"the client's answer to "Sure?" does not fit, 3 times: {problem}"#);
     let mut server = Server::new();
     server.open("2025-11-25", &able());

@@ -8,7 +8,7 @@ use crate::{
         CreateMessageResult, ElicitAction, ElicitResult, ListRootsResult, Method, Raw,
         json::{self, ObjectWriter},
     },
-    schema::Schema,
+    schema::{Schema, Subject},
 };
 
 /// Returns the answer, for forms with defaults filled in; or the problem if it is not valid.
@@ -86,7 +86,7 @@ impl Form {
     fn check(&self, schema: &Schema) -> Result<(), String> {
         schema
             .check(&self.content)
-            .map_err(|violation| format!("its content does not fit the form: {violation}"))
+            .map_err(|it| format!("its content does not fit the form: {}", it.of(Subject::Field)))
     }
 
     fn finish(self, answer: &Raw) -> Raw {

@@ -11,6 +11,7 @@ use gudgeon::{
         Components, Failure, Handler, Middleware, RegisteredPrompt, RegisteredResource,
         RegisteredTemplate, RegisteredTool, Reply, ServerFacts,
     },
+    schema::closed,
 };
 use serde_json::{Value, json};
 
@@ -134,7 +135,7 @@ fn none() -> Value {
 }
 
 fn tool(name: &str, description: &str, input: &Value, act: Act) -> RegisteredTool {
-    let mut tool = Tool::new(name, to_raw(input));
+    let mut tool = Tool::new(name, closed(to_raw(input)));
     tool.description = Some(description.into());
     RegisteredTool::new(tool, handler(act)).unwrap()
 }
@@ -176,7 +177,7 @@ fn add_tools(components: &mut Components, behind: fn(&str, Act) -> Act) {
         ("hidden", "Hidden.", none(), None, act::wait),
     ];
     for (name, description, input, output, act) in tools {
-        let mut tool = Tool::new(name, to_raw(&input));
+        let mut tool = Tool::new(name, closed(to_raw(&input)));
         tool.description = Some(description.into());
         tool.output_schema = output.as_ref().map(to_raw);
         let component = RegisteredTool::new(tool, handler(behind(name, act))).unwrap();
