@@ -220,10 +220,8 @@ impl ClientSession {
     fn discovered(&mut self, result: &str) {
         // Some legacy servers answer every request with an empty result.
         let Some(found) = modern::read_discovery(result) else {
-            return self.fall_back(
-                ErrorKind::Unsupported,
-                "its answer to server/discover is not valid",
-            );
+            return self
+                .fall_back(ErrorKind::Unsupported, "its answer to server/discover is not valid");
         };
         match self.mutual(&found.supported, Era::Modern) {
             Some(revision) => {
