@@ -447,15 +447,15 @@ class Server:
         Serves one stream of frames. The descriptors are duplicated; the caller keeps its own.
         """
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
-    def set_visibility_filter(self, /, invoke: Any) -> None:
-        """
-        From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
-        core's doubts ask.
-        """
     def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
         """
         From now on requests with these methods (`*`: all) that no handler answers are given to this async function
         first: `invoke(raw, call)` → a coroutine of the reply; None leaves the answer as it is.
+        """
+    def set_visibility_filter(self, /, invoke: Any) -> None:
+        """
+        From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
+        core's doubts ask.
         """
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """
