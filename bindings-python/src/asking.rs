@@ -119,7 +119,7 @@ impl Waiter {
     }
 }
 
-/// An answer that a `def` handler waits for.
+/// The answer that a `def` handler waits for.
 #[pyclass(frozen)]
 pub(crate) struct Pending {
     pub(crate) stream: Arc<Stream>,
@@ -128,7 +128,7 @@ pub(crate) struct Pending {
 
 #[pymethods]
 impl Pending {
-    /// Blocks until it is here: `(result, failure)`. Whoever leads hands the lead on first.
+    /// Blocks until the answer arrives: `(result, failure)`. If the thread leads, the lead is passed on first.
     fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let answer = py.detach(|| {
             let answer = lock(&self.answer);

@@ -1,4 +1,4 @@
-//! What a handler is given of its call, and the slot that its answer goes into.
+//! The call object of a handler, and the slot for the answer of an `async def` handler.
 
 use std::{
     sync::{
@@ -35,7 +35,7 @@ use crate::{
     stream::{DeferredCall, Job, Stream},
 };
 
-/// The circumstances of one call.
+/// The context of one call.
 #[pyclass(frozen)]
 pub(crate) struct Call {
     stream: Arc<Stream>,
@@ -44,7 +44,7 @@ pub(crate) struct Call {
     state: PyOnceLock<Py<PyDict>>,
     questions: PyOnceLock<Py<PyDict>>,
     steps: PyOnceLock<Py<PyDict>>,
-    /// Something was asked, and the round that it belongs to has not ended.
+    /// `true` after a question was asked, until its round ends.
     asks: AtomicBool,
 }
 
@@ -61,7 +61,7 @@ impl Call {
         }
     }
 
-    /// Whoever may block writes until all is written; an event loop's thread as far as there is room.
+    /// A thread that may block writes everything; the event loop's thread writes as much as there is room for.
     fn flush(&self, py: Python<'_>) {
         match self.is_async {
             true => self.stream.server.try_flush(),
@@ -79,7 +79,7 @@ impl Call {
         self.stream.app.clone_ref(py)
     }
 
-    /// `None` for a notification.
+    /// The request id; `None` for a notification.
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(id) = self.binding.look(|it| it.request_id.clone()) else { return Ok(None) };
@@ -109,7 +109,7 @@ impl Call {
         self.binding.look(|it| text(it.client.info.as_deref()))
     }
 
-    /// What the client declared, as JSON.
+    /// The capabilities that the client declared, as JSON.
     #[getter]
     fn client_capabilities(&self) -> Option<String> {
         self.binding.look(|it| text(it.client.capabilities.as_deref()))
@@ -125,14 +125,14 @@ impl Call {
         self.is_async
     }
 
-    /// A dictionary that lives as long as this call.
+    /// A dictionary with the lifetime of this call.
     #[getter]
     fn state(&self, py: Python<'_>) -> Py<PyDict> {
         self.state.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
     }
 
-    /// Runs the `def` handler of a registration, which middleware stands in front of, on a thread of the pool, in this
-    /// `contextvars.Context`; `resolve(reply, error)` is called there.
+    /// Runs a `def` handler behind middleware on a thread of the pool, in this `contextvars.Context`; `resolve(reply,
+    /// error)` is called from there.
     fn run_deferred(
         slf: &Bound<'_, Self>,
         registered: &Registered,
@@ -154,31 +154,32 @@ impl Call {
         Ok(())
     }
 
-    /// The keys of the questions that this call has named so far.
+    /// The questions of this call so far, by key.
     #[getter]
     fn questions(&self, py: Python<'_>) -> Py<PyDict> {
         self.questions.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
     }
 
-    /// What the steps of this call came to so far, by their keys.
+    /// The results of this call's steps so far, by key.
     #[getter]
     fn steps(&self, py: Python<'_>) -> Py<PyDict> {
         self.steps.get_or_init(py, || PyDict::new(py).unbind()).clone_ref(py)
     }
 
-    /// Counts the requests that this call went on for: what is known of the request is true for one of them.
+    /// The number of later requests that this handler was resumed for; values derived from a request are valid for one
+    /// number.
     #[getter]
     fn turn(&self) -> u32 {
         self.binding.turn()
     }
 
-    /// What a step gave in an earlier run, as JSON.
+    /// The result that a step had in an earlier run, as JSON.
     fn step_before<'py>(&self, py: Python<'py>, key: &str) -> Option<Bound<'py, PyBytes>> {
         let gave = self.binding.look(|it| it.answers.step(key));
         gave.map(|it| PyBytes::new(py, it.get().as_bytes()))
     }
 
-    /// A step is done and gave this: JSON.
+    /// Records the result of a step, as JSON.
     fn step_done(&self, py: Python<'_>, key: &str, gave: &[u8]) -> PyResult<()> {
         let gave = json(gave)?;
         py.detach(|| self.stream.server.step(self.binding.handler(), key, gave));
@@ -200,8 +201,8 @@ impl Call {
         Ok(answer.map(|it| PyBytes::new(py, it.get().as_bytes())))
     }
 
-    /// The answer that came with this call is not what was wanted, because of this problem: it counts no more. Why the
-    /// question can't be asked again; None where it can.
+    /// Rejects the answer that came with this call because of `problem`. Returns the failure if the question can't be
+    /// asked again; None otherwise.
     fn refuse<'py>(
         &self,
         py: Python<'py>,
@@ -217,7 +218,8 @@ impl Call {
         }
     }
 
-    /// Why these questions, each a method and params as JSON, can't be asked together; None where they can.
+    /// Returns the failure if these questions, each a method and its params as JSON, can't be asked together; None
+    /// otherwise.
     fn refusal<'py>(
         &self,
         py: Python<'py>,
@@ -233,8 +235,8 @@ impl Call {
         }
     }
 
-    /// Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
-    /// can be waited for. `problem`: it is asked again, because its answer was not what was wanted.
+    /// Asks the client. With `resolve`, `resolve(result, failure)` is called from any thread; without, the returned
+    /// object can be waited for. `problem`: the question is repeated, because its answer was rejected for this reason.
     #[pyo3(signature = (key, method, params, resolve = None, problem = None))]
     fn ask(
         &self,
@@ -271,12 +273,12 @@ impl Call {
         Ok(pending)
     }
 
-    /// Whether the first question of a round was asked since the last time: who is told so ends it.
+    /// Returns `true` for the first question of a round; the caller must then end the round.
     fn begins_round(&self) -> bool {
         !self.asks.swap(true, Ordering::AcqRel)
     }
 
-    /// All is asked that is to be asked now. `blocks`: a thread waits for the answers.
+    /// Ends a round: all current questions have been asked. `blocks`: a thread waits for the answers.
     fn end_round(&self, py: Python<'_>, blocks: bool) {
         self.asks.store(false, Ordering::Release);
         py.detach(|| {
@@ -288,33 +290,33 @@ impl Call {
         self.flush(py);
     }
 
-    /// Whether it belongs to a session.
+    /// Returns `true` if the call belongs to a session.
     #[getter]
     fn has_session(&self) -> bool {
         self.binding.look(CallContext::has_session)
     }
 
-    /// A dictionary that lives as long as the session.
+    /// A dictionary with the lifetime of the session.
     #[getter]
     fn session(&self, py: Python<'_>) -> Py<PyDict> {
         let client = self.binding.look(|it| Arc::clone(&it.client));
         self.stream.sessions.of(py, &client)
     }
 
-    /// The id of the session over HTTP.
+    /// The session id; HTTP only.
     #[getter]
     fn session_id(&self) -> Option<String> {
         self.binding.look(|it| it.http.as_ref()?.session_id.as_deref().map(ToOwned::to_owned))
     }
 
-    /// Who asks, as JSON.
+    /// The principal, as JSON.
     #[getter]
     fn principal(&self) -> Option<String> {
         let principal = self.binding.look(|it| it.principal.clone())?;
         serde_json::to_string(&*principal).ok()
     }
 
-    /// The headers of the HTTP request: name and value, in the order in which they came.
+    /// The headers of the HTTP request, names and values, in the order received.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
         let Some(http) = self.binding.look(|it| it.http.clone()) else { return Vec::new() };
@@ -329,14 +331,14 @@ impl Call {
             .collect()
     }
 
-    /// Lets the client come back for the answer, after so long (seconds) if given.
+    /// Closes the response stream; the client reconnects for the answer, after `retry` seconds if given.
     #[pyo3(signature = (retry = None))]
     fn close_stream(&self, py: Python<'_>, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it).ok());
         py.detach(|| self.stream.server.close_stream(self.binding.handler(), retry));
     }
 
-    /// Whether the peer reads fast enough for more to be sent.
+    /// Returns `true` if the peer reads fast enough for more to be sent.
     #[getter]
     fn has_room(&self) -> bool {
         !self.stream.server.is_full() || self.stream.server.is_broken()
@@ -383,7 +385,7 @@ fn question(method: &str) -> PyResult<Method> {
         .ok_or_else(|| PyValueError::new_err(format!("{method:?} is not a method of a question")))
 }
 
-/// Where the answer of an `async def` handler goes: exactly one, also when its coroutine is dropped without a word.
+/// The slot for the answer of an `async def` handler: it is filled exactly once, also when the coroutine is dropped.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -436,7 +438,7 @@ impl Slot {
 }
 
 impl Slot {
-    /// The handler ended without a word.
+    /// Reports that the handler ended without an answer.
     pub(crate) fn give_up(&self) {
         if !self.answered.swap(true, Ordering::AcqRel) && !self.stream.is_another_processes() {
             self.stream.asyncio_queue.finished(self.key);

@@ -1,4 +1,4 @@
-//! Python's clients: requests go in with a ticket, what comes of them arrives in a mailbox.
+//! Python's clients: requests are started with a ticket, and their outcomes arrive in a mailbox.
 
 use std::{
     collections::HashMap,
@@ -30,10 +30,10 @@ use crate::{
     stream::lock,
 };
 
-/// Tickets, clients and questions are numbered alike.
+/// One counter for tickets, clients and questions.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// One client. It does nothing before `connect`.
+/// A client. It performs no IO before `connect`.
 #[pyclass(frozen, name = "Client")]
 #[derive(Debug)]
 pub(crate) struct NativeClient {
@@ -42,12 +42,12 @@ pub(crate) struct NativeClient {
     process: u32,
 }
 
-/// What outlives a request: shared with the tasks of the runtime.
+/// The part shared with the tasks of the runtime, which may outlive a request.
 #[derive(Debug)]
 pub(crate) struct Connected {
     number: u64,
     client: Mutex<Option<Client>>,
-    /// Where goes what is for nobody in particular.
+    /// The mailbox for events that belong to no request.
     home: Mutex<Option<Arc<Letters>>>,
     calls: Mutex<HashMap<u64, AbortHandle>>,
     questions: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Error>>>>,
@@ -70,18 +70,18 @@ impl NativeClient {
         Ok(Self { shared: Arc::new(shared), options, process: std::process::id() })
     }
 
-    /// Its number in letters that are for nobody in particular.
+    /// The client's number in events that belong to no request.
     #[getter]
     fn number(&self) -> u64 {
         self.shared.number
     }
 
-    /// The session's id, where there is one: legacy HTTP only.
+    /// The session id; legacy HTTP only.
     fn session_id(&self) -> Option<String> {
         lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
-    /// Reaches the server. `stream` is one end of a pair of sockets, which is duplicated. The ticket.
+    /// Connects to the server. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
     #[pyo3(signature = (mailbox, place, stream = None))]
     fn connect(&self, mailbox: &Mailbox, place: &[u8], stream: Option<i32>) -> PyResult<u64> {
         self.check_process()?;
@@ -105,7 +105,7 @@ impl NativeClient {
         })
     }
 
-    /// Starts one thing, as JSON, and how to do it. The ticket.
+    /// Starts an operation: its JSON, and its options. Returns the ticket.
     #[pyo3(signature = (mailbox, order, how = None, wants_progress = false))]
     fn call(
         &self,
@@ -129,7 +129,7 @@ impl NativeClient {
         self.start_as(ticket, &mailbox.0, do_it(client, operation, options))
     }
 
-    /// Nobody waits for this ticket any more: the server is told, nothing more arrives.
+    /// Cancels a request: the server is notified, and nothing more arrives for this ticket.
     fn cancel(&self, mailbox: &Mailbox, ticket: u64) {
         let mut calls = lock(&self.shared.calls);
         if let Some(call) = calls.remove(&ticket) {
@@ -139,7 +139,7 @@ impl NativeClient {
         mailbox.0.forget(ticket);
     }
 
-    /// Subscribes to what the filter names, as on the wire. The ticket, which names the subscription from then on.
+    /// Subscribes to a filter, as on the wire. Returns the ticket, which identifies the subscription from then on.
     #[pyo3(signature = (mailbox, filter, may_have_missed = false))]
     fn subscribe(&self, mailbox: &Mailbox, filter: &[u8], may_have_missed: bool) -> PyResult<u64> {
         let client = self.client()?;
@@ -158,7 +158,7 @@ impl NativeClient {
         })
     }
 
-    /// Waits until there is a change to take, or the end. The ticket.
+    /// Waits for the next event of a subscription. Returns the ticket.
     fn await_change(&self, mailbox: &Mailbox, subscription: u64) -> PyResult<u64> {
         self.check_process()?;
         let ready = self.shared.subscriptions.ready(subscription);
@@ -168,7 +168,7 @@ impl NativeClient {
         })
     }
 
-    /// `(kind, uri)`, or `("failed", error)`, or `("end", None)`; None where there is nothing yet.
+    /// Returns `(kind, uri)`, `("failed", error)` or `("end", None)`; None if there is no event yet.
     fn take_change<'py>(
         &self,
         py: Python<'py>,
@@ -187,7 +187,7 @@ impl NativeClient {
         self.client()?.notify(method, params).map_err(|it| raise(&it))
     }
 
-    /// Why they can't be set, as JSON.
+    /// Returns an error as JSON if they can't be set.
     fn set_roots<'py>(
         &self,
         py: Python<'py>,
@@ -198,24 +198,24 @@ impl NativeClient {
         Ok(refused.map(|it| PyBytes::new(py, error_json(&it).as_bytes())))
     }
 
-    /// What is for nobody in particular goes there from now on.
+    /// Events that belong to no request arrive in this mailbox from now on.
     fn move_to(&self, mailbox: &Mailbox) {
         *lock(&self.shared.home) = Some(Arc::clone(&mailbox.0));
     }
 
-    /// The answer to a question of the server's, as on the wire.
+    /// Answers a question of the server; the result is as on the wire.
     fn answer(&self, number: u64, result: &[u8]) -> PyResult<()> {
         let result: Raw = read(result)?;
         self.shared.answer(number, Ok(result));
         Ok(())
     }
 
-    /// Why a question is not answered, as JSON.
+    /// Rejects a question of the server with a reason, as JSON.
     fn refuse(&self, number: u64, why: &[u8]) {
         self.shared.answer(number, Err(refusal(why)));
     }
 
-    /// Ends the connection. The ticket.
+    /// Closes the connection. Returns the ticket.
     fn close(&self, mailbox: &Mailbox) -> PyResult<u64> {
         self.check_process()?;
         let client = lock(&self.shared.client).take();
@@ -243,7 +243,7 @@ impl NativeClient {
         client.ok_or_else(|| PyValueError::new_err("this client is not connected"))
     }
 
-    /// The thread that moves the bytes does not live on in a forked process.
+    /// The IO thread does not exist in a forked process.
     fn check_process(&self) -> PyResult<()> {
         if self.process == std::process::id() {
             return Ok(());
@@ -290,14 +290,14 @@ impl NativeClient {
 impl Drop for NativeClient {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // Its other half lives in another process.
+            // The other end belongs to another process.
             std::mem::forget(Arc::clone(&self.shared));
         }
     }
 }
 
 impl Connected {
-    /// The client, for who closes it.
+    /// Returns the client to close.
     pub(crate) fn take(&self) -> Option<Client> {
         lock(&self.client).take()
     }
@@ -349,7 +349,7 @@ impl Connected {
         }
     }
 
-    /// Hands questions of one kind to Python and waits for the answer.
+    /// Passes questions of one kind to Python and waits for the answers.
     fn asker(self: &Arc<Self>, kind: &'static str) -> Answerer {
         let shared = Arc::downgrade(self);
         Arc::new(move |Question { key, params, .. }| -> BoxFuture<Result<Raw, Error>> {
@@ -369,13 +369,13 @@ impl Connected {
 
     fn answer(&self, number: u64, answer: Result<Raw, Error>) {
         if let Some(question) = lock(&self.questions).remove(&number) {
-            // The server may have withdrawn it this moment.
+            // The server may have withdrawn the question in the meantime.
             let _ = question.send(answer);
         }
     }
 }
 
-/// A question that waits for its answer; dropped before, it is withdrawn.
+/// A question that waits for its answer; dropping it withdraws the question.
 struct Asked {
     shared: Arc<Connected>,
     number: u64,

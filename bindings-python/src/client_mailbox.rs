@@ -1,4 +1,4 @@
-//! What arrives for Python's clients: taken by the event loop many at a time, or by the thread that waits for it.
+//! Events for Python's clients: taken in batches by the event loop, or by the thread that waits for them.
 
 use std::{
     collections::VecDeque,
@@ -16,14 +16,14 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use crate::{client_error::error_json, waker::Waker};
 
-/// What is only told, not asked for, is thrown away when nobody has taken this much of it: bytes.
+/// The maximum size of queued notifications, in bytes; beyond it they are dropped.
 const MAX_UNREAD: usize = 16 * 1024 * 1024;
-/// What a letter costs beside its text.
+/// The overhead of an event, in bytes.
 const ENVELOPE: usize = 256;
-/// How long a signal may go unnoticed.
+/// The interval at which signals are checked.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// For one request, by its ticket, or for one client, by its number: both are drawn from one counter.
+/// The addressee: a request, by its ticket, or a client, by its number; both come from one counter.
 #[derive(Debug)]
 pub(crate) struct Letter {
     pub(crate) to: u64,
@@ -41,18 +41,18 @@ pub(crate) enum Content {
     Changed(&'static str),
     /// An elicitation's id.
     UrlDone(String),
-    /// The server had forgotten the session, and another was begun.
+    /// The server lost the session, and a new one was opened.
     Renewed,
-    /// Why the connection is gone.
+    /// The reason why the connection is closed.
     Lost(String),
-    /// Wants an answer by this number.
+    /// A question that expects an answer with this number.
     Question {
         number: u64,
         kind: &'static str,
         params: Raw,
         key: Option<String>,
     },
-    /// That question wants no answer any more.
+    /// The question was withdrawn.
     Withdrawn(u64),
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct Letters {
 struct Queue {
     letters: VecDeque<Letter>,
     unread: usize,
-    /// Threads that wait: an event loop's mailbox has none.
+    /// The waiting threads; an event loop's mailbox has none.
     waiting: usize,
 }
 
-/// Where letters are kept until they are taken.
+/// Holds events until they are taken.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Mailbox(pub(crate) Arc<Letters>);
@@ -84,20 +84,20 @@ impl Mailbox {
         Ok(Self(Arc::new(Letters { queue: Mutex::default(), arrived: Condvar::new(), waker })))
     }
 
-    /// Readable when there is something to take.
+    /// Readable when there are events.
     fn fileno(&self) -> i32 {
         self.0.waker.as_fd().as_raw_fd()
     }
 
-    /// All that has arrived.
+    /// Returns all events.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.0.waker.clear();
         let letters = self.0.collect(None);
         letters.into_iter().map(|it| it.into_tuple(py)).collect()
     }
 
-    /// Blocks until something has arrived for this ticket, or for a client as a whole, or the time (seconds) is over;
-    /// signals are handled meanwhile.
+    /// Blocks until there is an event for this ticket or for a client as a whole, or the timeout in seconds is over;
+    /// signals are handled in the meantime.
     #[pyo3(signature = (ticket, timeout = None))]
     fn wait<'py>(
         &self,
@@ -123,7 +123,7 @@ impl Mailbox {
 impl Letters {
     pub(crate) fn push(&self, to: u64, content: Content) {
         let mut queue = self.lock();
-        // A list that changed again before anybody looked has changed.
+        // Repeated changes of one list are merged.
         if let Content::Changed(list) = content
             && queue.letters.iter().any(|it| it.to == to && it.is_change_of(list))
         {
@@ -144,14 +144,14 @@ impl Letters {
         self.waker.wake();
     }
 
-    /// Nobody waits for this request any more.
+    /// Drops the events of a cancelled request.
     pub(crate) fn forget(&self, ticket: u64) {
         let mut queue = self.lock();
         queue.letters.retain(|it| it.to != ticket);
         queue.unread = queue.letters.iter().map(Letter::weight).sum();
     }
 
-    /// All letters, or those for this ticket and for clients as a whole, in order.
+    /// Returns all events, or those for this ticket and for clients as a whole, in order.
     fn collect(&self, ticket: Option<u64>) -> Vec<Letter> {
         collect(&mut self.lock(), ticket)
     }
@@ -198,7 +198,7 @@ impl Letter {
         matches!(self.content, Content::Changed(it) if it == list)
     }
 
-    /// 0 for what must arrive; there is no more of that than was asked for.
+    /// 0 for events that must not be dropped; their number is bounded by the number of requests.
     fn weight(&self) -> usize {
         let text = match &self.content {
             Content::Progress(step) => step.message.as_ref().map_or(0, String::len),

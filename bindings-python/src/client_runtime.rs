@@ -45,7 +45,7 @@ pub(crate) fn remember(client: &Arc<Connected>) {
     }
 }
 
-/// Closes what is still open and ends the thread; takes about as long as it may (seconds) at most.
+/// Closes all open clients and ends the thread, within about this many seconds.
 #[pyfunction]
 pub(crate) fn shut_down_clients(py: Python<'_>, timeout: f64) {
     let process = std::process::id();

@@ -1,4 +1,4 @@
-//! An endpoint whose bytes Python moves: an ASGI app's, and that of wires of the user's own.
+//! An endpoint whose IO is done by Python: an ASGI app, or a transport of the user's own.
 
 use std::{
     fmt,
@@ -33,17 +33,17 @@ use crate::{
     stream::{Stream, lock},
 };
 
-/// With more than this unsent, nothing more is taken: a peer that only talks is not listened to.
+/// The maximum number of unsent bytes; beyond it no more messages are read.
 const MAX_UNSENT: usize = 256 * 1024;
 
-/// Peers that come by way of an event loop. Their sessions outlive the loop.
+/// An endpoint for peers served by an event loop. Their sessions outlive the loop.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     source: Arc<Source>,
     server: Arc<EndpointServer>,
     notifier: Arc<LoopNotifier>,
-    /// Who runs the handlers now.
+    /// The stream that runs the handlers at the moment.
     stream: Mutex<Option<Arc<Stream>>>,
 }
 
@@ -71,7 +71,7 @@ impl Endpoint {
 
 #[pymethods]
 impl Endpoint {
-    /// Starts threads for handlers. There is one such at a time: stop it before the next.
+    /// Starts the threads for handlers. Only one set may run at a time: stop it before starting the next.
     fn serve(
         &self,
         py: Python<'_>,
@@ -84,13 +84,13 @@ impl Endpoint {
         py.detach(|| Serving::start(stream))
     }
 
-    /// The longest body that is taken, in bytes.
+    /// The maximum length of a request body, in bytes.
     #[getter]
     fn max_body(&self) -> usize {
         self.server.max_body()
     }
 
-    /// Answers that are not complete.
+    /// The number of incomplete responses.
     #[getter]
     fn open_exchanges(&self) -> usize {
         self.server.open_exchanges()
@@ -101,12 +101,12 @@ impl Endpoint {
         self.notifier.as_fd().as_raw_fd()
     }
 
-    /// The futures of those whose wait is over.
+    /// Returns the futures to resolve.
     fn collect(&self) -> Vec<Py<PyAny>> {
         self.notifier.collect()
     }
 
-    /// Seconds until `tick` is to be called, where that changed.
+    /// Returns the seconds until `tick` must be called; None if unchanged.
     fn alarm(&self) -> Option<f64> {
         if !self.notifier.take_alarm() {
             return None;
@@ -115,30 +115,31 @@ impl Endpoint {
         Some(deadline.saturating_duration_since(Instant::now()).as_secs_f64())
     }
 
-    /// What is due is done.
+    /// Handles the deadlines that have passed.
     fn tick(&self) {
         self.distribute(self.server.tick());
-        // The next time may be no earlier than the last, and nobody told.
+        // The next deadline may be equal to the last one, which is not reported as a change.
         self.notifier.sound_alarm();
     }
 
-    /// Ends streams that only tell of changes; all else goes on.
+    /// Ends the streams that carry only notifications; everything else continues.
     fn end_streams(&self) {
         self.distribute(self.server.end_streams());
     }
 
-    /// Takes nothing new and ends subscriptions; what is in flight goes on.
+    /// Accepts no more requests and ends subscriptions; calls in flight continue.
     fn shut_down(&self) {
         self.distribute(self.server.shut_down());
     }
 
-    /// Gives up everything.
+    /// Cancels everything.
     fn close(&self) {
         self.distribute(self.server.close());
         *lock(&self.stream) = None;
     }
 
-    /// A request, whole. `via_loopback`: whether it came over this machine's own interface. `principal`: who asks.
+    /// Handles a complete request. `via_loopback`: it arrived on the loopback interface. `principal`: the authenticated
+    /// caller.
     #[expect(clippy::too_many_arguments, reason = "that is what ASGI says of a request")]
     fn request(
         this: &Bound<'_, Self>,
@@ -163,7 +164,7 @@ impl Endpoint {
         Ok(Exchange { endpoint: this.clone().unbind(), id, queue, is_over })
     }
 
-    /// The answer to a request whose body is too long to be taken.
+    /// Returns the response to a request whose body is too long.
     fn too_large<'py>(
         &self,
         py: Python<'py>,
@@ -177,7 +178,7 @@ impl Endpoint {
         piece(py, self.server.refuse(&head, Refused::BodyTooLarge))
     }
 
-    /// The answer to a request of which finding out who asks failed.
+    /// Returns the response to a request whose principal could not be determined.
     fn unidentified<'py>(
         &self,
         py: Python<'py>,
@@ -191,7 +192,7 @@ impl Endpoint {
         piece(py, self.server.refuse(&head, Refused::Unidentified))
     }
 
-    /// Whether a request may become a WebSocket: `None`, or the answer to it.
+    /// Returns None if a request may become a WebSocket, or the response that rejects it.
     fn admit<'py>(
         &self,
         py: Python<'py>,
@@ -204,7 +205,7 @@ impl Endpoint {
         self.server.admit_upgrade(&head).err().map(|it| piece(py, it)).transpose()
     }
 
-    /// Opens a connection that carries messages both ways. `principal`: who is at the other end.
+    /// Opens a connection that carries messages in both directions.
     #[pyo3(signature = (principal = None))]
     fn connect(this: &Bound<'_, Self>, principal: Option<&NativePrincipal>) -> Connection {
         let endpoint = this.get();
@@ -216,7 +217,7 @@ impl Endpoint {
     }
 }
 
-/// Who asks, as the core knows it.
+/// An authenticated principal.
 #[pyclass(frozen, name = "Principal")]
 #[derive(Debug)]
 pub(crate) struct NativePrincipal(Arc<Principal>);
@@ -238,7 +239,7 @@ impl NativePrincipal {
     }
 }
 
-/// One request and its answer. Dropped before it is complete, it is given up.
+/// A request and its response. Dropping it before the response is complete cancels it.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Exchange {
@@ -250,10 +251,10 @@ pub(crate) struct Exchange {
 
 #[pymethods]
 impl Exchange {
-    /// What came of the answer since: `(status, headers, body, more)` first, then bytes, and None where it ends.
+    /// Returns the new parts of the response: `(status, headers, body, more)` first, then bytes, and None at the end.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let Some(parts) = self.queue.take() else {
-            // Who reads so slowly is given up.
+            // A client that reads too slowly is disconnected.
             self.give_up();
             return PyList::new(py, [py.None()]);
         };
@@ -267,12 +268,12 @@ impl Exchange {
         Ok(list)
     }
 
-    /// Has this future resolved when more has come; `false` when it has already.
+    /// Resolves this future when there are more parts. Returns `false` if there are already.
     fn wait(&self, future: Py<PyAny>) -> bool {
         self.queue.wait(future)
     }
 
-    /// The peer has left.
+    /// Cancels the exchange, because the peer disconnected.
     fn give_up(&self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             let endpoint = self.endpoint.get();
@@ -287,20 +288,20 @@ impl Drop for Exchange {
     }
 }
 
-/// One connection that carries messages both ways.
+/// A connection that carries messages in both directions.
 #[pyclass(frozen)]
 pub(crate) struct Connection {
     endpoint: Py<Endpoint>,
     id: ConnectionId,
     queue: Arc<ResponseQueue>,
     is_over: AtomicBool,
-    /// While its reader waits for the server.
+    /// Set while its reader waits for the server.
     has_room: Mutex<Option<HasRoom>>,
 }
 
 type HasRoom = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Whoever awaits the future is told once.
+/// Resolves its future once.
 struct Relief {
     notifier: Arc<LoopNotifier>,
     future: Mutex<Option<Py<PyAny>>>,
@@ -322,25 +323,25 @@ impl fmt::Debug for Connection {
 
 #[pymethods]
 impl Connection {
-    /// A message came.
+    /// Processes a received message.
     fn message(&self, message: &[u8]) {
         let endpoint = self.endpoint.get();
         endpoint.distribute(endpoint.server.message(self.id, message));
     }
 
-    /// A message over the limit, in bytes, was thrown away.
+    /// Reports that a message over the limit, in bytes, was discarded.
     fn too_long(&self, limit: usize) {
         let endpoint = self.endpoint.get();
         endpoint.distribute(endpoint.server.too_long(self.id, limit));
     }
 
-    /// Whether so much is unanswered or unsent that no more messages should be taken.
+    /// Returns `true` if no more messages should be read, because too much is unanswered or unsent.
     #[getter]
     fn is_full(&self) -> bool {
         self.queue.bytes() > MAX_UNSENT || self.endpoint.get().server.is_full_for(self.id)
     }
 
-    /// Has this future resolved when there may be room for more messages; `false` where there is.
+    /// Resolves this future when there may be room for more messages. Returns `false` if there is room.
     fn wait_for_room(&self, py: Python<'_>, future: Py<PyAny>) -> bool {
         if self.queue.wait_for_room(MAX_UNSENT, future.clone_ref(py)) {
             return true;
@@ -352,12 +353,12 @@ impl Connection {
             Relief { notifier: Arc::clone(&endpoint.notifier), future: Mutex::new(Some(future)) };
         let waker = Waker::from(Arc::new(relief));
         let waits = has_room.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
-        // What is dropped is told no more.
+        // Futures of dropped connections are not resolved.
         *lock(&self.has_room) = waits.then_some(has_room);
         waits
     }
 
-    /// The messages to be sent since; None where the connection is to be closed.
+    /// Returns the new messages to send; None if the connection is to be closed.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let Some(parts) = self.queue.take() else {
             self.hang_up();
@@ -370,12 +371,12 @@ impl Connection {
         Ok(list)
     }
 
-    /// Has this future resolved when there is more to be sent; `false` when there is already.
+    /// Resolves this future when there is more to send. Returns `false` if there is already.
     fn wait(&self, future: Py<PyAny>) -> bool {
         self.queue.wait(future)
     }
 
-    /// The peer is gone.
+    /// Closes the connection, because the peer disconnected.
     fn hang_up(&self) {
         if !self.is_over.swap(true, Ordering::AcqRel) {
             let endpoint = self.endpoint.get();
@@ -403,7 +404,7 @@ fn piece(py: Python<'_>, part: Part) -> PyResult<Bound<'_, PyAny>> {
     for (name, value) in &headers {
         list.append(pair(name.as_str().as_bytes(), value.as_bytes())?)?;
     }
-    // Without it a server would send the body in chunks. RFC 9110, 8.6: not with 204.
+    // Without it, servers would send the body in chunks. Not allowed with 204 (RFC 9110, 8.6).
     if !more && status != 204 {
         list.append(pair(b"content-length", body.len().to_string().as_bytes())?)?;
     }
@@ -411,8 +412,8 @@ fn piece(py: Python<'_>, part: Part) -> PyResult<Bound<'_, PyAny>> {
     Ok(head.into_pyobject(py)?.into_any())
 }
 
-/// The head of a request, as ASGI describes it. What is no HTTP, or longer than a target is here, is made harmless: the
-/// host's server let it through.
+/// Returns the head of a request described by ASGI. Parts that are invalid HTTP or too long are replaced, since the
+/// host's server accepted them.
 fn head(
     method: &str,
     path: &[u8],
@@ -443,7 +444,7 @@ fn head(
     Ok(head)
 }
 
-/// Some servers give texts where ASGI wants bytes.
+/// Some servers pass strings where ASGI requires bytes.
 fn bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
     match value.cast::<PyString>() {
         Ok(text) => Ok(text.to_str()?.as_bytes()),

@@ -129,18 +129,18 @@ impl fmt::Debug for PyHandler {
     }
 }
 
-/// The handler of one registration, for who registered it.
+/// The handler of one registration, as returned to the registering code.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Registered {
     pub(crate) handler: Arc<PyHandler>,
-    /// What known hosts will not take of it.
+    /// Warnings about properties that known hosts reject.
     #[pyo3(get)]
     pub(crate) warnings: Vec<String>,
 }
 
 impl Registered {
-    /// Of something that no host lists.
+    /// Creates one for a registration that hosts do not list.
     pub(crate) fn quiet(handler: Arc<PyHandler>) -> Self {
         Self { handler, warnings: Vec::new() }
     }
@@ -148,7 +148,7 @@ impl Registered {
 
 #[pymethods]
 impl Registered {
-    /// From now on this async function runs in the handler's place. The first wrapper stays.
+    /// Replaces the handler by this async function. Only the first call has an effect.
     fn wrap(&self, invoke: Py<PyAny>) {
         self.handler.wrap(invoke);
     }

@@ -79,7 +79,7 @@ impl LoopNotifier {
         self.waker.wake();
     }
 
-    /// The futures of those whose wait is over.
+    /// Returns the futures to resolve.
     pub(crate) fn collect(&self) -> Vec<Py<PyAny>> {
         self.waker.clear();
         let full = mem::take(&mut *lock(&self.full));

@@ -1,4 +1,4 @@
-//! What Python registers, and the streams that are told when it changes.
+//! The registrations of a Python server, and the streams to notify of changes.
 
 use std::{
     os::fd::BorrowedFd,
@@ -35,7 +35,7 @@ use crate::{
     test_serving::TestServing,
 };
 
-/// The components of one server. A change makes the next snapshot and tells every stream.
+/// The components of one server. A change creates the next snapshot and notifies every stream.
 #[pyclass(frozen, name = "Server")]
 #[derive(Debug)]
 pub(crate) struct NativeServer {
@@ -48,13 +48,13 @@ struct Shared {
     components: Arc<Components>,
     sources: Vec<Weak<Source>>,
     has_async: bool,
-    /// All that were registered, for the garbage collector: functions refer to the server that they are registered with.
+    /// All registered handlers, for the garbage collector: functions refer to the server that they are registered with.
     handlers: Vec<Weak<PyHandler>>,
 }
 
 #[pymethods]
 impl NativeServer {
-    /// `facts`: what the server says of itself, as JSON.
+    /// `facts`: the server's declaration, as JSON.
     #[new]
     fn new(py: Python<'_>, facts: &[u8]) -> PyResult<Self> {
         interpreter::check_is_main()?;
@@ -67,19 +67,19 @@ impl NativeServer {
         Ok(Self { shared: Mutex::new(shared), limits })
     }
 
-    /// Whether a handler needs an event loop.
+    /// Returns `true` if a handler needs an event loop.
     #[getter]
     fn has_async(&self) -> bool {
         self.lock().has_async
     }
 
-    /// Threads that handlers may hold at once, those that wait for their clients included.
+    /// The maximum number of threads held by handlers, including those that wait for their clients.
     #[getter]
     fn handler_threads(&self) -> usize {
         self.limits.threads + self.lock().components.server.rounds.park_threads + 1
     }
 
-    /// Whether other processes can open what this one seals: it was given keys.
+    /// Returns `true` if keys for request states were given, so that other processes can open sealed states.
     #[getter]
     fn has_state_keys(&self) -> bool {
         !self.lock().components.server.request_state_keys.is_empty()
@@ -125,7 +125,7 @@ impl NativeServer {
         Ok(Registered::quiet(handler))
     }
 
-    /// `params` is the JSON Schema that they are checked against.
+    /// `params` is the JSON Schema that the params are checked against.
     #[pyo3(signature = (name, params, invoke, is_async, expose))]
     fn add_method(
         &self,
@@ -159,14 +159,14 @@ impl NativeServer {
         Ok(Registered::quiet(handler))
     }
 
-    /// Refuses names for which middleware would never run.
+    /// Errors for method names for which middleware would never run.
     #[expect(clippy::needless_pass_by_value, reason = "that is how they come from Python")]
     fn check_middleware(&self, methods: Vec<String>) -> PyResult<()> {
         self.lock().components.check_middleware(&methods).map_err(|it| raise(&it))
     }
 
-    /// From now on requests with these methods (`*`: all) that no handler answers are given to this async function
-    /// first: `invoke(raw, call)` → a coroutine of the reply; None leaves the answer as it is.
+    /// Sets the middleware for these methods (`*`: all), as far as no handler answers them: an async function
+    /// `invoke(raw, call)` → a coroutine of the reply; None leaves the answer unchanged.
     fn set_middleware(
         &self,
         py: Python<'_>,
@@ -181,8 +181,8 @@ impl NativeServer {
         })
     }
 
-    /// From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
-    /// core's doubts ask.
+    /// Sets the visibility filter: `invoke(raw, call)` → a list of booleans as JSON, one for each component in
+    /// question.
     fn set_visibility_filter(&self, py: Python<'_>, invoke: Py<PyAny>) -> PyResult<()> {
         let nothing = PyTuple::empty(py).into_any().unbind();
         let handler = self.handler(invoke, false, nothing, None);
@@ -196,7 +196,7 @@ impl NativeServer {
         self.change_list(py, kind, |list| list.remove(key).map(|()| true))
     }
 
-    /// `changes`: new values by their JSON names; null takes a member away.
+    /// `changes`: new values by their JSON names; null removes a member.
     fn update(&self, py: Python<'_>, kind: &str, key: &str, changes: &[u8]) -> PyResult<()> {
         let changes = registration::changes(changes).map_err(|it| raise(&it))?;
         self.change_list(py, kind, |list| list.update(key, &changes).map(|()| true))
@@ -219,14 +219,14 @@ impl NativeServer {
         Ok(self.lock().components.list(list).keys())
     }
 
-    /// What clients see of one component, as JSON; `None` where it is not registered.
+    /// Returns the listed entry of a component, as JSON; `None` if it is not registered.
     fn get(&self, kind: &str, key: &str) -> PyResult<Option<String>> {
         let list = registration::list(kind).map_err(|it| raise(&it))?;
         Ok(self.lock().components.list(list).listed(key))
     }
 
-    /// Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
-    /// nobody does.
+    /// Returns the handler that reads this URI: `(invoke, is_async, raw, finish)`, where `finish(reply)` returns the
+    /// contents as JSON; `None` if there is none.
     fn find_resource(&self, py: Python<'_>, uri: &str) -> Option<(Py<PyAny>, bool, String, Read)> {
         let components = Arc::clone(&self.lock().components);
         let job = find_resource(&components, uri.to_owned(), &Visibility::everything()).ok()?;
@@ -263,8 +263,8 @@ impl NativeServer {
         py.detach(|| Serving::start(stream))
     }
 
-    /// Listens at an address, and serves whoever connects. `options`: those of HTTP, as JSON. `shares_port`: other
-    /// processes listen there too.
+    /// Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same
+    /// port.
     #[pyo3(signature = (at, options, app, context, *, shares_port = false))]
     fn listen(
         &self,
@@ -292,7 +292,7 @@ impl NativeServer {
         })
     }
 
-    /// An endpoint whose bytes an event loop moves, at any path. `options`: those of HTTP, as JSON.
+    /// Creates an endpoint whose IO is done by an event loop, at any path. `options`: the HTTP options, as JSON.
     fn endpoint(&self, options: &[u8]) -> PyResult<Endpoint> {
         let options = HttpOptions::parse(options).map_err(|it| raise(&it))?;
         let anywhere = EndpointConfig { path: None, ..EndpointConfig::default() };
@@ -303,9 +303,9 @@ impl NativeServer {
         Ok(endpoint)
     }
 
-    /// Who runs a handler holds the server as well: what only the registrations hold is garbage with it.
+    /// Running handlers hold the server as well, so objects held only by registrations are garbage together with it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Whoever holds the lock uses the server.
+        // A locked server is in use.
         let Ok(shared) = self.shared.try_lock() else { return Ok(()) };
         shared.handlers.iter().filter_map(Weak::upgrade).try_for_each(|it| it.traverse(&visit))
     }
@@ -318,18 +318,18 @@ impl NativeServer {
         drop(components);
     }
 
-    /// Tells subscribers that this resource has changed.
+    /// Notifies subscribers that this resource has changed.
     fn updated(&self, py: Python<'_>, uri: &str) {
         self.tell(py, |source| source.updated(uri));
     }
 
-    /// Tells clients that what this id sent somebody to is finished.
+    /// Notifies clients that the page of this elicitation is completed.
     fn page_done(&self, py: Python<'_>, page: &str) {
         self.tell(py, |source| source.page_done(page));
     }
 }
 
-/// What becomes of the reply of a resource that another handler reads.
+/// Converts the reply of a resource read by another handler.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub(crate) struct Read(ResultBuilder);
@@ -348,7 +348,7 @@ impl Read {
     }
 }
 
-/// The URI that a template gives with these variables (a JSON object).
+/// Expands a URI template with these variables (a JSON object).
 #[pyfunction]
 pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
     let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
@@ -358,7 +358,8 @@ pub(crate) fn expand(template: &str, variables: &[u8]) -> PyResult<String> {
     Ok(template.expand(&variables.into_iter().collect::<Vec<_>>()))
 }
 
-/// A schema as every host reads it, as JSON: references written out, `null` kept simple.
+/// Returns a schema, as JSON, normalized for hosts with limited support: references expanded, nullable types
+/// simplified.
 #[pyfunction]
 pub(crate) fn portable(schema: &[u8]) -> PyResult<String> {
     let invalid = |it: String| pyo3::exceptions::PyValueError::new_err(it);
@@ -367,7 +368,7 @@ pub(crate) fn portable(schema: &[u8]) -> PyResult<String> {
     Ok(serde_json::Value::Object(written).to_string())
 }
 
-/// The names of a template's variables.
+/// Returns the names of a template's variables.
 #[pyfunction]
 pub(crate) fn variables(template: &str) -> PyResult<Vec<String>> {
     let template = UriTemplate::parse(template).map_err(|it| {
@@ -394,7 +395,7 @@ impl NativeServer {
         handler
     }
 
-    /// Tells everybody who is served, unless the change says that it made no difference.
+    /// Changes the components and notifies all streams, unless the change had no effect.
     fn change(
         &self,
         py: Python<'_>,
@@ -413,7 +414,7 @@ impl NativeServer {
         Ok(())
     }
 
-    /// The same of one list.
+    /// Changes one list.
     fn change_list(
         &self,
         py: Python<'_>,
@@ -424,7 +425,7 @@ impl NativeServer {
         self.change(py, Some(list.kind()), false, |it| change(it.list_mut(list)))
     }
 
-    /// Tells everybody who is served.
+    /// Calls every stream.
     fn tell(&self, py: Python<'_>, tell: impl Fn(&Source) + Send + Sync) {
         let sources: Vec<_> = self.lock().sources.iter().filter_map(Weak::upgrade).collect();
         if !sources.is_empty() {
@@ -437,7 +438,7 @@ impl NativeServer {
         }
     }
 
-    /// From now on it hears of changes, and of those since it was made.
+    /// Registers a source for changes, including those made since its snapshot.
     pub(crate) fn keep_informed(&self, source: &Arc<Source>) {
         let mut shared = self.lock();
         shared.sources.retain(|it| it.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! The handle of a stream that is being served, for the Python code that waits, ends and cleans up.
+//! The handle of a stream that is being served, for the Python code that waits for it, ends it and cleans up.
 
 use std::{
     os::fd::{AsRawFd, BorrowedFd, IntoRawFd},
@@ -17,7 +17,7 @@ use crate::{
     stream::{Stream, lock},
 };
 
-/// Streams whose threads must be gone before the interpreter is.
+/// Streams whose threads must end before the interpreter.
 static OPEN: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
 
 /// One stream of frames being served.
@@ -41,43 +41,43 @@ impl Serving {
 
 #[pymethods]
 impl Serving {
-    /// Whether nothing more is read: the input has ended, the peer is gone, or `end` was called.
+    /// Returns `true` if nothing more is read: the input has ended, the peer disconnected, or `end` was called.
     #[getter]
     fn ended(&self) -> bool {
         self.stream.has_ended()
     }
 
-    /// Whether a handler waits for an event loop that is not there.
+    /// Returns `true` if a handler waits for an event loop and none is attached.
     #[getter]
     fn wants_loop(&self) -> bool {
         self.stream.asyncio_queue.is_wanted()
     }
 
-    /// Requests that were read and not yet answered.
+    /// The number of unanswered requests.
     #[getter]
     fn in_flight(&self) -> usize {
         self.stream.server.in_flight()
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     #[getter]
     fn url(&self) -> Option<String> {
         lock(&self.stream.listener).as_ref().map(|it| it.url().to_owned())
     }
 
-    /// What whoever runs the server should know of its address.
+    /// A warning about the address, for the operator of the server.
     #[getter]
     fn warning(&self) -> Option<String> {
         lock(&self.stream.listener).as_ref().and_then(|it| it.warning().map(ToOwned::to_owned))
     }
 
-    /// The longest message that is taken, in bytes.
+    /// The maximum length of a message, in bytes.
     #[getter]
     fn max_message(&self) -> usize {
         self.stream.limits.line
     }
 
-    /// Readable when one of the three above may have changed; `clear` it before looking.
+    /// Readable when one of the three above may have changed; call `clear` before checking.
     fn fileno(&self) -> i32 {
         self.stream.status.as_fd().as_raw_fd()
     }
@@ -91,7 +91,7 @@ impl Serving {
         self.stream.asyncio_queue.waker.as_fd().as_raw_fd()
     }
 
-    /// Blocks until `fileno()` or `other` is readable, or a signal came.
+    /// Blocks until `fileno()` or `other` is readable, or a signal has arrived.
     #[pyo3(signature = (timeout = None, other = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>, other: Option<i32>) -> PyResult<()> {
         let timeout = match timeout {
@@ -108,15 +108,15 @@ impl Serving {
             let other = other.filter(|it| *it >= 0).map(|it| unsafe { BorrowedFd::borrow_raw(it) });
             let mut fds = vec![PollFd::new(&self.stream.status, PollFlags::IN)];
             fds.extend(other.iter().map(|it| PollFd::new(it, PollFlags::IN)));
-            // An interruption is a signal: looked at below.
+            // An interruption is a signal, which is handled below.
             let _ = poll(&mut fds, timeout.as_ref());
         });
         self.stream.status.clear();
         py.check_signals()
     }
 
-    /// From now on `async def` handlers run on this loop: `spawn(coroutine)` starts one, `flush_soon()` and
-    /// `settle_soon()` have `flush` and `settle` called at the end of the loop's turn.
+    /// Attaches an event loop for `async def` handlers: `spawn(coroutine)` starts one, `flush_soon()` and
+    /// `settle_soon()` schedule `flush` and `settle` for the end of the loop's iteration.
     fn attach(&self, spawn: Py<PyAny>, flush_soon: Py<PyAny>, settle_soon: Py<PyAny>) {
         self.stream.asyncio_queue.attach(spawn, flush_soon, settle_soon);
     }
@@ -145,26 +145,26 @@ impl Serving {
         }
     }
 
-    /// The tasks of handlers under way.
+    /// The tasks of running handlers.
     fn tasks(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
         self.stream.asyncio_queue.tasks(py)
     }
 
-    /// Takes nothing more; what is in flight goes on.
+    /// Reads nothing more; calls in flight continue.
     fn end(&self) {
         if !self.stream.is_another_processes() {
             self.stream.wind_down();
         }
     }
 
-    /// Gives up all that is in flight: handlers are cancelled, nothing is answered any more.
+    /// Cancels everything in flight: handlers are cancelled, and nothing more is answered.
     fn cancel(&self, py: Python<'_>) {
         if self.stream.is_another_processes() {
             return;
         }
         py.detach(|| {
             self.stream.end();
-            // Peers that come by way of an event loop may go on by way of the next.
+            // Peers of an event loop may continue with the next one.
             if !matches!(&*self.stream.server, Source::Peers { notifier: Some(_), .. }) {
                 let work = self.stream.server.close();
                 self.stream.distribute(work, false);
@@ -172,7 +172,7 @@ impl Serving {
         });
     }
 
-    /// Writes what is queued and lets the threads go; whether all are gone in time (seconds).
+    /// Writes queued frames and releases the threads. Returns `true` if all have ended within this many seconds.
     fn stop(&self, py: Python<'_>, timeout: f64) -> bool {
         if self.stream.is_another_processes() {
             return true;
@@ -195,7 +195,8 @@ impl Serving {
     }
 }
 
-/// Takes standard input and output for the protocol: prints go to standard error from now on. The descriptors.
+/// Reserves standard input and output for the protocol: prints go to standard error from now on. Returns the
+/// descriptors.
 #[pyfunction]
 pub(crate) fn take_stdio() -> PyResult<(i32, i32)> {
     let (input, output) = gudgeon::transport::stdio::take().map_err(|it| {
@@ -206,12 +207,13 @@ pub(crate) fn take_stdio() -> PyResult<(i32, i32)> {
     Ok((input.into_raw_fd(), output.into_raw_fd()))
 }
 
-/// Stops every stream, before the interpreter is finalised; whether all threads have left it in time (seconds).
+/// Stops every stream, before the interpreter is finalized. Returns `true` if all threads have ended within this many
+/// seconds.
 #[pyfunction]
 pub(crate) fn shut_down(py: Python<'_>, timeout: f64) -> bool {
     py.detach(|| {
         let open: Vec<Arc<Stream>> = lock(&OPEN).drain(..).filter_map(|it| it.upgrade()).collect();
-        // Nothing of a process that this one was forked from can be waited for.
+        // Streams of a parent process can't be waited for after a fork.
         let (open, others): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|it| !it.is_another_processes());
         std::mem::forget(others);

@@ -6,7 +6,7 @@ __all__ = ["Call", "Client", "Connection", "Endpoint", "Exchange", "Mailbox", "P
 @final
 class Call:
     """
-    The circumstances of one call.
+    The context of one call.
     """
     def answer(self, /, key: str, method: str, params: bytes) -> bytes | None:
         """
@@ -19,19 +19,19 @@ class Call:
         """
     def ask(self, /, key: str, method: str, params: bytes, resolve: Any | None = None, problem: str | None = None) -> Pending | None:
         """
-        Asks the client. With `resolve(result, failure)`, that is called from any thread; without, what is given back
-        can be waited for. `problem`: it is asked again, because its answer was not what was wanted.
+        Asks the client. With `resolve`, `resolve(result, failure)` is called from any thread; without, the returned
+        object can be waited for. `problem`: the question is repeated, because its answer was rejected for this reason.
         """
     def begins_round(self, /) -> bool:
         """
-        Whether the first question of a round was asked since the last time: who is told so ends it.
+        Returns `true` for the first question of a round; the caller must then end the round.
         """
     @property
     def cancelled(self, /) -> bool: ...
     @property
     def client_capabilities(self, /) -> str | None:
         """
-        What the client declared, as JSON.
+        The capabilities that the client declared, as JSON.
         """
     @property
     def client_info(self, /) -> str | None:
@@ -40,26 +40,26 @@ class Call:
         """
     def close_stream(self, /, retry: SupportsFloat | SupportsIndex | None = None) -> None:
         """
-        Lets the client come back for the answer, after so long (seconds) if given.
+        Closes the response stream; the client reconnects for the answer, after `retry` seconds if given.
         """
     def end_round(self, /, blocks: bool) -> None:
         """
-        All is asked that is to be asked now. `blocks`: a thread waits for the answers.
+        Ends a round: all current questions have been asked. `blocks`: a thread waits for the answers.
         """
     @property
     def has_room(self, /) -> bool:
         """
-        Whether the peer reads fast enough for more to be sent.
+        Returns `true` if the peer reads fast enough for more to be sent.
         """
     @property
     def has_session(self, /) -> bool:
         """
-        Whether it belongs to a session.
+        Returns `true` if the call belongs to a session.
         """
     @property
     def headers(self, /) -> list[tuple[str, str]]:
         """
-        The headers of the HTTP request: name and value, in the order in which they came.
+        The headers of the HTTP request, names and values, in the order received.
         """
     @property
     def is_async(self, /) -> bool: ...
@@ -75,194 +75,196 @@ class Call:
     @property
     def principal(self, /) -> str | None:
         """
-        Who asks, as JSON.
+        The principal, as JSON.
         """
     def progress(self, /, progress: SupportsFloat | SupportsIndex, total: SupportsFloat | SupportsIndex | None, message: str | None) -> None: ...
     @property
     def questions(self, /) -> dict:
         """
-        The keys of the questions that this call has named so far.
+        The questions of this call so far, by key.
         """
     def refusal(self, /, questions: SupportsGetItem[int, tuple[str, SupportsGetItem[int, SupportsIndex]]]) -> Any | None:
         """
-        Why these questions, each a method and params as JSON, can't be asked together; None where they can.
+        Returns the failure if these questions, each a method and its params as JSON, can't be asked together; None
+        otherwise.
         """
     def refuse(self, /, key: str, method: str, params: bytes, problem: str) -> Any | None:
         """
-        The answer that came with this call is not what was wanted, because of this problem: it counts no more. Why the
-        question can't be asked again; None where it can.
+        Rejects the answer that came with this call because of `problem`. Returns the failure if the question can't be
+        asked again; None otherwise.
         """
     @property
     def request_id(self, /) -> Any | None:
         """
-        `None` for a notification.
+        The request id; `None` for a notification.
         """
     @property
     def revision(self, /) -> str: ...
     def run_deferred(self, /, registered: Registered, context: Any, raw: bytes, resolve: Any) -> None:
         """
-        Runs the `def` handler of a registration, which middleware stands in front of, on a thread of the pool, in this
-        `contextvars.Context`; `resolve(reply, error)` is called there.
+        Runs a `def` handler behind middleware on a thread of the pool, in this `contextvars.Context`; `resolve(reply,
+        error)` is called from there.
         """
     @property
     def session(self, /) -> dict:
         """
-        A dictionary that lives as long as the session.
+        A dictionary with the lifetime of the session.
         """
     @property
     def session_id(self, /) -> str | None:
         """
-        The id of the session over HTTP.
+        The session id; HTTP only.
         """
     @property
     def state(self, /) -> dict:
         """
-        A dictionary that lives as long as this call.
+        A dictionary with the lifetime of this call.
         """
     def step_before(self, /, key: str) -> bytes | None:
         """
-        What a step gave in an earlier run, as JSON.
+        The result that a step had in an earlier run, as JSON.
         """
     def step_done(self, /, key: str, gave: bytes) -> None:
         """
-        A step is done and gave this: JSON.
+        Records the result of a step, as JSON.
         """
     @property
     def steps(self, /) -> dict:
         """
-        What the steps of this call came to so far, by their keys.
+        The results of this call's steps so far, by key.
         """
     @property
     def turn(self, /) -> int:
         """
-        Counts the requests that this call went on for: what is known of the request is true for one of them.
+        The number of later requests that this handler was resumed for; values derived from a request are valid for one
+        number.
         """
 
 @final
 class Client:
     """
-    One client. It does nothing before `connect`.
+    A client. It performs no IO before `connect`.
     """
     def __new__(cls, /, options: bytes) -> Client: ...
     def answer(self, /, number: SupportsIndex, result: bytes) -> None:
         """
-        The answer to a question of the server's, as on the wire.
+        Answers a question of the server; the result is as on the wire.
         """
     def await_change(self, /, mailbox: Mailbox, subscription: SupportsIndex) -> int:
         """
-        Waits until there is a change to take, or the end. The ticket.
+        Waits for the next event of a subscription. Returns the ticket.
         """
     def call(self, /, mailbox: Mailbox, order: bytes, how: bytes | None = None, wants_progress: bool = False) -> int:
         """
-        Starts one thing, as JSON, and how to do it. The ticket.
+        Starts an operation: its JSON, and its options. Returns the ticket.
         """
     def cancel(self, /, mailbox: Mailbox, ticket: SupportsIndex) -> None:
         """
-        Nobody waits for this ticket any more: the server is told, nothing more arrives.
+        Cancels a request: the server is notified, and nothing more arrives for this ticket.
         """
     def close(self, /, mailbox: Mailbox) -> int:
         """
-        Ends the connection. The ticket.
+        Closes the connection. Returns the ticket.
         """
     def connect(self, /, mailbox: Mailbox, place: bytes, stream: SupportsIndex | None = None) -> int:
         """
-        Reaches the server. `stream` is one end of a pair of sockets, which is duplicated. The ticket.
+        Connects to the server. `stream` is one end of a socket pair, which is duplicated. Returns the ticket.
         """
     def move_to(self, /, mailbox: Mailbox) -> None:
         """
-        What is for nobody in particular goes there from now on.
+        Events that belong to no request arrive in this mailbox from now on.
         """
     def notify(self, /, method: str, params: bytes) -> None: ...
     @property
     def number(self, /) -> int:
         """
-        Its number in letters that are for nobody in particular.
+        The client's number in events that belong to no request.
         """
     def refuse(self, /, number: SupportsIndex, why: bytes) -> None:
         """
-        Why a question is not answered, as JSON.
+        Rejects a question of the server with a reason, as JSON.
         """
     def session_id(self, /) -> str | None:
         """
-        The session's id, where there is one: legacy HTTP only.
+        The session id; legacy HTTP only.
         """
     def set_roots(self, /, roots: bytes) -> bytes | None:
         """
-        Why they can't be set, as JSON.
+        Returns an error as JSON if they can't be set.
         """
     def subscribe(self, /, mailbox: Mailbox, filter: bytes, may_have_missed: bool = False) -> int:
         """
-        Subscribes to what the filter names, as on the wire. The ticket, which names the subscription from then on.
+        Subscribes to a filter, as on the wire. Returns the ticket, which identifies the subscription from then on.
         """
     def take_change(self, /, subscription: SupportsIndex) -> Any | None:
         """
-        `(kind, uri)`, or `("failed", error)`, or `("end", None)`; None where there is nothing yet.
+        Returns `(kind, uri)`, `("failed", error)` or `("end", None)`; None if there is no event yet.
         """
     def unsubscribe(self, /, subscription: SupportsIndex) -> None: ...
 
 @final
 class Connection:
     """
-    One connection that carries messages both ways.
+    A connection that carries messages in both directions.
     """
     def hang_up(self, /) -> None:
         """
-        The peer is gone.
+        Closes the connection, because the peer disconnected.
         """
     @property
     def is_full(self, /) -> bool:
         """
-        Whether so much is unanswered or unsent that no more messages should be taken.
+        Returns `true` if no more messages should be read, because too much is unanswered or unsent.
         """
     def message(self, /, message: bytes) -> None:
         """
-        A message came.
+        Processes a received message.
         """
     def take(self, /) -> list:
         """
-        The messages to be sent since; None where the connection is to be closed.
+        Returns the new messages to send; None if the connection is to be closed.
         """
     def too_long(self, /, limit: SupportsIndex) -> None:
         """
-        A message over the limit, in bytes, was thrown away.
+        Reports that a message over the limit, in bytes, was discarded.
         """
     def wait(self, /, future: Any) -> bool:
         """
-        Has this future resolved when there is more to be sent; `false` when there is already.
+        Resolves this future when there is more to send. Returns `false` if there is already.
         """
     def wait_for_room(self, /, future: Any) -> bool:
         """
-        Has this future resolved when there may be room for more messages; `false` where there is.
+        Resolves this future when there may be room for more messages. Returns `false` if there is room.
         """
 
 @final
 class Endpoint:
     """
-    Peers that come by way of an event loop. Their sessions outlive the loop.
+    An endpoint for peers served by an event loop. Their sessions outlive the loop.
     """
     def admit(self, /, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any | None:
         """
-        Whether a request may become a WebSocket: `None`, or the answer to it.
+        Returns None if a request may become a WebSocket, or the response that rejects it.
         """
     def alarm(self, /) -> float | None:
         """
-        Seconds until `tick` is to be called, where that changed.
+        Returns the seconds until `tick` must be called; None if unchanged.
         """
     def close(self, /) -> None:
         """
-        Gives up everything.
+        Cancels everything.
         """
     def collect(self, /) -> list[Any]:
         """
-        The futures of those whose wait is over.
+        Returns the futures to resolve.
         """
     def connect(self, /, principal: Principal | None = None) -> Connection:
         """
-        Opens a connection that carries messages both ways. `principal`: who is at the other end.
+        Opens a connection that carries messages in both directions.
         """
     def end_streams(self, /) -> None:
         """
-        Ends streams that only tell of changes; all else goes on.
+        Ends the streams that carry only notifications; everything else continues.
         """
     def fileno(self, /) -> int:
         """
@@ -271,90 +273,91 @@ class Endpoint:
     @property
     def max_body(self, /) -> int:
         """
-        The longest body that is taken, in bytes.
+        The maximum length of a request body, in bytes.
         """
     @property
     def open_exchanges(self, /) -> int:
         """
-        Answers that are not complete.
+        The number of incomplete responses.
         """
     def request(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, body: bytes, principal: Principal | None) -> Exchange:
         """
-        A request, whole. `via_loopback`: whether it came over this machine's own interface. `principal`: who asks.
+        Handles a complete request. `via_loopback`: it arrived on the loopback interface. `principal`: the authenticated
+        caller.
         """
     def serve(self, /, of: Server, app: Any, context: Any) -> Serving:
         """
-        Starts threads for handlers. There is one such at a time: stop it before the next.
+        Starts the threads for handlers. Only one set may run at a time: stop it before starting the next.
         """
     def shut_down(self, /) -> None:
         """
-        Takes nothing new and ends subscriptions; what is in flight goes on.
+        Accepts no more requests and ends subscriptions; calls in flight continue.
         """
     def tick(self, /) -> None:
         """
-        What is due is done.
+        Handles the deadlines that have passed.
         """
     def too_large(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
         """
-        The answer to a request whose body is too long to be taken.
+        Returns the response to a request whose body is too long.
         """
     def unidentified(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
         """
-        The answer to a request of which finding out who asks failed.
+        Returns the response to a request whose principal could not be determined.
         """
 
 @final
 class Exchange:
     """
-    One request and its answer. Dropped before it is complete, it is given up.
+    A request and its response. Dropping it before the response is complete cancels it.
     """
     def give_up(self, /) -> None:
         """
-        The peer has left.
+        Cancels the exchange, because the peer disconnected.
         """
     def take(self, /) -> list:
         """
-        What came of the answer since: `(status, headers, body, more)` first, then bytes, and None where it ends.
+        Returns the new parts of the response: `(status, headers, body, more)` first, then bytes, and None at the end.
         """
     def wait(self, /, future: Any) -> bool:
         """
-        Has this future resolved when more has come; `false` when it has already.
+        Resolves this future when there are more parts. Returns `false` if there are already.
         """
 
 @final
 class Mailbox:
     """
-    Where letters are kept until they are taken.
+    Holds events until they are taken.
     """
     def __new__(cls, /) -> Mailbox: ...
     def fileno(self, /) -> int:
         """
-        Readable when there is something to take.
+        Readable when there are events.
         """
     def take(self, /) -> list[Any]:
         """
-        All that has arrived.
+        Returns all events.
         """
     def wait(self, /, ticket: SupportsIndex, timeout: SupportsFloat | SupportsIndex | None = None) -> list[Any]:
         """
-        Blocks until something has arrived for this ticket, or for a client as a whole, or the time (seconds) is over;
-        signals are handled meanwhile.
+        Blocks until there is an event for this ticket or for a client as a whole, or the timeout in seconds is over;
+        signals are handled in the meantime.
         """
 
 @final
 class Pending:
     """
-    An answer that a `def` handler waits for.
+    The answer that a `def` handler waits for.
     """
     def wait(self, /) -> tuple:
         """
-        Blocks until it is here: `(result, failure)`. Whoever leads hands the lead on first.
+        Blocks until the answer arrives: `(result, failure)`. If the thread leads, the lead is passed on first.
         """
 
 @final
 class Principal:
     """
-    Who asks, as the core knows it.
+    An authenticated principal.
     """
     def __new__(cls, /, said: bytes) -> Principal:
         """
@@ -364,82 +367,82 @@ class Principal:
 @final
 class Read:
     """
-    What becomes of the reply of a resource that another handler reads.
+    Converts the reply of a resource read by another handler.
     """
     def contents(self, /, reply: Any) -> str: ...
 
 @final
 class Registered:
     """
-    The handler of one registration, for who registered it.
+    The handler of one registration, as returned to the registering code.
     """
     @property
     def warnings(self, /) -> list[str]:
         """
-        What known hosts will not take of it.
+        Warnings about properties that known hosts reject.
         """
     def wrap(self, /, invoke: Any) -> None:
         """
-        From now on this async function runs in the handler's place. The first wrapper stays.
+        Replaces the handler by this async function. Only the first call has an effect.
         """
 
 @final
 class Server:
     """
-    The components of one server. A change makes the next snapshot and tells every stream.
+    The components of one server. A change creates the next snapshot and notifies every stream.
     """
     def __new__(cls, /, facts: bytes) -> Server:
         """
-        `facts`: what the server says of itself, as JSON.
+        `facts`: the server's declaration, as JSON.
         """
     def add(self, /, kind: str, spec: bytes, invoke: Any, is_async: bool, expose: Any, thread: bool | None) -> Registered: ...
     def add_completion(self, /, target: str, argument: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
     def add_method(self, /, name: str, params: str, invoke: Any, is_async: bool, expose: Any) -> Registered:
         """
-        `params` is the JSON Schema that they are checked against.
+        `params` is the JSON Schema that the params are checked against.
         """
     def add_notification(self, /, name: str, invoke: Any, is_async: bool, expose: Any) -> Registered: ...
     def check_middleware(self, /, methods: SupportsGetItem[int, str]) -> None:
         """
-        Refuses names for which middleware would never run.
+        Errors for method names for which middleware would never run.
         """
     def endpoint(self, /, options: bytes) -> Endpoint:
         """
-        An endpoint whose bytes an event loop moves, at any path. `options`: those of HTTP, as JSON.
+        Creates an endpoint whose IO is done by an event loop, at any path. `options`: the HTTP options, as JSON.
         """
     def find_resource(self, /, uri: str) -> tuple[Any, bool, str, Read] | None:
         """
-        Who reads this URI: `(invoke, is_async, raw, finish)`; `finish(reply)` gives the contents as JSON. `None` where
-        nobody does.
+        Returns the handler that reads this URI: `(invoke, is_async, raw, finish)`, where `finish(reply)` returns the
+        contents as JSON; `None` if there is none.
         """
     def get(self, /, kind: str, key: str) -> str | None:
         """
-        What clients see of one component, as JSON; `None` where it is not registered.
+        Returns the listed entry of a component, as JSON; `None` if it is not registered.
         """
     @property
     def handler_threads(self, /) -> int:
         """
-        Threads that handlers may hold at once, those that wait for their clients included.
+        The maximum number of threads held by handlers, including those that wait for their clients.
         """
     @property
     def has_async(self, /) -> bool:
         """
-        Whether a handler needs an event loop.
+        Returns `true` if a handler needs an event loop.
         """
     @property
     def has_state_keys(self, /) -> bool:
         """
-        Whether other processes can open what this one seals: it was given keys.
+        Returns `true` if keys for request states were given, so that other processes can open sealed states.
         """
     def keys(self, /, kind: str) -> list[str]: ...
     def listen(self, /, at: str, options: bytes, app: Any, context: Any, *, shares_port: bool = False) -> Serving:
         """
-        Listens at an address, and serves whoever connects. `options`: those of HTTP, as JSON. `shares_port`: other
-        processes listen there too.
+        Listens at an address. `options`: the HTTP options, as JSON. `shares_port`: other processes listen on the same
+        port.
         """
     def page_done(self, /, page: str) -> None:
         """
-        Tells clients that what this id sent somebody to is finished.
+        Notifies clients that the page of this elicitation is completed.
         """
     def remove(self, /, kind: str, key: str) -> None: ...
     def serve(self, /, fd_in: SupportsIndex, fd_out: SupportsIndex, app: Any, context: Any, testing: TestServing | None = None) -> Serving:
@@ -449,21 +452,21 @@ class Server:
     def set_enabled(self, /, kind: str, keys: SupportsGetItem[int, str], tags: SupportsGetItem[int, str], enabled: bool) -> None: ...
     def set_middleware(self, /, invoke: Any, methods: SupportsGetItem[int, str], expose: Any) -> None:
         """
-        From now on requests with these methods (`*`: all) that no handler answers are given to this async function
-        first: `invoke(raw, call)` → a coroutine of the reply; None leaves the answer as it is.
+        Sets the middleware for these methods (`*`: all), as far as no handler answers them: an async function
+        `invoke(raw, call)` → a coroutine of the reply; None leaves the answer unchanged.
         """
     def set_visibility_filter(self, /, invoke: Any) -> None:
         """
-        From now on this function tells who sees what: `invoke(raw, call)` → a list of booleans as JSON, for what the
-        core's doubts ask.
+        Sets the visibility filter: `invoke(raw, call)` → a list of booleans as JSON, one for each component in
+        question.
         """
     def update(self, /, kind: str, key: str, changes: bytes) -> None:
         """
-        `changes`: new values by their JSON names; null takes a member away.
+        `changes`: new values by their JSON names; null removes a member.
         """
     def updated(self, /, uri: str) -> None:
         """
-        Tells subscribers that this resource has changed.
+        Notifies subscribers that this resource has changed.
         """
 
 @final
@@ -473,34 +476,34 @@ class Serving:
     """
     def attach(self, /, spawn: Any, flush_soon: Any, settle_soon: Any) -> None:
         """
-        From now on `async def` handlers run on this loop: `spawn(coroutine)` starts one, `flush_soon()` and
-        `settle_soon()` have `flush` and `settle` called at the end of the loop's turn.
+        Attaches an event loop for `async def` handlers: `spawn(coroutine)` starts one, `flush_soon()` and
+        `settle_soon()` schedule `flush` and `settle` for the end of the loop's iteration.
         """
     def cancel(self, /) -> None:
         """
-        Gives up all that is in flight: handlers are cancelled, nothing is answered any more.
+        Cancels everything in flight: handlers are cancelled, and nothing more is answered.
         """
     def clear(self, /) -> None: ...
     def detach(self, /) -> None: ...
     def drain(self, /) -> None: ...
     def end(self, /) -> None:
         """
-        Takes nothing more; what is in flight goes on.
+        Reads nothing more; calls in flight continue.
         """
     @property
     def ended(self, /) -> bool:
         """
-        Whether nothing more is read: the input has ended, the peer is gone, or `end` was called.
+        Returns `true` if nothing more is read: the input has ended, the peer disconnected, or `end` was called.
         """
     def fileno(self, /) -> int:
         """
-        Readable when one of the three above may have changed; `clear` it before looking.
+        Readable when one of the three above may have changed; call `clear` before checking.
         """
     def flush(self, /) -> None: ...
     @property
     def in_flight(self, /) -> int:
         """
-        Requests that were read and not yet answered.
+        The number of unanswered requests.
         """
     def lane_fileno(self, /) -> int:
         """
@@ -509,41 +512,41 @@ class Serving:
     @property
     def max_message(self, /) -> int:
         """
-        The longest message that is taken, in bytes.
+        The maximum length of a message, in bytes.
         """
     def settle(self, /) -> None: ...
     def stop(self, /, timeout: SupportsFloat | SupportsIndex) -> bool:
         """
-        Writes what is queued and lets the threads go; whether all are gone in time (seconds).
+        Writes queued frames and releases the threads. Returns `true` if all have ended within this many seconds.
         """
     def tasks(self, /) -> list[Any]:
         """
-        The tasks of handlers under way.
+        The tasks of running handlers.
         """
     @property
     def url(self, /) -> str | None:
         """
-        Where it listens.
+        The address that it listens at.
         """
     def wait(self, /, timeout: SupportsFloat | SupportsIndex | None = None, other: SupportsIndex | None = None) -> None:
         """
-        Blocks until `fileno()` or `other` is readable, or a signal came.
+        Blocks until `fileno()` or `other` is readable, or a signal has arrived.
         """
     @property
     def wants_loop(self, /) -> bool:
         """
-        Whether a handler waits for an event loop that is not there.
+        Returns `true` if a handler waits for an event loop and none is attached.
         """
     @property
     def warning(self, /) -> str | None:
         """
-        What whoever runs the server should know of its address.
+        A warning about the address, for the operator of the server.
         """
 
 @final
 class Slot:
     """
-    Where the answer of an `async def` handler goes: exactly one, also when its coroutine is dropped without a word.
+    The slot for the answer of an `async def` handler: it is filled exactly once, also when the coroutine is dropped.
     """
     def fail(self, /, error: Any) -> None: ...
     def reply(self, /, result: Any) -> None: ...
@@ -560,7 +563,7 @@ class TestServing:
 
 def expand(template: str, variables: bytes) -> str:
     """
-    The URI that a template gives with these variables (a JSON object).
+    Expands a URI template with these variables (a JSON object).
     """
 
 def forked() -> None:
@@ -576,25 +579,28 @@ def form_problem(name: str, schema: str) -> str | None:
 
 def portable(schema: bytes) -> str:
     """
-    A schema as every host reads it, as JSON: references written out, `null` kept simple.
+    Returns a schema, as JSON, normalized for hosts with limited support: references expanded, nullable types
+    simplified.
     """
 
 def shut_down(timeout: SupportsFloat | SupportsIndex) -> bool:
     """
-    Stops every stream, before the interpreter is finalised; whether all threads have left it in time (seconds).
+    Stops every stream, before the interpreter is finalized. Returns `true` if all threads have ended within this many
+    seconds.
     """
 
 def shut_down_clients(timeout: SupportsFloat | SupportsIndex) -> None:
     """
-    Closes what is still open and ends the thread; takes about as long as it may (seconds) at most.
+    Closes all open clients and ends the thread, within about this many seconds.
     """
 
 def take_stdio() -> tuple[int, int]:
     """
-    Takes standard input and output for the protocol: prints go to standard error from now on. The descriptors.
+    Reserves standard input and output for the protocol: prints go to standard error from now on. Returns the
+    descriptors.
     """
 
 def variables(template: str) -> list[str]:
     """
-    The names of a template's variables.
+    Returns the names of a template's variables.
     """
