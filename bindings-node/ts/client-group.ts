@@ -1,4 +1,5 @@
 import { brandClass } from "./brand.js";
+import { refuseUnknown } from "./checks.js";
 import { Client } from "./client.js";
 import { isObject } from "./content.js";
 import { McpError, NotSupported, ProtocolError, ResourceNotFound } from "./errors.js";
@@ -106,7 +107,9 @@ export class ClientGroup implements AsyncDisposable {
    *
    * @throws ResourceNotFound when no server has it; the error of a server that refused the request.
    */
-  async readResource(uri: string, { server }: { server?: string | undefined } = {}): Promise<ResourceResult> {
+  async readResource(uri: string, options: { server?: string | undefined } = {}): Promise<ResourceResult> {
+    refuseUnknown(`readResource(${JSON.stringify(uri)})`, ["server"], options);
+    const { server } = options;
     if (server !== undefined) return this.#client(server).readResource(uri);
     const candidates = [...this.clients.values()].filter((client) => client.capabilities["resources"] !== undefined);
     if (candidates.length > 1) {

@@ -1,4 +1,4 @@
-import { shown } from "./checks.js";
+import { refuseUnknown, shown } from "./checks.js";
 import { errorOf } from "./client-errors.js";
 import type { Listening, Taken } from "./client-wire.js";
 import { ConnectionLost } from "./errors.js";
@@ -31,6 +31,7 @@ export class Subscribing implements Subscription {
 
   /** Begins with `open()` or the first `next()`. */
   constructor(wire: Wire, wanted: Wanted) {
+    refuseUnknown("subscribe()", ["uris", "tools", "resources", "prompts"], wanted, { uri: "uris" }, "member");
     const { uris = [], tools, prompts, resources } = wanted;
     const wrong = uris.findIndex((uri) => typeof uri !== "string");
     if (wrong >= 0) throw new TypeError(`subscribe(): uris[${wrong}] must be a string, not ${shown(uris[wrong])}`);

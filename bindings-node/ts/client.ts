@@ -1,5 +1,5 @@
 import { brandClass } from "./brand.js";
-import { shown } from "./checks.js";
+import { refuseUnknown, shown } from "./checks.js";
 import { checkCallOptions, checkClientOptions } from "./client-options.js";
 import { inputRequiredFromWire, rootsToWire } from "./client-questions.js";
 import { RestartingWire } from "./client-restart.js";
@@ -235,6 +235,7 @@ export class Client implements AsyncDisposable {
     value: string,
     options: { arguments?: Readonly<Record<string, string>> | undefined } = {},
   ): Promise<Completion> {
+    refuseUnknown(`complete(${JSON.stringify(target)})`, ["arguments"], options, { args: "arguments", context: "arguments" });
     const params = { target, argument, value, arguments: object(options.arguments, "the arguments so far") };
     const { completion } = (await this.#wire.request("complete", params)).result;
     const given = isObject(completion) ? completion : {};

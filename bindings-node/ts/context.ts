@@ -1,4 +1,5 @@
 import { type Answer, Asking, type Refusal } from "./asking.js";
+import { refuseUnknown } from "./checks.js";
 import type { Connection } from "./connection.js";
 import { NotSupported } from "./errors.js";
 import { tellForeign } from "./foreign.js";
@@ -140,6 +141,7 @@ export class CallContext implements Context {
   }
 
   progress(progress: number, rest: { total?: number | undefined; message?: string | undefined } = {}): Promise<void> {
+    refuseUnknown("progress()", ["total", "message"], rest);
     const { total, message } = rest;
     if (!Number.isFinite(progress) || (total !== undefined && !Number.isFinite(total))) {
       throw new TypeError(`progress(${progress}, { total: ${total} }): both must be finite numbers`);
@@ -148,6 +150,7 @@ export class CallContext implements Context {
   }
 
   log(level: LogLevel, data: unknown, rest: { logger?: string | undefined } = {}): Promise<void> {
+    refuseUnknown("log()", ["logger"], rest);
     const json = toJson(data === undefined ? null : data, "what is logged");
     return this.connection.room(this.connection.shell.log(this.slot, level, rest.logger, json));
   }
@@ -235,6 +238,7 @@ export class CallContext implements Context {
 
   /** Closes the stream of an HTTP session before the answer; elsewhere it does nothing. */
   async closeStream(rest: { retryMs?: number | undefined } = {}): Promise<void> {
+    refuseUnknown("closeStream()", ["retryMs"], rest);
     const { retryMs } = rest;
     if (retryMs !== undefined && !(retryMs >= 0 && Number.isFinite(retryMs))) {
       throw new TypeError(`closeStream({ retryMs: ${retryMs} }): retryMs must be a number of milliseconds`);

@@ -1,5 +1,5 @@
 import { isMarked, mark } from "./brand.js";
-import { isUrl } from "./checks.js";
+import { isUrl, refuseUnknown } from "./checks.js";
 import { isObject } from "./content.js";
 import { Cancelled, Declined } from "./errors.js";
 import { formOf } from "./forms.js";
@@ -45,6 +45,7 @@ export const ask = {
   elicit<const S extends Schema>(message: string, schema: S, rest: Keyed = {}): Question<Output<S>> {
     const place = `elicit(${JSON.stringify(message)})`;
     checkText(message);
+    checkRest("elicit()", rest);
     const form = formOf(schema, message);
     return make<Output<S>>({
       kind: "elicit",
@@ -62,6 +63,7 @@ export const ask = {
    * @throws TypeError if the URL is not absolute.
    */
   elicitUrl(message: string, url: string, rest: Keyed = {}): Question<string> {
+    checkRest("elicitUrl()", rest);
     if (!isUrl(url)) throw new TypeError(`elicitUrl takes an absolute URL such as "https://example.org/in", not ${JSON.stringify(url)}`);
     return make<string>({
       kind: "elicitUrl",
@@ -91,6 +93,7 @@ export const ask = {
 
   /** Asks for the folders that the client lets the server work in. */
   roots(rest: Keyed = {}): Question<Root[]> {
+    checkRest("roots()", rest);
     return make<Root[]>({
       kind: "roots",
       message: "roots",
@@ -157,6 +160,10 @@ function inAnswer(read: () => Maybe<unknown>, place: string): Maybe<unknown> {
   } catch (error) {
     return retell(error);
   }
+}
+
+function checkRest(place: string, rest: Keyed): void {
+  refuseUnknown(place, ["key"], rest);
 }
 
 function checkText(message: unknown): void {

@@ -67,6 +67,33 @@ test("options of results, middleware and methods are known", () => {
   assert.throws(() => app.method("acme/a", { input: {} }, ok), refused(`method "acme/a": unknown option 'input'; did you mean 'params'?`));
 });
 
+test("options of questions, requests and the context are known", async () => {
+  const app = new Server("t", { exposeErrors: [TypeError] });
+  const calls = {
+    progress: (ctx) => ctx.progress(1, { totl: 2 }),
+    log: (ctx) => ctx.log("info", 1, { loger: "a" }),
+    closeStream: (ctx) => ctx.closeStream({ retry: 1 }),
+    elicit: (ctx) => ctx.elicit("Sure?", { type: "boolean" }, { keys: "a" }),
+    roots: (ctx) => ctx.roots({ name: "a" }),
+  };
+  for (const [name, call] of Object.entries(calls)) app.tool(name, {}, async (_, ctx) => call(ctx));
+  await closing(Client.connect(app), async (client) => {
+    for (const [name, message] of Object.entries({
+      progress: "progress(): unknown option 'totl'; did you mean 'total'?",
+      log: "log(): unknown option 'loger'; did you mean 'logger'?",
+      closeStream: "closeStream(): unknown option 'retry'; did you mean 'retryMs'?",
+      elicit: "elicit(): unknown option 'keys'; did you mean 'key'?",
+      roots: "roots(): unknown option 'name'; it takes key",
+    })) {
+      await assert.rejects(client.callTool(name), { message });
+    }
+    assert.throws(() => client.subscribe({ uri: ["a://b"] }), refused("subscribe(): unknown member 'uri'; did you mean 'uris'?"));
+    await assert.rejects(client.complete("p", "a", "", { args: {} }), refused(`complete("p"): unknown option 'args'; did you mean 'arguments'?`));
+  });
+  await closing(ClientGroup.connect({ here: app }), (group) =>
+    assert.rejects(group.readResource("a://b", { from: "here" }), refused(`readResource("a://b"): unknown option 'from'; it takes server`)));
+});
+
 test("a resource's result is a string, bytes or contents", async () => {
   for (const wrong of [5, null, { uri: "a://b" }, { text: "a" }, { uri: "a://b", text: 5 }, { uri: "a://b", blob: "AA==" }, ["a", 5]]) {
     assert.throws(() => new ResourceResult(wrong), refused(/^ResourceResult: contents must be a string, a Uint8Array, \{ uri, text \}, \{ uri, blob \} or a list of these, not /));
