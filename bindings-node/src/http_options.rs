@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use gudgeon::{
-    error::{Error, Language},
+    error::Error,
     http::{Cors, EndpointConfig},
     transport::listen::{Address, ListenOptions},
 };
@@ -94,7 +94,7 @@ fn with(mut config: EndpointConfig, given: HttpOptions) -> napi::Result<Endpoint
         GivenCors::Any(true) => Cors::Any,
         GivenCors::Origins(origins) => Cors::Origins(origins),
     };
-    config.guard.check(Language::TypeScript).map_err(misuse)?;
+    config.guard.check().map_err(misuse)?;
     config.legacy_sse = given.legacy_sse;
     put(&mut config.max_body, given.max_body.map(count));
     put(&mut config.max_sessions, given.max_sessions.map(count));

@@ -25,3 +25,9 @@ mod test_mode;
 /// An allocator that returns and reuses memory of closed connections; glibc's fragments it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Errors name options as TypeScript does.
+#[napi_derive::module_init]
+fn init() {
+    gudgeon::error::Language::TypeScript.set();
+}

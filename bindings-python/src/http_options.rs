@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use gudgeon::{
-    error::{Error, Language},
+    error::Error,
     http::{Cors, EndpointConfig},
     transport::listen::ListenOptions,
 };
@@ -61,7 +61,7 @@ impl HttpOptions {
             Allowed::Any(true) => Cors::Any,
             Allowed::Origins(origins) => Cors::Origins(origins.clone()),
         };
-        base.guard.check(Language::Python)?;
+        base.guard.check()?;
         base.legacy_sse = self.legacy_sse;
         set(&mut base.max_body, self.max_body);
         set(&mut base.max_sessions, self.max_sessions);

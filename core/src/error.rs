@@ -1,7 +1,7 @@
 //! Error types: [`Error`] for callers of this library, [`Fault`] for a request that failed, before it has an error
 //! code.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 use serde_json::value::RawValue;
 
@@ -110,6 +110,12 @@ impl Error {
         self
     }
 
+    /// Adds the hint that an option, given in snake case, sets the limit that was reached.
+    #[must_use]
+    pub fn limited_by(self, option: &str) -> Self {
+        self.with_hint(format!("{} sets the limit", option_name(option)))
+    }
+
     #[must_use]
     pub fn with_target(mut self, target: impl Into<String>) -> Self {
         self.target = Some(target.into());
@@ -147,9 +153,10 @@ impl Error {
 /// The language whose names for options errors use.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Language {
+    /// Rust and Python: snake case.
     #[default]
     Rust,
-    Python,
+    /// Camel case, and `Ms` behind durations.
     TypeScript,
 }
 
@@ -166,7 +173,20 @@ const DURATIONS: [&str; 9] = [
     "timeout",
 ];
 
+/// The language of this build: the core is linked into each binding by itself.
+static LANGUAGE: OnceLock<Language> = OnceLock::new();
+
+/// Returns the name of an option, given in snake case, in the language of this build.
+pub fn option_name(name: &str) -> String {
+    LANGUAGE.get().copied().unwrap_or_default().option(name)
+}
+
 impl Language {
+    /// Sets the language of this build; only the first call has an effect. Default: Rust.
+    pub fn set(self) {
+        let _ = LANGUAGE.set(self);
+    }
+
     /// Returns the name of an option, given in snake case, in this language.
     pub fn option(self, name: &str) -> String {
         if self != Self::TypeScript {
@@ -272,5 +292,24 @@ impl Fault {
     pub fn with_data(mut self, data: Option<Box<RawValue>>) -> Self {
         self.data = data;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_the_names_of_the_language() {
+        for (name, typescript) in [
+            ("max_body", "maxBody"),
+            ("park_ttl", "parkTtlMs"),
+            ("timeout", "timeoutMs"),
+            ("cors", "cors"),
+        ] {
+            assert_eq!(Language::TypeScript.option(name), typescript);
+            assert_eq!(Language::Rust.option(name), name);
+        }
+        assert_eq!(option_name("max_body"), "max_body");
     }
 }

@@ -43,7 +43,7 @@ for (const revision of LEGACY) {
         const at = over === "memory" ? waiting({ parkTtlMs: 200 }) : { command: process.execPath, args: [PROGRAM] };
         const client = await Client.connect(at, { revision, onElicit: () => new Promise(() => {}) });
         await assert.rejects(client.callTool(name, { asks: true }), {
-          message: `tool "${name}" waited 0.2 s for its client's answer, and none came (option park_ttl)`,
+          message: `tool "${name}" waited 0.2 s for its client's answer, and none came (option parkTtlMs)`,
         });
         assert.equal((await client.callTool(name, { asks: false })).text, "asked nothing");
         await client.close();

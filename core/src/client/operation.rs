@@ -334,7 +334,7 @@ impl Client {
         let limit = self.inner.max_rounds;
         let message = format!("{}: the server still asks after {limit} rounds", method.as_str());
         let error = Error::new(ErrorKind::Protocol, message);
-        Err(self.name(error.with_hint("max_rounds sets the limit")))
+        Err(self.name(error.limited_by("max_rounds")))
     }
 
     async fn send(

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::{Effect, Run, calls::Calls};
 use crate::{
-    error::{Fault, FaultKind},
+    error::{Fault, FaultKind, option_name},
     protocol::{Method, MethodName, Question, Raw},
     session::{
         CallId, CallMap,
@@ -138,7 +138,8 @@ impl Calls {
             return;
         }
         let seconds = self.limits().park_ttl.as_secs_f64();
-        let problem = format!("the client gave no answer for {seconds} s (option park_ttl)");
+        let option = option_name("park_ttl");
+        let problem = format!("the client gave no answer for {seconds} s (option {option})");
         for (call, ask) in self.listeners.expire(now) {
             let outcome = Err(Fault::new(FaultKind::Handler, problem.clone()));
             self.effects.push_back(Effect::Answered { call, ask, outcome });

@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    error::Fault,
+    error::{Fault, option_name},
     protocol::{Inputs, Principal, Request, canonical::canonical},
     session::asking::{Answers, Journal},
 };
@@ -170,7 +170,10 @@ pub fn open(
     let (round, journal) = match &inputs.state {
         None => (None, Journal::default()),
         Some(state) if state.len() > longest(binding, max) => {
-            return Err(Refused::new("it is longer than any state (option max_request_state)"));
+            return Err(Refused::new(&format!(
+                "it is longer than any state (option {})",
+                option_name("max_request_state")
+            )));
         }
         Some(state) => unseal(keys, now, binding, state).map_err(Refused::new)?,
     };

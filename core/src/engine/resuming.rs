@@ -13,7 +13,7 @@ use super::{
     running::{Kept, Running},
 };
 use crate::{
-    error::Fault,
+    error::{Fault, option_name},
     protocol::{Question, Response},
     router::{Job, Reply},
     session::{CallId, asking::Journal, server::CallContext},
@@ -189,9 +189,9 @@ impl Calls {
         let name = binding.name();
         let Sealed { state, is_cut } = self.sealing.seal(now, binding, contents, &limits)?;
         if is_cut {
-            let limit = limits.max_state;
+            let (limit, option) = (limits.max_state, option_name("max_request_state"));
             self.effects.push_back(Effect::Report(format!(
-                "what {name} was answered and did is longer than {limit} bytes (option max_request_state), so its client \
+                "what {name} was answered and did is longer than {limit} bytes (option {option}), so its client \
                  does not carry it: should the handler have to run again, it asks and does all of it once more"
             )));
         }

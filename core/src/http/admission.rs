@@ -10,7 +10,7 @@ use super::{
     Owner, Part, Refused, Scene, config::Place, guard::Refusal, reply, session,
 };
 use crate::{
-    error::{Fault, FaultKind},
+    error::{Fault, FaultKind, option_name},
     protocol::{Frame, Id, Message, Method, Principal, Revision},
     session::server::ServerSession,
     wire::{self, Lowered, McpHeaders, RequestEra, Wire},
@@ -22,7 +22,6 @@ const ALLOWED_ALONE: &str = "POST, OPTIONS";
 /// Seconds after which a client that was told to wait may come back.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 const CLOSING: &str = "the server is shutting down";
-const TOO_MANY: &str = "too many requests in flight (option max_in_flight)";
 const TOO_HEAVY: &str =
     "the requests in flight are too long together: send this one again when some are answered";
 const TOO_MANY_TOLD: &str =
@@ -47,10 +46,7 @@ impl Endpoint {
             return forbidden(refusal);
         }
         let (status, message) = match refused {
-            Refused::BodyTooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                format!("the body is longer than {} bytes (option max_body)", self.config.max_body),
-            ),
+            Refused::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, self.too_long()),
             Refused::BodyTooSlow => {
                 (StatusCode::REQUEST_TIMEOUT, "the body did not come in time".into())
             }
@@ -78,11 +74,11 @@ impl Endpoint {
             return refuse(StatusCode::NOT_FOUND, reply::json_head(), NOWHERE);
         }
         let message = match self.is_closing {
-            true => CLOSING,
+            true => CLOSING.to_owned(),
             false if self.connections.len() < self.config.max_sessions => return Ok(()),
-            false => "too many connections (option max_sessions)",
+            false => too_many("connections", "max_sessions"),
         };
-        refuse(StatusCode::SERVICE_UNAVAILABLE, wait_head(), message)
+        refuse(StatusCode::SERVICE_UNAVAILABLE, wait_head(), &message)
     }
 
     pub(super) fn handle_request(
@@ -180,7 +176,7 @@ impl Endpoint {
         let frame = Frame::parse(body);
         visit.request = id_of(&frame);
         if let Some(why) = self.too_much(&frame) {
-            return self.send_away(visit, why);
+            return self.send_away(visit, &why);
         }
         match wire::classify(&frame, &visit.mcp_headers, &self.session.dialects) {
             RequestEra::Dialect => {
@@ -209,17 +205,17 @@ impl Endpoint {
 
     /// Why a message is sent away while too much is in flight: what starts handlers is. Answers and cancellations make
     /// less of it.
-    pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<&'static str> {
+    pub(super) fn too_much(&self, frame: &Frame<'_>) -> Option<String> {
         if self.in_flight() < self.config.max_in_flight && !self.calls.is_full() {
             return None;
         }
         let of_one = |it: &Result<Message<'_>, _>| match it {
-            Ok(Message::Request { .. }) if self.calls.is_heavy() => Some(TOO_HEAVY),
+            Ok(Message::Request { .. }) if self.calls.is_heavy() => Some(TOO_HEAVY.to_owned()),
             Ok(Message::Request { .. }) if self.in_flight() >= self.config.max_in_flight => {
-                Some(TOO_MANY)
+                Some(too_many("requests in flight", "max_in_flight"))
             }
             Ok(Message::Notification { method, .. }) if self.calls.listens_to(method) => {
-                Some(TOO_MANY_TOLD)
+                Some(TOO_MANY_TOLD.to_owned())
             }
             _ => None,
         };
@@ -227,6 +223,11 @@ impl Endpoint {
             Frame::One(message) => of_one(message),
             Frame::Batch(messages) => messages.iter().find_map(of_one),
         }
+    }
+
+    fn too_long(&self) -> String {
+        let option = option_name("max_body");
+        format!("the body is longer than {} bytes (option {option})", self.config.max_body)
     }
 
     pub(super) fn refuse_post(&mut self, visit: Visit) {
@@ -237,8 +238,7 @@ impl Endpoint {
             let message = "Accept must list application/json, text/event-stream, or both";
             self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
         } else {
-            let limit = self.config.max_body;
-            let message = format!("the body is longer than {limit} bytes (option max_body)");
+            let message = self.too_long();
             self.refuse_visit(visit, StatusCode::PAYLOAD_TOO_LARGE, &message);
         }
     }
@@ -321,7 +321,7 @@ impl Endpoint {
 
     fn initialize(&mut self, now: Instant, visit: Visit, frame: Frame<'_>) {
         if self.sessions.len() >= self.config.max_sessions {
-            return self.send_away(visit, "too many sessions (option max_sessions)");
+            return self.send_away(visit, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
         let owner = visit.facts.principal.as_deref();
@@ -461,6 +461,11 @@ pub(super) fn id_of(frame: &Frame<'_>) -> Option<Id> {
         Frame::One(Ok(Message::Request { id, .. })) => Some(id.clone()),
         _ => None,
     }
+}
+
+/// A limit is reached; `option` sets it.
+pub(super) fn too_many(what: &str, option: &str) -> String {
+    format!("too many {what} (option {})", option_name(option))
 }
 
 fn is_initialize(frame: &Frame<'_>) -> bool {

@@ -8,7 +8,7 @@ use core::net::IpAddr;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts, uri::Authority};
 
 use self::allowed::{HostPattern, OriginPattern};
-use crate::protocol::json::ObjectWriter;
+use crate::{error::option_name, protocol::json::ObjectWriter};
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -125,10 +125,11 @@ impl Guard {
                 return Err(Refusal::of(
                     StatusCode::FORBIDDEN,
                     &format!(
-                        "requests from the origin {} are refused: if that page may call, add it to allowed_origins \
-                         (Python, Rust) or allowedOrigins (TypeScript); if it is the server's own address, set \
-                         public_url or publicUrl",
-                        quoted(origin.as_bytes())
+                        "requests from the origin {} are refused: if that page may call, add it to {}; if it is the \
+                         server's own address, set {}",
+                        quoted(origin.as_bytes()),
+                        option_name("allowed_origins"),
+                        option_name("public_url")
                     ),
                 ));
             }
@@ -185,8 +186,10 @@ impl Guard {
         Err(Refusal::of(
             StatusCode::MISDIRECTED_REQUEST,
             &format!(
-                "the request is for {said}, which is not served here: add the host to allowed_hosts (Python, Rust) or \
-                 allowedHosts (TypeScript), or set public_url or publicUrl to the address that clients use"
+                "the request is for {said}, which is not served here: add the host to {}, or set {} to the address that \
+                 clients use",
+                option_name("allowed_hosts"),
+                option_name("public_url")
             ),
         ))
     }

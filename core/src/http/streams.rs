@@ -7,18 +7,19 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Belonging, Endpoint, EndpointOutput, Exchange, ExchangeId, Part,
+    admission::too_many,
     admission::{Visit, id_of},
     reply, session,
     sessions::{Session, is_standalone},
 };
 use crate::{
+    error::option_name,
     framing::sse,
     protocol::Frame,
     session::server::{HttpFacts, ServerSession},
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
-const TOO_MANY_STREAMS: &str = "too many streams of one session (option max_streams)";
 
 impl Endpoint {
     pub(super) fn get(&mut self, now: Instant, visit: Visit) {
@@ -38,7 +39,7 @@ impl Endpoint {
                 self.resume(now, visit, &mut session, &event);
             }
             None if session.listening(None) >= self.config.max_streams => {
-                self.send_away(visit, TOO_MANY_STREAMS);
+                self.send_away(visit, &too_many("streams of one session", "max_streams"));
             }
             None => {
                 let id = visit.exchange;
@@ -98,7 +99,7 @@ impl Endpoint {
             return self.refuse_visit(visit, StatusCode::NOT_ACCEPTABLE, message);
         }
         if self.sessions.len() >= self.config.max_sessions {
-            return self.send_away(visit, "too many sessions (option max_sessions)");
+            return self.send_away(visit, &too_many("sessions", "max_sessions"));
         }
         let machine = ServerSession::new(Arc::clone(&self.session));
         let owner = visit.facts.principal.as_deref();
@@ -141,7 +142,7 @@ impl Endpoint {
             return self.refuse_frame(visit, frame);
         }
         if let Some(why) = self.too_much(&frame) {
-            return self.send_away(visit, why);
+            return self.send_away(visit, &why);
         }
         let facts = Arc::new(HttpFacts {
             headers: visit.facts.headers.clone(),
@@ -161,7 +162,10 @@ impl Endpoint {
                 return self.refuse_visit(
                     visit,
                     StatusCode::BAD_REQUEST,
-                    "streams can't be resumed here (option event_store)",
+                    &format!(
+                        "streams can't be resumed here (option {})",
+                        option_name("event_store")
+                    ),
                 );
             }
         };
@@ -172,7 +176,7 @@ impl Endpoint {
         };
         let is_over = !is_standalone(stream) && session.stream(stream).is_none();
         if !is_over && session.listening(Some(stream)) >= self.config.max_streams {
-            return self.send_away(visit, TOO_MANY_STREAMS);
+            return self.send_away(visit, &too_many("streams of one session", "max_streams"));
         }
         let id = visit.exchange;
         if !is_over && let Some(before) = session.resume(stream, id) {

@@ -265,7 +265,7 @@ impl Subscriptions {
                     let limit = entry.settings.timeout.unwrap_or_default().as_secs_f64();
                     let message = format!("subscriptions/listen: not acknowledged in {limit} s");
                     let error = Error::new(ErrorKind::Timeout, message);
-                    self.failed(now, key, error.with_hint("timeout sets the limit"));
+                    self.failed(now, key, error.limited_by("timeout"));
                 }
                 _ => self.listen_again(now, key),
             }

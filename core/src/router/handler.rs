@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{Prepared, Resolution, middleware, prompt, resource, tool};
 use crate::{
-    error::{Fault, FaultKind},
+    error::{Fault, FaultKind, option_name},
     protocol::{
         CacheHint, ElicitRequestParams, ElicitRequestUrlParams, MethodName, Raw, Response,
         UrlElicitationRequiredData, code,
@@ -220,8 +220,9 @@ impl ResultBuilder {
             Failure::Unanswered(seconds) => Fault::new(
                 FaultKind::TimedOut,
                 format!(
-                    "{} waited {seconds} s for its client's answer, and none came (option park_ttl)",
-                    self.place()
+                    "{} waited {seconds} s for its client's answer, and none came (option {})",
+                    self.place(),
+                    option_name("park_ttl")
                 ),
             ),
             Failure::Exception { kind, message, traceback } => {

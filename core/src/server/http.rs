@@ -18,7 +18,7 @@ use super::{registry::Hub, run::Runner};
 use crate::{
     driver::{Backend, EndpointServer, Shell},
     engine::TestMode,
-    error::{Error, Language},
+    error::Error,
     http::{Cors, EndpointConfig},
     session::server::HttpFacts,
     transport::{
@@ -111,7 +111,7 @@ impl Default for HttpOptions {
 impl HttpOptions {
     /// Errors if an option can match nothing.
     pub(super) fn check(&self) -> Result<(), Error> {
-        self.endpoint(EndpointConfig::default()).guard.check(Language::Rust)
+        self.endpoint(EndpointConfig::default()).guard.check()
     }
 
     /// Returns the options of the endpoint: those of the address, changed by these.

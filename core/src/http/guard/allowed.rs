@@ -1,7 +1,7 @@
 //! Configured hosts and origins: what an entry matches, and which entries are refused.
 
 use super::{Cors, GuardConfig, Host, Origin, cut_path};
-use crate::error::{Error, Language};
+use crate::error::{Error, option_name};
 
 /// An entry of `allowed_hosts`.
 #[derive(Debug, Eq, PartialEq)]
@@ -107,11 +107,10 @@ impl OriginPattern {
 }
 
 impl GuardConfig {
-    /// Errors if an entry can match no request, or is not what its option takes; the message names the option as
-    /// `language` does, and the fix.
-    pub fn check(&self, language: Language) -> Result<(), Error> {
+    /// Errors if an entry can match no request, or is not what its option takes; the message names the option and the fix.
+    pub fn check(&self) -> Result<(), Error> {
         let wrong = |option: &str, problem: String| {
-            Err(Error::misuse(format!("{}: {problem}", language.option(option))))
+            Err(Error::misuse(format!("{}: {problem}", option_name(option))))
         };
         for text in &self.allowed_hosts {
             if let Err(problem) = HostPattern::parse(text) {

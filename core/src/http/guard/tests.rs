@@ -2,7 +2,6 @@ use http::Request;
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::Language;
 
 fn head(lines: &[(&str, &str)]) -> Parts {
     request("POST", "/mcp", lines)
@@ -132,9 +131,8 @@ fn origins_may_be_given_as_patterns() {
 
 #[test]
 fn entries_that_match_nothing_are_refused_with_the_fix() {
-    let problem = |config: &GuardConfig| {
-        config.check(Language::Python).expect_err("it matches nothing").to_string()
-    };
+    let problem =
+        |config: &GuardConfig| config.check().expect_err("it matches nothing").to_string();
     for (host, said) in [
         (
             "http://a.example",
@@ -170,8 +168,8 @@ fn entries_that_match_nothing_are_refused_with_the_fix() {
     let cors = GuardConfig { cors: Cors::Origins(vec!["a.example".into()]), ..local() };
     assert!(problem(&cors).starts_with(r#"cors: "a.example" has no scheme"#));
     let url = GuardConfig { public_url: Some("a.example/mcp".into()), ..local() };
-    let said = url.check(Language::TypeScript).expect_err("it is no URL").to_string();
-    assert!(said.starts_with(r#"publicUrl: "a.example/mcp" is not a URL; "#), "{said}");
+    let said = url.check().expect_err("it is no URL").to_string();
+    assert!(said.starts_with(r#"public_url: "a.example/mcp" is not a URL; "#), "{said}");
 }
 
 #[test]

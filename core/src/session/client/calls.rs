@@ -7,7 +7,7 @@ use std::{
 
 use super::{RequestKey, RequestOptions};
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, option_name},
     protocol::{Method, MethodName},
 };
 
@@ -117,8 +117,8 @@ impl Calls {
             (None, None) => format!("{method}: no answer in time"),
         };
         let hint = match capped {
-            Some(_) => "max_timeout sets the limit",
-            None => "timeout sets the limit; progress extends it",
+            Some(_) => format!("{} sets the limit", option_name("max_timeout")),
+            None => format!("{} sets the limit; progress extends it", option_name("timeout")),
         };
         let (key, _) = self.complete(id)?;
         Some((id, key, Error::new(ErrorKind::Timeout, message).with_hint(hint)))

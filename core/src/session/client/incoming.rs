@@ -32,8 +32,7 @@ impl ClientSession {
         if let Some((key, method)) = self.calls.only().and_then(|it| self.calls.complete(it)) {
             let message =
                 format!("{}: the server's answer is longer than {limit} bytes", method.as_str());
-            let error =
-                Error::new(ErrorKind::Protocol, message).with_hint("max_message sets the limit");
+            let error = Error::new(ErrorKind::Protocol, message).limited_by("max_message");
             self.outputs.push_back(Output::Done(key, Err(error)));
         }
     }

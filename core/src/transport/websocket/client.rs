@@ -17,7 +17,7 @@ use tokio_tungstenite::{
 
 use super::SUBPROTOCOL;
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, option_name},
     transport::{
         Url,
         dial::{Stream, dial},
@@ -168,7 +168,10 @@ async fn handshake(
 fn ending(error: &tungstenite::Error, limit: usize) -> String {
     match error {
         tungstenite::Error::Capacity(CapacityError::MessageTooLong { .. }) => {
-            format!("a message of the server's is longer than {limit} bytes (max_message)")
+            format!(
+                "a message of the server's is longer than {limit} bytes ({})",
+                option_name("max_message")
+            )
         }
         error => format!("the connection broke: {error}"),
     }

@@ -169,7 +169,7 @@ where
 
 fn refusal(error: &Error) -> Option<(CloseCode, &'static str)> {
     match error {
-        Error::Capacity(_) => Some((CloseCode::Size, "the message is too long (option max_body)")),
+        Error::Capacity(_) => Some((CloseCode::Size, "the message is too long")),
         Error::Utf8(_) => Some((CloseCode::Invalid, "text is UTF-8")),
         Error::Protocol(_) => Some((CloseCode::Protocol, "that is no frame")),
         _ => None,

@@ -433,5 +433,5 @@ impl Shared {
 
 fn too_long(limit: usize) -> Error {
     Error::new(ErrorKind::Protocol, format!("the server's answer is longer than {limit} bytes"))
-        .with_hint("max_message sets the limit")
+        .limited_by("max_message")
 }
