@@ -23,7 +23,7 @@ fn main() {
     if env::args().nth(1).as_deref() == Some("serve") {
         return serve();
     }
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("prints_do_not_reach_the_wire", prints_do_not_reach_the_wire),
         ("many_calls_in_one_write_are_all_answered", many_calls_in_one_write_are_all_answered),
         (
@@ -42,6 +42,10 @@ fn main() {
         (
             "a_handler_that_hangs_does_not_keep_the_process",
             a_handler_that_hangs_does_not_keep_the_process,
+        ),
+        (
+            "in_a_terminal_it_says_that_it_waits_for_a_client",
+            in_a_terminal_it_says_that_it_waits_for_a_client,
         ),
     ];
     let wanted = env::args().skip(1).find(|it| !it.starts_with('-'));
@@ -260,4 +264,24 @@ fn our_client_hears_of_changes_in_every_revision() {
             heard(revision).await;
         }
     });
+}
+
+fn in_a_terminal_it_says_that_it_waits_for_a_client() {
+    // Python opens the terminal, and closes its end once the server has said something.
+    let opener = r#"
+import os, pty, subprocess, sys
+ours, theirs = pty.openpty()
+server = subprocess.Popen([sys.argv[1], "serve"], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+line = server.stderr.readline().decode()
+server.terminate()
+server.wait()
+sys.stdout.write(line)
+"#;
+    let exe = env::current_exe().unwrap();
+    let ran = Command::new("python3").args(["-c", opener]).arg(&exe).output().unwrap();
+    let said = String::from_utf8(ran.stdout).unwrap();
+    let start = "stdio: serving over stdio, waiting for an MCP client on standard input; to try it, run \
+                 `npx @modelcontextprotocol/inspector ";
+    assert!(said.starts_with(start) && said.contains(" serve`; Ctrl-C ends it"), "{said}");
+    assert!(said.contains(exe.to_str().unwrap()), "{said}");
 }

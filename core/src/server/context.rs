@@ -194,6 +194,7 @@ impl Context {
     /// Sends a progress notification at once: `progress` of `total`, in any unit, and a message (Progress).
     /// `progress` must increase with each call; a report that does not is dropped, with a warning in the log for the
     /// first one of a call.
+    #[doc(alias("report_progress"))]
     pub fn progress<'a>(
         &self,
         progress: f64,

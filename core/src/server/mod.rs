@@ -132,6 +132,7 @@ impl Server {
     /// # Panics
     /// Panics if the name is invalid or taken, or a schema can't be used.
     #[track_caller]
+    #[doc(alias("add_tool", "register_tool"))]
     pub fn tool<H: Handler<ToolKind, Form>, Form>(
         self,
         name: impl Into<String>,
@@ -234,6 +235,7 @@ impl Server {
     ///     });
     /// ```
     #[track_caller]
+    #[doc(alias = "add_middleware")]
     pub fn middleware<F, Answering, M: Into<String>>(
         mut self,
         methods: impl IntoIterator<Item = M>,

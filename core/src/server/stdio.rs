@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{ErrorKind as IoErrorKind, Read as _},
+    io::{ErrorKind as IoErrorKind, IsTerminal as _, Read as _, Write as _},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -27,6 +27,30 @@ use crate::{
 
 const CHUNK: usize = 64 * 1024;
 
+/// Says on standard error that the server waits for a client, where standard input is a terminal and it would look hung.
+fn tell_terminal(server: &str) {
+    if !std::io::stdin().is_terminal() {
+        return;
+    }
+    let program: Vec<_> = std::env::args().map(|it| quoted(&it)).collect();
+    // A closed standard error must not prevent serving.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{server}: serving over stdio, waiting for an MCP client on standard input; to try it, run \
+         `npx @modelcontextprotocol/inspector {}`; Ctrl-C ends it",
+        program.join(" ")
+    );
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_./:=@-".contains(it);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Serves until standard input ends or a termination signal arrives.
 pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -38,6 +62,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     let failed = |message: &str, error: std::io::Error| {
         Error::new(ErrorKind::Connect, format!("{message}: {error}")).caused_by(error)
     };
+    tell_terminal(&hub.edit(|components| components.server.info.name.clone()));
     let (input, output) =
         stdio::take().map_err(|it| failed("standard input and output can't be served", it))?;
     let stream = hub.attach(|components| StreamServer::new(components, output));

@@ -169,6 +169,7 @@ impl Tool {
     /// Ignores arguments that the arguments' type has no field for.
     ///
     /// Default: a call with an unknown argument fails, and its error names the argument and the closest known name.
+    #[doc(alias("unknown_arguments", "additional_properties"))]
     pub fn ignore_unknown_arguments(mut self) -> Self {
         self.closed = false;
         self
