@@ -29,8 +29,8 @@ class Client(Peer):
         target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
             file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
-        timeout: Seconds without an answer or progress, while nothing that the server asks is with a callback.
-            Default 60; None for no limit.
+        timeout: Seconds without an answer or progress, while nothing that the server asks is with a callback; and the
+            seconds that connecting may take as a whole. Default 60; None for no limit.
         max_timeout: Seconds in all, however much progress is told. Default None.
         headers: Sent with every HTTP request and with a WebSocket's first, such as {"Authorization": "Bearer …"};
             to the URL's own origin only, and never logged.

@@ -1,0 +1,53 @@
+"""Servers that never answer: one time limit for all of connecting, and no process is left."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gudgeon import Client, SyncClient
+from gudgeon.errors import McpError
+
+# It notes its process and that of its child, ignores SIGTERM, and says nothing.
+SILENT = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.fork()
+with open(sys.argv[1], "a") as pids:
+    pids.write(f"{os.getpid()}\\n")
+time.sleep(600)
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def connect_sync(command: list[str]) -> None:
+    with SyncClient(command, timeout=1):
+        pass
+
+
+def connect(command: list[str]) -> None:
+    async def main() -> None:
+        async with Client(command, timeout=1):
+            pass
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("face", [connect_sync, connect])
+def test_a_failed_connect_names_its_limit_and_leaves_no_process(face: object, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    assert callable(face)
+    with pytest.raises(McpError, match="no answer to server/discover or initialize in 1 s"):
+        face([sys.executable, "-c", SILENT, str(pids)])
+    found = [int(line) for line in pids.read_text().split()]
+    assert len(found) == 2 and os.getpid() not in found
+    assert not any(map(is_alive, found))
