@@ -2,197 +2,204 @@
 /* eslint-disable */
 
 export declare class NativeClient {
-  /** Starts a program and connects to it: what comes of that is the reply to request 0. */
+  /** Starts a program and connects to it; the outcome is the reply to request 0. */
   static startCommand(command: string, settings: string, wake: () => void): NativeClient
   /** Connects to a URL. `headers` is a JSON array of names with their values. */
   static reachUrl(url: string, headers: string, settings: string, wake: () => void): NativeClient
-  /** Connects to the other end of a stream that a server in this process serves. */
+  /** Connects to the other end of a stream served in this process. */
   static joinStream(stream: NativeShell, name: string, settings: string, wake: () => void): NativeClient
-  /** Connects to whoever holds the other end of a new stream, which `takePeer` gives. */
+  /** Connects to the other end of a new stream, which `takePeer` returns. */
   static openStream(name: string, settings: string, wake: () => void): NativeClient
-  /** The session's id, where there is one: legacy HTTP only. */
+  /** The session id; legacy HTTP only. */
   sessionId(): string | null
-  /** What to do next; null when there is nothing. */
+  /** Returns the next batch; null if there is none. */
   takeBatch(): string | null
-  /** Sends a request; its outcome comes under this number. */
+  /** Sends a request; its outcome arrives under this number. */
   request(number: number, what: string, params: string, options?: string | undefined | null): void
-  /** Nobody waits for this request any more. */
+  /** Cancels a request. */
   cancel(number: number): void
-  /** Subscribes to what the filter names, as on the wire; from then on the number names the subscription. */
+  /** Subscribes to a filter, as on the wire; the number identifies the subscription from then on. */
   subscribe(number: number, filter: string, mayHaveMissed: boolean): void
-  /** The reply to this number comes when there is a change to take, or the end. */
+  /** The reply to this number arrives when there is an event of the subscription to take. */
   awaitChange(number: number, subscription: number): void
-  /** A change as `{"change": …}`, the end as `{}` or `{"error": …}`; null where there is nothing yet. */
+  /** Returns `{"change": …}`, `{}` or `{"error": …}` at the end; null if there is no event yet. */
   takeChange(subscription: number): string | null
   unsubscribe(subscription: number): void
   /** `params` is a JSON object. */
   notify(method: string, params: string): void
-  /** The answer to a question: its result as JSON, or else why there is none, as `{"kind", "message", "code"?, "data"?}`. */
+  /** Answers a question: its result as JSON, or the reason for none, as `{"kind", "message", "code"?, "data"?}`. */
   answer(number: number, result?: string | undefined | null, refusal?: string | undefined | null): void
-  /** A JSON array; why they can't be set, as JSON. */
+  /** `roots` is a JSON array. Returns an error as JSON if they can't be set. */
   setRoots(roots: string): string | null
-  /** Ends the connection; the reply to this number says when it has ended. */
+  /** Closes the connection; the reply to this number arrives when it is closed. */
   close(number: number): void
-  /** Nothing is taken from this client any more. */
+  /** Stops delivering events of this client. */
   release(): void
-  /** The other end of the stream, as a file descriptor that is the caller's from now on. */
+  /** Returns the other end of the stream, as a file descriptor owned by the caller. */
   takePeer(): number | null
 }
 
 export declare class NativeListening {
-  /** Its handlers' work; to be asked for once, because the endpoint ends with it. */
+  /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
   shell(): NativeShell
-  /** Begins to listen. Resolves with the URL, and with a warning where there is one. */
+  /** Starts listening. Resolves with the URL, and with a warning if there is one. */
   start(): Promise<Array<string>>
-  /** Takes nothing new, lets what is in flight finish within the grace, and closes; resolves then. */
+  /** Stops accepting, lets calls in flight finish within the grace period, and closes. Resolves afterwards. */
   stop(): Promise<void>
 }
 
 export declare class NativeMounted {
-  /** Its handlers' work; to be asked for once, because the endpoint ends with it. */
+  /** Returns the shell of its handlers; call it once, because the endpoint ends with it. */
   shell(): NativeShell
-  /** The longest body that is taken: bytes. */
+  /** The maximum length of a request body, in bytes. */
   maxBody(): number
   /**
-   * Takes a request, whole; the pieces of its answer bear the number that it is given here. In `headers` each line is
-   * a name or a value; `principal` is JSON. Returns what `gone` wants to know.
+   * Handles a complete request. Each line of `headers` is a name or a value; `principal` is JSON. Returns the number
+   * of the request, which its parts carry and `gone` takes.
    */
   request(number: number, method: string, target: string, headers: string, body: Uint8Array, principal?: string | undefined | null): number
-  /** The answer to a request whose body is longer than is taken. */
+  /** Returns the response to a request whose body is too long. */
   refuse(method: string, target: string, headers: string): NativePart
-  /** Whoever waited for this answer has left. */
+  /** Cancels a request, because its client disconnected. */
   gone(exchange: number): void
-  /** So much of this answer is unread that a subscription ends. */
+  /** Reports that too much of this response is unread, so that a subscription ends. */
   behind(exchange: number): void
-  /** Pieces of answers, in order. */
+  /** Returns the new parts of responses, in order. */
   takeParts(): Array<NativePart>
-  /** In how many milliseconds `tick` is to be called, when that is sooner than was said before. */
+  /** Returns the milliseconds until `tick` must be called, if that is earlier than reported before. */
   takeAlarm(): number | null
   tick(): void
 }
 
 export declare class NativeSchema {
-  /** Fails when the schema can't be used, naming the place in it and the mend. */
+  /** Errors if the schema can't be used; the message names the place in it and the fix. */
   constructor(schema: string)
-  /** What is wrong with a value given as JSON; null when nothing is. */
+  /** Returns the problem of a value given as JSON; null if it is valid. */
   violation(value: string): string | null
-  /** Why no form can ask by this schema, and the mend; null when one can. `name` is what the user is to read. */
+  /**
+   * Returns the problem and the fix if no form can use this schema; null otherwise. `name` is the message for the
+   * user.
+   */
   static formProblem(name: string, schema: string): string | null
-  /** A schema as every host reads it: references written out, `null` kept simple. Fails where it needs itself. */
+  /**
+   * Returns the schema normalized for hosts with limited support: references expanded, nullable types simplified.
+   * Errors if it is recursive.
+   */
   static portable(schema: string): string
 }
 
 export declare class NativeServer {
   constructor(declaration: string)
-  /** Whether other processes can open what this one seals: it was given keys. */
+  /** Returns `true` if keys for request states were given, so that other processes can open sealed states. */
   hasStateKeys(): boolean
-  /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Gives back what known hosts will not take of it. */
+  /** `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject. */
   add(kind: string, declaration: string, handler: number): Array<string>
   addCompletion(target: string, argument: string, handler: number): void
-  /** `params` is the JSON Schema that they are checked against. */
+  /** `params` is the JSON Schema that the params are checked against. */
   addMethod(name: string, params: string, handler: number): void
   addNotification(name: string, handler: number): void
-  /** Refuses names for which middleware would never run. */
+  /** Errors for method names for which middleware would never run. */
   checkMiddleware(methods: Array<string>): void
-  /** From now on requests with these methods (`*`: all) that no handler answers are given to this one first. */
+  /** Sets the middleware for these methods (`*`: all), as far as no handler answers them. */
   setMiddleware(handler: number, methods: Array<string>): void
   /**
-   * From now on this handler tells who sees what: it is given `{"principal", "components"}` and answers with a list of
-   * booleans, one for each kind and key in `components`.
+   * Sets the visibility filter. The handler receives `{"principal", "components"}` and returns a list of booleans,
+   * one for each kind and key in `components`.
    */
   setVisibilityFilter(handler: number): void
-  /** What clients see of one component, enabled or not, as JSON. */
+  /** Returns the listed entry of a component, enabled or not, as JSON. */
   find(kind: string, key: string): string | null
-  /** The same of all, in order, as a JSON array. */
+  /** Returns the listed entries of all components, in order, as a JSON array. */
   list(kind: string): string
   remove(kind: string, key: string): void
-  /** `changes` is a JSON object; null takes a member away. */
+  /** `changes` is a JSON object; null removes a member. */
   update(kind: string, key: string, changes: string): void
   setEnabled(kind: string, keys: Array<string>, tags: Array<string>, enabled: boolean): void
-  /** Handlers that were registered and that nothing can call any more. */
+  /** Returns registered handlers that are no longer referenced. */
   takeDropped(): Array<number>
-  /** Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does. */
+  /** Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if there is none. */
   resolveResource(uri: string): string | null
-  /** Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take. */
+  /** Serves standard input and output exclusively. `wake` is called when there is a batch to take. */
   serveStdio(wake: () => void): NativeShell
   /**
-   * Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it. It
-   * does not keep the process alive: its client does.
+   * Serves the other end of a new in-memory stream, which `NativeShell.takePeer` returns; `test`: the settings of a
+   * test. It does not keep the process alive: its client does.
    */
   serveMemory(wake: () => void, test?: NativeTestMode): NativeShell
-  /** An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take. */
+  /** Creates an endpoint for a host's event loop. `wake` is called when there is a batch or a part to take. */
   serveMounted(options: string, wake: () => void): NativeMounted
-  /** An endpoint that listens at a URL of its own, once it is started. */
+  /** Creates an endpoint that listens at a URL of its own, once it is started. */
   serveListening(url: string, options: string, wake: () => void): NativeListening
-  /** A resource has changed: whoever has subscribed to it hears of it. */
+  /** Notifies subscribers that this resource has changed. */
   updated(uri: string): void
-  /** What somebody was sent to a page for is finished. */
+  /** Notifies clients that the page of this elicitation is completed. */
   pageDone(page: string): void
 }
 
 export declare class NativeShell {
-  /** What to do next; null when there is nothing. */
+  /** Returns the next batch; null if there is none. */
   takeBatch(): string | null
-  /** What handlers answered: a line each, `slot kind payload`, and the texts that lines refer to by index. */
+  /** Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index. */
   reply(lines: string, texts?: Array<string> | undefined | null): void
-  /** Whether there is room for more. */
+  /** Returns `true` if there is room for more. */
   progress(slot: number, progress: number, total?: number | undefined | null, message?: string | undefined | null): boolean
-  /** `data` is JSON. Whether there is room for more. */
+  /** `data` is JSON. Returns `true` if there is room for more. */
   log(slot: number, level: string, logger: string | undefined | null, data: string): boolean
-  /** The circumstances of a call that has not been answered yet, as JSON. */
+  /** Returns the context of a call that is still in flight, as JSON. */
   facts(slot: number): string | null
-  /** Conversations that have ended, of those that facts told of. */
+  /** Returns the sessions that have ended, among those named in contexts. */
   takeEndedConversations(): Array<number>
-  /** The answer that came with a call to a question of its handler's, as JSON; `params` is JSON. */
+  /** Returns the answer to a question that came with the call, as JSON; `params` is JSON. */
   answer(slot: number, key: string, method: string, params: string): string | null
   /**
-   * The answer that came with a call is not what was wanted, because of this problem: it counts no more. Why the question
-   * can't be asked again, as JSON; null where it can. `params` is JSON.
+   * Rejects the answer that came with the call because of `problem`. Returns the failure as JSON if the question
+   * can't be asked again; null otherwise. `params` is JSON.
    */
   refuse(slot: number, key: string, method: string, params: string, problem: string): string | null
   /**
-   * Why these questions can't be asked together, as JSON; null where they can. Each has its method, and its params as
-   * JSON.
+   * Returns the failure as JSON if these questions can't be asked together; null otherwise. Each question has its
+   * method, and its params as JSON.
    */
   refusal(slot: number, methods: Array<string>, params: Array<string>): string | null
   /**
-   * Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
-   * `problem`: it is asked again, because its answer was not what was wanted. Whether its handler has not ended.
+   * Asks the client on behalf of a call; the outcome is in a later batch, under this number. `params` is JSON.
+   * `problem`: the question is repeated, because its answer was rejected. Returns `true` if the handler is still
+   * running.
    */
   ask(slot: number, number: number, key: string, method: string, params: string, problem?: string | undefined | null): boolean
-  /** Handlers have asked all that they want to ask in this turn of the event loop. */
+  /** Reports that handlers have asked all questions of this iteration of the event loop. */
   waits(slots: Array<number>): void
-  /** What a step gave in an earlier run of a call's handler, as JSON. */
+  /** Returns the result that a step had in an earlier run of the call's handler, as JSON. */
   knownStep(slot: number, key: string): string | null
-  /** A step is done, and is not to be done again. `value` is JSON. */
+  /** Records the result of a step. `value` is JSON. */
   step(slot: number, key: string, value: string): void
-  /** The client is to come back for this call's answer: after so many milliseconds, if given. */
+  /** Closes the call's response stream; the client reconnects for the answer, after this many milliseconds if given. */
   closeStream(slot: number, retry?: number | undefined | null): void
-  /** Whether a handler may send more at once. */
+  /** Returns `true` if a handler may send more. */
   hasRoom(): boolean
-  /** Nothing more is taken. */
+  /** Stops reading the input. */
   pause(): void
-  /** Requests that are not answered, and handlers that have not ended. */
+  /** Returns the number of unanswered requests and running handlers. */
   underWay(): number
-  /** Bytes that the peer has not read yet. */
+  /** Returns the number of unread bytes. */
   unwritten(): number
-  /** Gives up everything in flight: each call's cancellation is in the next batch. */
+  /** Cancels everything in flight: the cancellation of each call is in the next batch. */
   cancelAll(): void
-  /** Ends it all; the process need not live on for it. */
+  /** Closes the stream; it no longer keeps the process alive. */
   close(): void
-  /** The other end of an in-memory stream, as a file descriptor that is the caller's from now on. */
+  /** Returns the other end of an in-memory stream, as a file descriptor owned by the caller. */
   takePeer(): number | null
 }
 
 /** A piece of an answer. */
 export interface NativePart {
-  /** The number that the request was given. */
+  /** The number of the request. */
   request: number
-  /** Comes with the first piece, as do headers: names and values in turn. */
+  /** Present in the first part only, like the headers: names and values in turn. */
   status?: number
   headers?: Array<string>
   body?: Buffer
-  /** Whether more of this answer follows. */
+  /** `true` if more parts of this response follow. */
   more: boolean
 }
 

@@ -36,13 +36,13 @@ pub struct NativeListening {
 
 #[napi]
 impl NativeListening {
-    /// Its handlers' work; to be asked for once, because the endpoint ends with it.
+    /// Returns the shell of its handlers; call it once, because the endpoint ends with it.
     #[napi(catch_unwind)]
     pub fn shell(&self) -> NativeShell {
         NativeShell::new(Arc::clone(&self.shared), None)
     }
 
-    /// Begins to listen. Resolves with the URL, and with a warning where there is one.
+    /// Starts listening. Resolves with the URL, and with a warning if there is one.
     #[napi(catch_unwind, ts_return_type = "Promise<Array<string>>")]
     pub fn start<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         let (deferred, promise) = env.create_deferred::<Vec<String>, Settle<Vec<String>>>()?;
@@ -63,7 +63,7 @@ impl NativeListening {
         Ok(promise)
     }
 
-    /// Takes nothing new, lets what is in flight finish within the grace, and closes; resolves then.
+    /// Stops accepting, lets calls in flight finish within the grace period, and closes. Resolves afterwards.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn stop<'env>(&self, env: &'env Env) -> napi::Result<Object<'env>> {
         let (deferred, promise): (JsDeferred<(), Settle<()>>, _) = env.create_deferred()?;

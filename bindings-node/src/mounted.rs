@@ -34,13 +34,13 @@ pub(crate) const REQUEST: HeaderName = HeaderName::from_static("gudgeon-request"
 /// A piece of an answer.
 #[napi(object)]
 pub struct NativePart {
-    /// The number that the request was given.
+    /// The number of the request.
     pub request: f64,
-    /// Comes with the first piece, as do headers: names and values in turn.
+    /// Present in the first part only, like the headers: names and values in turn.
     pub status: Option<u16>,
     pub headers: Option<Vec<String>>,
     pub body: Option<Buffer>,
-    /// Whether more of this answer follows.
+    /// `true` if more parts of this response follow.
     pub more: bool,
 }
 
@@ -54,20 +54,20 @@ pub struct NativeMounted {
 
 #[napi]
 impl NativeMounted {
-    /// Its handlers' work; to be asked for once, because the endpoint ends with it.
+    /// Returns the shell of its handlers; call it once, because the endpoint ends with it.
     #[napi(catch_unwind)]
     pub fn shell(&self) -> NativeShell {
         NativeShell::new(Arc::clone(&self.shared), None)
     }
 
-    /// The longest body that is taken: bytes.
+    /// The maximum length of a request body, in bytes.
     #[napi(catch_unwind)]
     pub fn max_body(&self) -> f64 {
         f64::from(u32::try_from(self.server.max_body()).unwrap_or(u32::MAX))
     }
 
-    /// Takes a request, whole; the pieces of its answer bear the number that it is given here. In `headers` each line is
-    /// a name or a value; `principal` is JSON. Returns what `gone` wants to know.
+    /// Handles a complete request. Each line of `headers` is a name or a value; `principal` is JSON. Returns the number
+    /// of the request, which its parts carry and `gone` takes.
     #[napi(catch_unwind)]
     pub fn request(
         &self,
@@ -93,26 +93,26 @@ impl NativeMounted {
         Ok(exchange)
     }
 
-    /// The answer to a request whose body is longer than is taken.
+    /// Returns the response to a request whose body is too long.
     #[napi(catch_unwind)]
     pub fn refuse(&self, method: String, target: String, headers: String) -> NativePart {
         let refused = self.server.refuse(&head(&method, &target, &headers), Refused::BodyTooLarge);
         piece(0.0, refused)
     }
 
-    /// Whoever waited for this answer has left.
+    /// Cancels a request, because its client disconnected.
     #[napi(catch_unwind)]
     pub fn gone(&self, exchange: f64) {
         self.shared.push(self.server.gone(ExchangeId(integer(exchange))));
     }
 
-    /// So much of this answer is unread that a subscription ends.
+    /// Reports that too much of this response is unread, so that a subscription ends.
     #[napi(catch_unwind)]
     pub fn behind(&self, exchange: f64) {
         self.shared.push(self.server.behind(ExchangeId(integer(exchange))));
     }
 
-    /// Pieces of answers, in order.
+    /// Returns the new parts of responses, in order.
     #[napi(catch_unwind)]
     pub fn take_parts(&self) -> Vec<NativePart> {
         let mut parts = lock(&self.waiting.parts);
@@ -123,7 +123,7 @@ impl NativeMounted {
         parts.into_iter().map(|it| piece(it.request, it.part)).collect()
     }
 
-    /// In how many milliseconds `tick` is to be called, when that is sooner than was said before.
+    /// Returns the milliseconds until `tick` must be called, if that is earlier than reported before.
     #[napi(catch_unwind)]
     pub fn take_alarm(&self) -> Option<f64> {
         lock(&self.waiting.alarm).take().map(milliseconds_until)

@@ -14,13 +14,13 @@ pub struct NativeSchema(Schema);
 
 #[napi]
 impl NativeSchema {
-    /// Fails when the schema can't be used, naming the place in it and the mend.
+    /// Errors if the schema can't be used; the message names the place in it and the fix.
     #[napi(constructor, catch_unwind)]
     pub fn new(schema: String) -> napi::Result<Self> {
         Schema::compile(&schema).map(Self).map_err(|it| misuse(Error::misuse(it.to_string())))
     }
 
-    /// What is wrong with a value given as JSON; null when nothing is.
+    /// Returns the problem of a value given as JSON; null if it is valid.
     #[napi(catch_unwind)]
     pub fn violation(&self, value: String) -> Option<String> {
         match serde_json::from_str(&value) {
@@ -29,13 +29,15 @@ impl NativeSchema {
         }
     }
 
-    /// Why no form can ask by this schema, and the mend; null when one can. `name` is what the user is to read.
+    /// Returns the problem and the fix if no form can use this schema; null otherwise. `name` is the message for the
+    /// user.
     #[napi(catch_unwind)]
     pub fn form_problem(name: String, schema: String) -> Option<String> {
         gudgeon::session::asking::check_form(&name, &schema).err()
     }
 
-    /// A schema as every host reads it: references written out, `null` kept simple. Fails where it needs itself.
+    /// Returns the schema normalized for hosts with limited support: references expanded, nullable types simplified.
+    /// Errors if it is recursive.
     #[napi(catch_unwind)]
     pub fn portable(schema: String) -> napi::Result<String> {
         let unusable = |it: String| misuse(Error::misuse(it));

@@ -49,13 +49,13 @@ impl NativeServer {
         })
     }
 
-    /// Whether other processes can open what this one seals: it was given keys.
+    /// Returns `true` if keys for request states were given, so that other processes can open sealed states.
     #[napi(catch_unwind)]
     pub fn has_state_keys(&self) -> bool {
         !self.served.components().server.request_state_keys.is_empty()
     }
 
-    /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Gives back what known hosts will not take of it.
+    /// `kind` is `tool`, `resource`, `resourceTemplate` or `prompt`. Returns warnings about what known hosts reject.
     #[napi(catch_unwind)]
     pub fn add(
         &self,
@@ -89,7 +89,7 @@ impl NativeServer {
             .map_err(misuse)
     }
 
-    /// `params` is the JSON Schema that they are checked against.
+    /// `params` is the JSON Schema that the params are checked against.
     #[napi(catch_unwind)]
     pub fn add_method(&self, name: String, params: String, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
@@ -109,13 +109,13 @@ impl NativeServer {
         self.served.change(None, add).map_err(misuse)
     }
 
-    /// Refuses names for which middleware would never run.
+    /// Errors for method names for which middleware would never run.
     #[napi(catch_unwind)]
     pub fn check_middleware(&self, methods: Vec<String>) -> napi::Result<()> {
         self.served.components().check_middleware(&methods).map_err(misuse)
     }
 
-    /// From now on requests with these methods (`*`: all) that no handler answers are given to this one first.
+    /// Sets the middleware for these methods (`*`: all), as far as no handler answers them.
     #[napi(catch_unwind)]
     pub fn set_middleware(&self, handler: u32, methods: Vec<String>) -> napi::Result<()> {
         let middleware = Middleware::new(self.dropped.handler(handler), methods, false);
@@ -126,8 +126,8 @@ impl NativeServer {
         self.served.change(None, set).map_err(misuse)
     }
 
-    /// From now on this handler tells who sees what: it is given `{"principal", "components"}` and answers with a list of
-    /// booleans, one for each kind and key in `components`.
+    /// Sets the visibility filter. The handler receives `{"principal", "components"}` and returns a list of booleans,
+    /// one for each kind and key in `components`.
     #[napi(catch_unwind)]
     pub fn set_visibility_filter(&self, handler: u32) -> napi::Result<()> {
         let handler = self.dropped.handler(handler);
@@ -138,14 +138,14 @@ impl NativeServer {
         self.served.change(None, set).map_err(misuse)
     }
 
-    /// What clients see of one component, enabled or not, as JSON.
+    /// Returns the listed entry of a component, enabled or not, as JSON.
     #[napi(catch_unwind)]
     pub fn find(&self, kind: String, key: String) -> napi::Result<Option<String>> {
         let list = declare::list(&kind).map_err(misuse)?;
         Ok(self.served.components().list(list).listed(&key))
     }
 
-    /// The same of all, in order, as a JSON array.
+    /// Returns the listed entries of all components, in order, as a JSON array.
     #[napi(catch_unwind)]
     pub fn list(&self, kind: String) -> napi::Result<String> {
         let components = self.served.components();
@@ -159,7 +159,7 @@ impl NativeServer {
         self.change_list(&kind, |list| list.remove(&key).map(|()| true))
     }
 
-    /// `changes` is a JSON object; null takes a member away.
+    /// `changes` is a JSON object; null removes a member.
     #[napi(catch_unwind)]
     pub fn update(&self, kind: String, key: String, changes: String) -> napi::Result<()> {
         let changes: Changes = serde_json::from_str(&changes)
@@ -178,13 +178,13 @@ impl NativeServer {
         self.change_list(&kind, |list| list.set_enabled(&keys, &tags, enabled))
     }
 
-    /// Handlers that were registered and that nothing can call any more.
+    /// Returns registered handlers that are no longer referenced.
     #[napi(catch_unwind)]
     pub fn take_dropped(&self) -> Vec<u32> {
         self.dropped.take()
     }
 
-    /// Who answers for this URI, as JSON: `[handler, input, mimeType]`; null when nobody does.
+    /// Returns the handler of this URI, as JSON: `[handler, input, mimeType]`; null if there is none.
     #[napi(catch_unwind)]
     pub fn resolve_resource(&self, uri: String) -> Option<String> {
         let job = find_resource(&self.served.components(), uri, &Visibility::everything()).ok()?;
@@ -194,7 +194,7 @@ impl NativeServer {
         Some(format!("[{handler},{},{}]", job.input, mime_type.get()))
     }
 
-    /// Serves standard input and output, which are then nobody else's. `wake` is called when there is a batch to take.
+    /// Serves standard input and output exclusively. `wake` is called when there is a batch to take.
     #[napi(catch_unwind, ts_args_type = "wake: () => void")]
     pub fn serve_stdio(&self, wake: Wake) -> napi::Result<NativeShell> {
         if STDIO_TAKEN.swap(true, Ordering::SeqCst) {
@@ -205,8 +205,8 @@ impl NativeServer {
         stream::open(&self.served, input, output, self.max_message, wake)
     }
 
-    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` gives; `test`: as a test wants it. It
-    /// does not keep the process alive: its client does.
+    /// Serves the other end of a new in-memory stream, which `NativeShell.takePeer` returns; `test`: the settings of a
+    /// test. It does not keep the process alive: its client does.
     #[napi(catch_unwind, ts_args_type = "wake: () => void, test?: NativeTestMode")]
     pub fn serve_memory(
         &self,
@@ -217,13 +217,13 @@ impl NativeServer {
         stream::open_memory(&self.served, self.max_message, wake, test)
     }
 
-    /// An endpoint that a host's event loop moves. `wake` is called when there is a batch, or pieces of answers, to take.
+    /// Creates an endpoint for a host's event loop. `wake` is called when there is a batch or a part to take.
     #[napi(catch_unwind, ts_args_type = "options: string, wake: () => void")]
     pub fn serve_mounted(&self, options: String, wake: Wake<true>) -> napi::Result<NativeMounted> {
         NativeMounted::open(&self.served, &options, wake)
     }
 
-    /// An endpoint that listens at a URL of its own, once it is started.
+    /// Creates an endpoint that listens at a URL of its own, once it is started.
     #[napi(catch_unwind, ts_args_type = "url: string, options: string, wake: () => void")]
     pub fn serve_listening(
         &self,
@@ -234,13 +234,13 @@ impl NativeServer {
         NativeListening::open(&self.served, &url, &options, self.max_message, wake)
     }
 
-    /// A resource has changed: whoever has subscribed to it hears of it.
+    /// Notifies subscribers that this resource has changed.
     #[napi(catch_unwind)]
     pub fn updated(&self, uri: String) {
         self.tell_all(|it| it.updated(&uri));
     }
 
-    /// What somebody was sent to a page for is finished.
+    /// Notifies clients that the page of this elicitation is completed.
     #[napi(catch_unwind)]
     pub fn page_done(&self, page: String) {
         self.tell_all(|it| it.page_done(&page));

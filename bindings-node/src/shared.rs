@@ -31,11 +31,11 @@ pub(crate) trait Mover: fmt::Debug + Send + Sync {
     fn rescheduled(&self);
     /// Called with the latest time at which the server must be ticked.
     fn wake_at(&self, deadline: Instant);
-    /// Whether a handler may send more at once.
+    /// Returns `true` if a handler may send more.
     fn has_room(&self) -> bool;
     /// Returns the number of unwritten bytes.
     fn unwritten(&self) -> usize;
-    /// Nothing more is taken.
+    /// Stops reading the input.
     fn pause(&self) -> Work;
     fn stop(&self);
 }

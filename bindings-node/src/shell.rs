@@ -35,19 +35,19 @@ pub struct NativeShell {
 
 #[napi]
 impl NativeShell {
-    /// What to do next; null when there is nothing.
+    /// Returns the next batch; null if there is none.
     #[napi(catch_unwind)]
     pub fn take_batch(&self) -> Option<String> {
         self.shared.take_batch()
     }
 
-    /// What handlers answered: a line each, `slot kind payload`, and the texts that lines refer to by index.
+    /// Accepts replies of handlers: one line each, `slot kind payload`, and the strings that lines refer to by index.
     #[napi(catch_unwind)]
     pub fn reply(&self, lines: String, texts: Option<Vec<String>>) {
         self.shared.reply(&lines, texts.unwrap_or_default());
     }
 
-    /// Whether there is room for more.
+    /// Returns `true` if there is room for more.
     #[napi(catch_unwind)]
     pub fn progress(
         &self,
@@ -62,7 +62,7 @@ impl NativeShell {
         })
     }
 
-    /// `data` is JSON. Whether there is room for more.
+    /// `data` is JSON. Returns `true` if there is room for more.
     #[napi(catch_unwind)]
     pub fn log(
         &self,
@@ -78,20 +78,20 @@ impl NativeShell {
         }))
     }
 
-    /// The circumstances of a call that has not been answered yet, as JSON.
+    /// Returns the context of a call that is still in flight, as JSON.
     #[napi(catch_unwind)]
     pub fn facts(&self, slot: f64) -> Option<String> {
         let context = lock(&self.shared.batches).context(integer(slot))?.clone();
         Some(facts(&context, lock(&self.shared.conversations).number(&context.client)))
     }
 
-    /// Conversations that have ended, of those that facts told of.
+    /// Returns the sessions that have ended, among those named in contexts.
     #[napi(catch_unwind)]
     pub fn take_ended_conversations(&self) -> Vec<u32> {
         lock(&self.shared.conversations).take_ended()
     }
 
-    /// The answer that came with a call to a question of its handler's, as JSON; `params` is JSON.
+    /// Returns the answer to a question that came with the call, as JSON; `params` is JSON.
     #[napi(catch_unwind)]
     pub fn answer(&self, slot: f64, key: String, method: String, params: String) -> Option<String> {
         let batches = lock(&self.shared.batches);
@@ -99,8 +99,8 @@ impl NativeShell {
         answers.get(&key, Method::parse(&method)?, &params).map(|it| it.get().to_owned())
     }
 
-    /// The answer that came with a call is not what was wanted, because of this problem: it counts no more. Why the question
-    /// can't be asked again, as JSON; null where it can. `params` is JSON.
+    /// Rejects the answer that came with the call because of `problem`. Returns the failure as JSON if the question
+    /// can't be asked again; null otherwise. `params` is JSON.
     #[napi(catch_unwind)]
     pub fn refuse(
         &self,
@@ -116,8 +116,8 @@ impl NativeShell {
         Some(refusal(fault.into()))
     }
 
-    /// Why these questions can't be asked together, as JSON; null where they can. Each has its method, and its params as
-    /// JSON.
+    /// Returns the failure as JSON if these questions can't be asked together; null otherwise. Each question has its
+    /// method, and its params as JSON.
     #[napi(catch_unwind)]
     pub fn refusal(&self, slot: f64, methods: Vec<String>, params: Vec<String>) -> Option<String> {
         let read = |(method, params): (String, String)| {
@@ -130,8 +130,9 @@ impl NativeShell {
         Some(refusal(fault.into()))
     }
 
-    /// Asks the client on behalf of a call: what comes of it is in a later batch, under this number. `params` is JSON.
-    /// `problem`: it is asked again, because its answer was not what was wanted. Whether its handler has not ended.
+    /// Asks the client on behalf of a call; the outcome is in a later batch, under this number. `params` is JSON.
+    /// `problem`: the question is repeated, because its answer was rejected. Returns `true` if the handler is still
+    /// running.
     #[napi(catch_unwind)]
     pub fn ask(
         &self,
@@ -153,13 +154,13 @@ impl NativeShell {
         true
     }
 
-    /// Handlers have asked all that they want to ask in this turn of the event loop.
+    /// Reports that handlers have asked all questions of this iteration of the event loop.
     #[napi(catch_unwind)]
     pub fn waits(&self, slots: Vec<f64>) {
         self.shared.waits(slots.into_iter().map(integer));
     }
 
-    /// What a step gave in an earlier run of a call's handler, as JSON.
+    /// Returns the result that a step had in an earlier run of the call's handler, as JSON.
     #[napi(catch_unwind)]
     pub fn known_step(&self, slot: f64, key: String) -> Option<String> {
         let batches = lock(&self.shared.batches);
@@ -167,7 +168,7 @@ impl NativeShell {
         Some(step.get().to_owned())
     }
 
-    /// A step is done, and is not to be done again. `value` is JSON.
+    /// Records the result of a step. `value` is JSON.
     #[napi(catch_unwind)]
     pub fn step(&self, slot: f64, key: String, value: String) {
         self.tell(slot, |backend, context| {
@@ -176,7 +177,7 @@ impl NativeShell {
         });
     }
 
-    /// The client is to come back for this call's answer: after so many milliseconds, if given.
+    /// Closes the call's response stream; the client reconnects for the answer, after this many milliseconds if given.
     #[napi(catch_unwind)]
     pub fn close_stream(&self, slot: f64, retry: Option<f64>) {
         let retry = retry.and_then(|it| Duration::try_from_secs_f64(it / 1000.0).ok());
@@ -186,13 +187,13 @@ impl NativeShell {
         });
     }
 
-    /// Whether a handler may send more at once.
+    /// Returns `true` if a handler may send more.
     #[napi(catch_unwind)]
     pub fn has_room(&self) -> bool {
         self.shared.mover().is_none_or(|it| it.has_room())
     }
 
-    /// Nothing more is taken.
+    /// Stops reading the input.
     #[napi(catch_unwind)]
     pub fn pause(&self) {
         if let Some(mover) = self.shared.mover() {
@@ -201,7 +202,7 @@ impl NativeShell {
         }
     }
 
-    /// Requests that are not answered, and handlers that have not ended.
+    /// Returns the number of unanswered requests and running handlers.
     #[napi(catch_unwind)]
     pub fn under_way(&self) -> u32 {
         let in_flight = self.shared.mover().map_or(0, |it| it.backend().in_flight());
@@ -209,26 +210,26 @@ impl NativeShell {
         u32::try_from(in_flight.max(running)).unwrap_or(u32::MAX)
     }
 
-    /// Bytes that the peer has not read yet.
+    /// Returns the number of unread bytes.
     #[napi(catch_unwind)]
     pub fn unwritten(&self) -> f64 {
         let bytes = self.shared.mover().map_or(0, |it| it.unwritten());
         f64::from(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 
-    /// Gives up everything in flight: each call's cancellation is in the next batch.
+    /// Cancels everything in flight: the cancellation of each call is in the next batch.
     #[napi(catch_unwind)]
     pub fn cancel_all(&self) {
         self.shared.tell(|backend| backend.close());
     }
 
-    /// Ends it all; the process need not live on for it.
+    /// Closes the stream; it no longer keeps the process alive.
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.shared.close();
     }
 
-    /// The other end of an in-memory stream, as a file descriptor that is the caller's from now on.
+    /// Returns the other end of an in-memory stream, as a file descriptor owned by the caller.
     #[napi(catch_unwind)]
     pub fn take_peer(&mut self) -> Option<i32> {
         self.take_peer_stream().map(|it| OwnedFd::from(it).into_raw_fd())
@@ -240,7 +241,7 @@ impl NativeShell {
         Self { shared, peer }
     }
 
-    /// The other end of an in-memory stream, for a client in this process.
+    /// Takes the other end of an in-memory stream, for a client in this process.
     pub(crate) fn take_peer_stream(&mut self) -> Option<UnixStream> {
         self.peer.take()
     }

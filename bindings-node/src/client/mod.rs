@@ -54,7 +54,7 @@ struct Shared {
 
 #[napi]
 impl NativeClient {
-    /// Starts a program and connects to it: what comes of that is the reply to request 0.
+    /// Starts a program and connects to it; the outcome is the reply to request 0.
     #[napi(
         factory,
         catch_unwind,
@@ -86,7 +86,7 @@ impl NativeClient {
         Self::open_with(target, headers, &settings, wake, None)
     }
 
-    /// Connects to the other end of a stream that a server in this process serves.
+    /// Connects to the other end of a stream served in this process.
     #[napi(
         factory,
         catch_unwind,
@@ -103,7 +103,7 @@ impl NativeClient {
         Self::open(stream_target(peer, name)?, &settings, wake, None)
     }
 
-    /// Connects to whoever holds the other end of a new stream, which `takePeer` gives.
+    /// Connects to the other end of a new stream, which `takePeer` returns.
     #[napi(
         factory,
         catch_unwind,
@@ -114,19 +114,19 @@ impl NativeClient {
         Self::open(stream_target(ours, name)?, &settings, wake, Some(theirs))
     }
 
-    /// The session's id, where there is one: legacy HTTP only.
+    /// The session id; legacy HTTP only.
     #[napi(catch_unwind)]
     pub fn session_id(&self) -> Option<String> {
         lock(&self.shared.client).as_ref().and_then(Client::session_id)
     }
 
-    /// What to do next; null when there is nothing.
+    /// Returns the next batch; null if there is none.
     #[napi(catch_unwind)]
     pub fn take_batch(&self) -> Option<String> {
         self.shared.queue.take()
     }
 
-    /// Sends a request; its outcome comes under this number.
+    /// Sends a request; its outcome arrives under this number.
     #[napi(catch_unwind)]
     pub fn request(
         &self,
@@ -147,7 +147,7 @@ impl NativeClient {
         Ok(())
     }
 
-    /// Nobody waits for this request any more.
+    /// Cancels a request.
     #[napi(catch_unwind)]
     pub fn cancel(&self, number: u32) {
         if let Some(call) = lock(&self.shared.calls).remove(&number) {
@@ -155,7 +155,7 @@ impl NativeClient {
         }
     }
 
-    /// Subscribes to what the filter names, as on the wire; from then on the number names the subscription.
+    /// Subscribes to a filter, as on the wire; the number identifies the subscription from then on.
     #[napi(catch_unwind)]
     pub fn subscribe(
         &self,
@@ -177,7 +177,7 @@ impl NativeClient {
         Ok(())
     }
 
-    /// The reply to this number comes when there is a change to take, or the end.
+    /// The reply to this number arrives when there is an event of the subscription to take.
     #[napi(catch_unwind)]
     pub fn await_change(&self, number: u32, subscription: u32) {
         let ready = self.shared.subscriptions.ready(subscription);
@@ -187,7 +187,7 @@ impl NativeClient {
         });
     }
 
-    /// A change as `{"change": …}`, the end as `{}` or `{"error": …}`; null where there is nothing yet.
+    /// Returns `{"change": …}`, `{}` or `{"error": …}` at the end; null if there is no event yet.
     #[napi(catch_unwind)]
     pub fn take_change(&self, subscription: u32) -> Option<String> {
         self.shared.subscriptions.take(subscription)
@@ -205,7 +205,7 @@ impl NativeClient {
         self.client()?.notify(&method, params).map_err(misuse)
     }
 
-    /// The answer to a question: its result as JSON, or else why there is none, as `{"kind", "message", "code"?, "data"?}`.
+    /// Answers a question: its result as JSON, or the reason for none, as `{"kind", "message", "code"?, "data"?}`.
     #[napi(catch_unwind)]
     pub fn answer(
         &self,
@@ -221,14 +221,14 @@ impl NativeClient {
         Ok(())
     }
 
-    /// A JSON array; why they can't be set, as JSON.
+    /// `roots` is a JSON array. Returns an error as JSON if they can't be set.
     #[napi(catch_unwind)]
     pub fn set_roots(&self, roots: String) -> napi::Result<Option<String>> {
         let roots = settings::roots(&roots).map_err(misuse)?;
         Ok(self.client()?.set_roots(roots).err().map(|it| client::describe(&it, &it.message)))
     }
 
-    /// Ends the connection; the reply to this number says when it has ended.
+    /// Closes the connection; the reply to this number arrives when it is closed.
     #[napi(catch_unwind)]
     pub fn close(&self, number: u32) {
         self.cancel(CONNECT);
@@ -246,13 +246,13 @@ impl NativeClient {
         }
     }
 
-    /// Nothing is taken from this client any more.
+    /// Stops delivering events of this client.
     #[napi(catch_unwind)]
     pub fn release(&self) {
         self.shared.queue.release();
     }
 
-    /// The other end of the stream, as a file descriptor that is the caller's from now on.
+    /// Returns the other end of the stream, as a file descriptor owned by the caller.
     #[napi(catch_unwind)]
     pub fn take_peer(&mut self) -> Option<i32> {
         self.peer.take().map(|it| OwnedFd::from(it).into_raw_fd())

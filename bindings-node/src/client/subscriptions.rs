@@ -46,7 +46,7 @@ impl Held {
         }
     }
 
-    /// A change as `{"change": …}`, the end as `{}` or `{"error": …}`, nothing yet as `None`.
+    /// Returns `{"change": …}`, `{}` or `{"error": …}` at the end, or `None` if there is no event yet.
     pub(super) fn take(&self, number: u32) -> Option<String> {
         let subscription = lock(&self.0).get(&number).cloned();
         let mut taken = ObjectWriter::with_capacity(64);
