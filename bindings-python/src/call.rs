@@ -445,7 +445,7 @@ impl Slot {
             self.stream.done(
                 self.call,
                 matches!(self.key, Key::Notification(_)),
-                Err(Failure::Cancelled),
+                Failure::Cancelled.into(),
             );
             self.stream.server.try_flush();
         }

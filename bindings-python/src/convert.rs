@@ -14,13 +14,46 @@ const PARTS: u8 = 2;
 const RESULT: u8 = 3;
 const QUESTIONS: u8 = 8;
 
+/// A handler's reply or failure.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) result: Result<Reply, Failure>,
+    /// The exception itself, if the log is to show it.
+    pub(crate) thrown: Option<Thrown>,
+}
+
+/// An exception that callers do not receive.
+#[derive(Debug)]
+pub(crate) struct Thrown {
+    pub(crate) error: Py<PyAny>,
+    /// Its traceback, as in the failure.
+    pub(crate) traceback: String,
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        Self { result: Err(failure), thrown: None }
+    }
+}
+
 /// Returns a handler's outcome: its reply, or the failure for its exception.
 pub(crate) fn outcome(
     py: Python<'_>,
     outcome: PyResult<Bound<'_, PyAny>>,
     expose: &Py<PyAny>,
-) -> Result<Reply, Failure> {
-    outcome.and_then(|it| reply(&it)).map_err(|it| failure(py, &it, expose))
+) -> Outcome {
+    let error = match outcome.and_then(|it| reply(&it)) {
+        Ok(reply) => return Outcome { result: Ok(reply), thrown: None },
+        Err(error) => error,
+    };
+    let failure = failure(py, &error, expose);
+    let thrown = match &failure {
+        Failure::Exception { traceback, .. } => {
+            Some(Thrown { error: error.into_value(py).into_any(), traceback: traceback.clone() })
+        }
+        _ => None,
+    };
+    Outcome { result: Err(failure), thrown }
 }
 
 /// Returns the reply for a handler's value.

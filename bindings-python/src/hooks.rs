@@ -15,7 +15,7 @@ pub(crate) struct Hooks {
     pub(crate) describe: Py<PyAny>,
     /// `unfit(reply)` → the exception for a reply of an unknown type.
     pub(crate) unfit: Py<PyAny>,
-    /// `report(text)`: logs a line.
+    /// `report(text, error=None)`: logs a line, and the exception that it is about.
     pub(crate) report: Py<PyAny>,
     /// `detail(text)`: logs a line at debug level.
     pub(crate) detail: Py<PyAny>,
@@ -45,6 +45,15 @@ pub(crate) fn hooks(py: Python<'_>) -> PyResult<&Hooks> {
 /// Logs details that callers do not receive.
 pub(crate) fn report(py: Python<'_>, texts: &[String]) {
     tell(py, |hooks| &hooks.report, texts);
+}
+
+/// Logs an exception that callers do not receive; `text` says where it was raised.
+pub(crate) fn report_exception(py: Python<'_>, text: &str, error: &Py<PyAny>) {
+    if let Ok(hooks) = hooks(py)
+        && let Err(problem) = calling::call(hooks.report.bind(py), (text, error))
+    {
+        problem.write_unraisable(py, None);
+    }
 }
 
 /// Logs a line at debug level.

@@ -14,15 +14,23 @@ use gudgeon::{
     driver::{Backend, Shell, Work},
     engine::Run,
     framing::DEFAULT_LINE_LIMIT,
-    router::{Failure, Reply},
+    router::Failure,
     session::CallId,
 };
 use pyo3::prelude::*;
 
 use crate::{
-    asking::Waiting, asyncio_queue::AsyncioQueue, forks, handler::PyHandler,
-    handler_binding::HandlerBinding, hooks, listening::Listener, session_values::SessionValues,
-    source::Source, waker::Waker,
+    asking::Waiting,
+    asyncio_queue::AsyncioQueue,
+    convert::{Outcome, Thrown},
+    forks,
+    handler::PyHandler,
+    handler_binding::HandlerBinding,
+    hooks,
+    listening::Listener,
+    session_values::SessionValues,
+    source::Source,
+    waker::Waker,
 };
 
 /// The default maximum number of worker threads for slow `def` handlers.
@@ -352,20 +360,21 @@ impl Stream {
     }
 
     /// Reports a handler's outcome. The reply is queued, not yet written.
-    pub(crate) fn done(
-        self: &Arc<Self>,
-        call: CallId,
-        is_notification: bool,
-        outcome: Result<Reply, Failure>,
-    ) {
-        if is_notification && let Err(Failure::Exception { kind, message, traceback }) = &outcome {
-            let text =
-                format!("the listener to a notification failed: {kind}: {message}\n{traceback}");
-            Python::attach(|py| hooks::report(py, &[text]));
+    pub(crate) fn done(self: &Arc<Self>, call: CallId, is_notification: bool, outcome: Outcome) {
+        let Outcome { result, thrown } = outcome;
+        if is_notification && let Err(Failure::Exception { kind, message, .. }) = &result {
+            let text = format!("the handler of a notification failed: {kind}: {message}");
+            Python::attach(|py| match &thrown {
+                Some(thrown) => hooks::report_exception(py, &text, &thrown.error),
+                None => hooks::report(py, &[text]),
+            });
         }
         lock(&self.active_calls).remove(&call);
         self.waiting.forget(call);
-        let work = self.server.done(call, outcome);
+        let mut work = self.server.done(call, result);
+        if let Some(thrown) = thrown {
+            report_thrown(&mut work, &thrown);
+        }
         if !work.is_empty() {
             self.distribute(work, false);
         }
@@ -373,6 +382,19 @@ impl Stream {
             self.status.wake();
         }
     }
+}
+
+/// Logs the report of a handler's exception with the exception itself; programs that collect errors want the object.
+fn report_thrown(work: &mut Work, thrown: &Thrown) {
+    let traceback = thrown.traceback.trim_end();
+    if traceback.is_empty() {
+        return;
+    }
+    work.reports.retain(|text| {
+        let Some(place) = text.trim_end().strip_suffix(traceback) else { return true };
+        Python::attach(|py| hooks::report_exception(py, place.trim_end(), &thrown.error));
+        false
+    });
 }
 
 /// Receives calls from the IO threads.

@@ -105,6 +105,58 @@ def test_the_log_shows_the_users_lines_and_clients_only_where_they_may(
             client.get_prompt("review")
 
 
+@pytest.mark.parametrize("behind_middleware", [False, True])
+@pytest.mark.parametrize("name", ["crash", "crash_soon", "crash_together"])
+def test_the_log_has_the_exception_itself(name: str, behind_middleware: bool, caplog: pytest.LogCaptureFixture) -> None:
+    app, raised = Server("t"), ValueError("a secret")
+
+    @app.tool
+    def crash() -> str:
+        raise raised
+
+    @app.tool
+    async def crash_soon() -> str:
+        await asyncio.sleep(0)
+        raise raised
+
+    @app.tool
+    def crash_together() -> str:
+        group = ValueError("a group")
+        group.exceptions = (raised,)  # type: ignore[attr-defined]
+        raise group
+
+    if behind_middleware:
+
+        @app.middleware
+        async def around(request: Any, next: Any) -> Any:
+            return await next(request)
+
+    with SyncClient(app) as client:
+        text = client.call_tool(name, raise_on_error=False).text
+        logged(caplog)
+    (record,) = caplog.records
+    reference = text.split("(reference ")[1].rstrip(")")
+    assert record.getMessage() == f'tool "{name}" failed (reference {reference})'
+    assert record.exc_info is not None and record.exc_info[1] is raised
+    assert caplog.text.count("ValueError: a secret") == 1
+
+
+def test_the_log_has_the_exception_of_a_notifications_handler(caplog: pytest.LogCaptureFixture) -> None:
+    app = Server("t")
+
+    @app.notification("acme/came")
+    def came() -> None:
+        raise ValueError("a secret")
+
+    with SyncClient(app) as client:
+        client.notify("acme/came")
+        client.ping()
+        logged(caplog)
+    (record,) = caplog.records
+    assert record.exc_info is not None and "in came" in caplog.text
+    assert record.getMessage() == "the handler of a notification failed: ValueError: a secret"
+
+
 def test_a_result_without_what_its_schema_promises_is_the_servers_fault(caplog: pytest.LogCaptureFixture) -> None:
     app = Server("t")
 

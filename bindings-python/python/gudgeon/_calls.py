@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ._asking import Abandoned, QuestionReply
-from ._failures import describe_error
+from ._failures import describe_error, exc_info, traceback_of
 from .errors import NotSupported
 
 current: ContextVar[Any] = ContextVar("gudgeon.call")
@@ -130,13 +130,15 @@ def unfit(reply: Any) -> BaseException:
     return TypeError(f"a handler's reply can't be a {type(reply).__qualname__}")
 
 
-def report(text: str) -> None:
-    """Logs an error; writes it to stderr if `logging` was never imported."""
+def report(text: str, error: BaseException | None = None) -> None:
+    """Logs a line, and the exception that it is about; writes both to stderr where logging was not imported."""
     logging = sys.modules.get("logging")
     if logging is not None:
-        logging.getLogger("gudgeon").error(text)
-    else:
-        print(text, file=sys.stderr, flush=True)
+        logging.getLogger("gudgeon").error("%s", text, exc_info=None if error is None else exc_info(error))
+        return
+    if error is not None:
+        text = f"{text}\n{traceback_of(error)}"
+    print(text.rstrip(), file=sys.stderr, flush=True)
 
 
 def detail(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import TracebackType
 from typing import Any
 
 from ._frames import is_ours
@@ -58,7 +59,7 @@ def _describe(error: BaseException, expose: tuple[type[BaseException], ...]) -> 
 
 
 def _exception(error: BaseException, message: str) -> dict[str, Any]:
-    return {"kind": "exception", "type": type(error).__qualname__, "message": message, "traceback": _traceback(error)}
+    return {"kind": "exception", "type": type(error).__qualname__, "message": message, "traceback": traceback_of(error)}
 
 
 def _alone(error: BaseException) -> BaseException:
@@ -78,13 +79,20 @@ def _message(error: BaseException) -> str:
         return f"<{type(error).__qualname__} whose text can't be read>"
 
 
-def _traceback(error: BaseException) -> str:
-    from traceback import format_exception
-
+def exc_info(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    """Returns an exception as `logging` takes it, without this package's frames before the program's."""
+    error = _alone(error)
     trace = error.__traceback__
     while trace is not None and is_ours(trace.tb_frame.f_code.co_filename) and trace.tb_next is not None:
         trace = trace.tb_next
+    return type(error), error, trace
+
+
+def traceback_of(error: BaseException) -> str:
+    """Returns the traceback as text, without this package's frames before the program's."""
+    from traceback import format_exception
+
     try:
-        return "".join(format_exception(type(error), error, trace))
+        return "".join(format_exception(*exc_info(error)))
     except Exception:
         return f"{type(error).__qualname__}: {_message(error)}"
