@@ -28,6 +28,8 @@ pub(crate) struct AsyncioQueue {
     is_attached: AtomicBool,
     is_wanted: AtomicBool,
     flush_is_due: AtomicBool,
+    /// The thread that notices handlers which block the loop is awake.
+    is_watched: AtomicBool,
     notifications: AtomicU64,
     /// Strong references, since the event loop keeps only weak references to its tasks.
     tasks: Mutex<HashMap<Key, Py<PyAny>>>,
@@ -57,6 +59,8 @@ struct Attached {
     flush_soon: Py<PyAny>,
     /// `settle_soon()`: schedules `settle` after the first step of the new tasks.
     settle_soon: Py<PyAny>,
+    /// `watch()`: wakes the thread that notices handlers which block the loop.
+    watch: Py<PyAny>,
 }
 
 impl AsyncioQueue {
@@ -68,6 +72,7 @@ impl AsyncioQueue {
             is_attached: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
             flush_is_due: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
             notifications: AtomicU64::new(0),
             tasks: Mutex::default(),
             fresh: Mutex::default(),
@@ -87,8 +92,15 @@ impl AsyncioQueue {
         self.is_wanted.load(Ordering::Acquire) && !self.is_attached.load(Ordering::Acquire)
     }
 
-    pub(crate) fn attach(&self, spawn: Py<PyAny>, flush_soon: Py<PyAny>, settle_soon: Py<PyAny>) {
-        *lock(&self.attached) = Some(Attached { spawn, flush_soon, settle_soon });
+    pub(crate) fn attach(
+        &self,
+        spawn: Py<PyAny>,
+        flush_soon: Py<PyAny>,
+        settle_soon: Py<PyAny>,
+        watch: Py<PyAny>,
+    ) {
+        *lock(&self.attached) = Some(Attached { spawn, flush_soon, settle_soon, watch });
+        self.is_watched.store(false, Ordering::Release);
         self.is_attached.store(true, Ordering::Release);
         self.waker.wake();
     }
@@ -118,6 +130,7 @@ impl AsyncioQueue {
             .as_ref()
             .map(|it| (it.spawn.clone_ref(py), it.settle_soon.clone_ref(py)));
         let Some((spawn, settle_soon)) = attached else { return Ok(()) };
+        self.watch(py, &items)?;
         for item in items {
             match item {
                 Item::Start(job) => self.spawn(py, stream, &job, spawn.bind(py))?,
@@ -131,6 +144,28 @@ impl AsyncioQueue {
         }
         calling::call(settle_soon.bind(py), ())?;
         Ok(())
+    }
+
+    /// Wakes the thread that notices handlers which block the loop, before the first of them starts.
+    fn watch(&self, py: Python<'_>, items: &[Item]) -> PyResult<()> {
+        if self.is_watched.load(Ordering::Acquire)
+            || !items.iter().any(|it| matches!(it, Item::Start(_)))
+        {
+            return Ok(());
+        }
+        self.is_watched.store(true, Ordering::Release);
+        let watch = lock(&self.attached).as_ref().map(|it| it.watch.clone_ref(py));
+        watch.map_or(Ok(()), |it| calling::call(it.bind(py), ()).map(drop))
+    }
+
+    /// Returns whether handlers run, so that the watching thread must go on; otherwise `watch` wakes it again.
+    pub(crate) fn is_to_be_watched(&self) -> bool {
+        self.is_watched.store(false, Ordering::Release);
+        let runs = !lock(&self.tasks).is_empty();
+        if runs {
+            self.is_watched.store(true, Ordering::Release);
+        }
+        runs
     }
 
     /// Answers for tasks that ended before their first step; then flushes.

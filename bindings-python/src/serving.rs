@@ -116,9 +116,21 @@ impl Serving {
     }
 
     /// Attaches an event loop for `async def` handlers: `spawn(coroutine)` starts one, `flush_soon()` and
-    /// `settle_soon()` schedule `flush` and `settle` for the end of the loop's iteration.
-    fn attach(&self, spawn: Py<PyAny>, flush_soon: Py<PyAny>, settle_soon: Py<PyAny>) {
-        self.stream.asyncio_queue.attach(spawn, flush_soon, settle_soon);
+    /// `settle_soon()` schedule `flush` and `settle` for the end of the loop's iteration, `watch()` wakes the thread that
+    /// notices handlers which block the loop.
+    fn attach(
+        &self,
+        spawn: Py<PyAny>,
+        flush_soon: Py<PyAny>,
+        settle_soon: Py<PyAny>,
+        watch: Py<PyAny>,
+    ) {
+        self.stream.asyncio_queue.attach(spawn, flush_soon, settle_soon, watch);
+    }
+
+    /// Returns whether `async def` handlers run, so that the watching thread must go on; otherwise `watch()` wakes it.
+    fn is_to_be_watched(&self) -> bool {
+        !self.stream.is_another_processes() && self.stream.asyncio_queue.is_to_be_watched()
     }
 
     fn settle(&self, py: Python<'_>) -> PyResult<()> {

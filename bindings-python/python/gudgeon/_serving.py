@@ -155,14 +155,19 @@ class AsyncioQueue:
         eager = sys.version_info >= (3, 12) and loop.get_task_factory() is None
         task: Any = asyncio.Task  # `eager_start` came with Python 3.12
         spawn = partial(task, loop=loop, eager_start=True) if eager else loop.create_task
+        from ._loop_watch import LoopWatch
+
+        self._watch = LoopWatch(serving, loop)
         loop.add_reader(serving.lane_fileno(), serving.drain)
-        serving.attach(spawn, partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle))
+        flush_soon, settle_soon = partial(loop.call_soon, serving.flush), partial(loop.call_soon, serving.settle)
+        serving.attach(spawn, flush_soon, settle_soon, self._watch.begin)
 
     async def close(self) -> None:
         """Cancels the handlers that still run, and gives them time to clean up."""
         import asyncio
 
         serving = self._serving
+        self._watch.end()
         serving.drain()
         tasks = serving.tasks()
         serving.cancel()
