@@ -96,7 +96,7 @@ impl NativeMounted {
     /// Returns the response to a request whose body is too long.
     #[napi(catch_unwind)]
     pub fn refuse(&self, method: String, target: String, headers: String) -> NativePart {
-        let refused = self.server.refuse(&head(&method, &target, &headers), Refused::BodyTooLarge);
+        let refused = self.server.refuse(&head(&method, &target, &headers), &Refused::BodyTooLarge);
         piece(0.0, refused)
     }
 

@@ -175,7 +175,7 @@ impl Endpoint {
         via_loopback: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let head = head(method, path, query, headers, via_loopback)?;
-        piece(py, self.server.refuse(&head, Refused::BodyTooLarge))
+        piece(py, self.server.refuse(&head, &Refused::BodyTooLarge))
     }
 
     /// Returns the response to a request whose principal could not be determined.
@@ -189,7 +189,28 @@ impl Endpoint {
         via_loopback: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let head = head(method, path, query, headers, via_loopback)?;
-        piece(py, self.server.refuse(&head, Refused::Unidentified))
+        piece(py, self.server.refuse(&head, &Refused::Unidentified))
+    }
+
+    /// The answer to a request whose credentials are refused: 401, or 403 where `scopes` are needed.
+    #[expect(clippy::too_many_arguments, reason = "five of them are the request's head")]
+    fn unauthorized<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        path: &[u8],
+        query: &[u8],
+        headers: &Bound<'py, PyAny>,
+        via_loopback: bool,
+        message: String,
+        scopes: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let head = head(method, path, query, headers, via_loopback)?;
+        let refused = match scopes {
+            None => Refused::InvalidToken(message),
+            Some(scopes) => Refused::InsufficientScope { scopes, message },
+        };
+        piece(py, self.server.refuse(&head, &refused))
     }
 
     /// Returns None if a request may become a WebSocket, or the response that rejects it.

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from asgi_host import META, Host, hosted, scope_of
 from gudgeon import Client, Context, Depends, Server, SyncContext, current_context, current_sync_context
+from gudgeon.auth import RequestInfo
 from gudgeon.errors import ProtocolError
 from gudgeon.types import Principal
 
@@ -15,8 +16,8 @@ ADA, BOB = Principal("ada", scopes=["staff"]), Principal("bob")
 WAYS = ["2024-11-05 /sse", "2025-03-26", "2025-11-25", "2026-07-28", "2025-11-25 ws", "2026-07-28 ws"]
 
 
-def whom(scope: Mapping[str, Any]) -> Principal | None:
-    who: Principal | None = scope["whom"]
+def whom(request: RequestInfo) -> Principal | None:
+    who: Principal | None = request.scope["whom"]
     return who
 
 

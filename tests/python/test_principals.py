@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from asgi_host import Host, hosted, scope_of
 from gudgeon import Client, Context, Server, SyncContext
-from gudgeon.errors import ProtocolError
+from gudgeon.auth import InsufficientScope, InvalidToken, RequestInfo
+from gudgeon.errors import AuthError, ProtocolError
 from gudgeon.types import Principal
 from principals import ADA, BOB, WAYS, ask, door, entering, name_of, whom
 
@@ -135,7 +135,7 @@ async def seen_by(asgi: Any, **scope: Any) -> str:
 async def test_by_default_it_is_whom_the_host_let_in(scope: dict[str, Any], expected: str) -> None:
     app = door()
     assert await seen_by(app.asgi(), **scope) == expected
-    assert await seen_by(app.asgi(principal=lambda scope: None), **scope) == "nobody"
+    assert await seen_by(app.asgi(principal=lambda request: None), **scope) == "nobody"
     await app.aclose()
 
 
@@ -185,14 +185,14 @@ async def test_a_user_without_an_identity_is_nobody_and_the_log_says_so_once(cap
             assert await seen_by(asgi, user=user) == "nobody"
     assert len(caplog.messages) == 1
     assert "a Shown, is authenticated but has no identity" in caplog.messages[0]
-    assert "app.asgi(principal=lambda scope: Principal(…))" in caplog.messages[0]
+    assert "app.asgi(principal=lambda request: Principal(…))" in caplog.messages[0]
     await app.aclose()
 
 
 async def test_finding_out_may_take_time() -> None:
-    async def finds(scope: Mapping[str, Any]) -> Principal | None:
+    async def finds(request: RequestInfo) -> Principal | None:
         await asyncio.sleep(0)
-        return whom(scope)
+        return whom(request)
 
     app = door()
     asgi = app.asgi(principal=finds)
@@ -208,13 +208,13 @@ async def late(scope: Any) -> str:
 @pytest.mark.parametrize(
     "finds, told",
     [
-        (lambda scope: scope["user_of_tomorrow"], ["KeyError: 'user_of_tomorrow'", "Traceback"]),
-        (lambda scope: "ada", ["gave back a str: give back a gudgeon.types.Principal", "None where nobody is known"]),
-        (lambda scope: {"subject": "ada"}, ["gave back a dict"]),
+        (lambda request: request.scope["user_of_tomorrow"], ["KeyError: 'user_of_tomorrow'", "Traceback"]),
+        (lambda request: "ada", ["gave back a str: give back a gudgeon.types.Principal", "None where nobody is known"]),
+        (lambda request: {"subject": "ada"}, ["gave back a dict"]),
         (late, ["gave back a str"]),
-        (lambda scope: Principal(7), ["the principal can't be meant", "integer `7`"]),  # type: ignore[arg-type]
-        (lambda scope: Principal("ada", scopes=[1]), ["the principal can't be meant"]),  # type: ignore[list-item]
-        (lambda scope: Principal("ada", claims={"key": object()}), ["TypeError"]),
+        (lambda request: Principal(7), ["the principal can't be meant", "integer `7`"]),  # type: ignore[arg-type]
+        (lambda request: Principal("ada", scopes=[1]), ["the principal can't be meant"]),  # type: ignore[list-item]
+        (lambda request: Principal("ada", claims={"key": object()}), ["TypeError"]),
     ],
 )
 async def test_where_it_fails_the_answer_tells_nothing_and_the_log_all(
@@ -255,5 +255,88 @@ async def test_who_is_refused_anyway_is_not_looked_at() -> None:
 
 @pytest.mark.parametrize("wrong", [ADA, "ada", {"subject": "ada"}])
 def test_it_must_be_a_function(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=r"principal= is a function of the ASGI scope that gives back a Principal"):
+    with pytest.raises(TypeError, match=r"principal= must be a function of the request \(gudgeon\.auth\.RequestInfo\)"):
         door().asgi(principal=wrong)
+
+
+# ── what it is called with, and how it refuses ───────────────────────────────────────────────────────
+
+
+async def test_it_sees_the_request() -> None:
+    app, seen = door(), []
+    asgi = app.asgi(principal=seen.append)
+    headers = [(b"x-api-key", b"s3cret"), (b"x-forwarded-for", b"a"), (b"x-forwarded-for", b"b")]
+    await ask(asgi, "tools/list", {}, client=("10.0.0.7", 4711), headers=headers, path="/b\u00fccher", extra=7)
+    (request,) = seen
+    assert isinstance(request, RequestInfo)
+    assert (request.method, request.path, request.client) == ("POST", "/b%C3%BCcher", "10.0.0.7")
+    assert request.headers["X-API-Key"] == "s3cret" and request.headers.get("X-Forwarded-For") == "a, b"
+    assert "nothing" not in request.headers and request.scope["extra"] == 7
+    assert "s3cret" not in repr(request)
+    host = Host(asgi, scope_of("websocket"), {"type": "websocket.connect"})
+    assert (await host.next())["type"] == "websocket.accept"
+    host.inbox.put_nowait({"type": "websocket.disconnect"})
+    await host.done()
+    assert (seen[1].method, seen[1].client) == ("GET", None)
+    await app.aclose()
+
+
+def guard(request: RequestInfo) -> Principal:
+    token = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if token == "reader":
+        raise InsufficientScope(["books:write", "books:read"])
+    if token != "writer":
+        raise InvalidToken("this token is not known")
+    return Principal("ada")
+
+
+@pytest.mark.parametrize(
+    "token, status, challenge, told",
+    [
+        (None, 401, "Bearer", "this token is not known"),
+        (
+            "wrong",
+            401,
+            'Bearer error="invalid_token", error_description="this token is not known"',
+            "this token is not known",
+        ),
+        (
+            "reader",
+            403,
+            'Bearer error="insufficient_scope", scope="books:write books:read", '
+            'error_description="this needs the scopes: books:write books:read"',
+            "this needs the scopes: books:write books:read",
+        ),
+    ],
+)
+async def test_it_may_refuse(token: str | None, status: int, challenge: str, told: str, caplog: Any) -> None:
+    app = door()
+    asgi = app.asgi(principal=guard)
+    headers = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
+    host = Host(asgi, scope_of(headers=headers), {"type": "http.request", "body": b"{}"})
+    start, body = await host.next(), await host.next()
+    await host.done()
+    assert start["status"] == status and told in body["body"].decode()
+    assert dict(start["headers"])[b"www-authenticate"].decode() == challenge
+    opening = scope_of("websocket", headers=headers, extensions={"websocket.http.response": {}})
+    host = Host(asgi, opening, {"type": "websocket.connect"})
+    assert (await host.next())["status"] == status
+    await host.next()
+    await host.done()
+    assert not caplog.messages, "a refusal is no failure"
+    await app.aclose()
+
+
+async def test_a_client_is_told_that_it_is_refused() -> None:
+    async with hosted(door().asgi(principal=guard)) as url:
+        async with Client(f"{url}/mcp", headers={"Authorization": "Bearer writer"}) as client:
+            assert (await client.call_tool("in_place")).text == "ada"
+        for headers in ({}, {"Authorization": "Bearer reader"}):
+            with pytest.raises(AuthError):
+                async with Client(f"{url}/mcp", headers=headers):
+                    raise AssertionError("it was let in")
+
+
+def test_scopes_are_a_list() -> None:
+    with pytest.raises(TypeError, match=r"must be a list of strings, not 'books:read'; write \['books:read'\]"):
+        InsufficientScope("books:read")

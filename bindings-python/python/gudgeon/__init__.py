@@ -61,7 +61,7 @@ _HOMES = {
     ),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("ask", "errors", "middleware", "testing", "types", "context", "server", "client")
+_MODULES = ("ask", "auth", "errors", "middleware", "testing", "types", "context", "server", "client")
 
 
 def __getattr__(name):

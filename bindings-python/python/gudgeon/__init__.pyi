@@ -7,6 +7,7 @@ from typing_extensions import ParamSpec, TypedDict, TypeForm, TypeVar, TypeVarTu
 
 from . import ask as ask, errors as errors, testing as testing
 from .ask import Question
+from .auth import RequestInfo
 from .client import (
     CallOptions as CallOptions,
     Client as Client,
@@ -240,7 +241,7 @@ class Server(Generic[_L]):
     def asgi(
         self,
         *,
-        principal: Callable[[Any], Principal | Awaitable[Principal | None] | None] | None = None,
+        principal: Callable[[RequestInfo], Principal | Awaitable[Principal | None] | None] | None = None,
         **http: Unpack[HttpOptions],
     ) -> Callable[..., Coroutine[Any, Any, None]]: ...
 

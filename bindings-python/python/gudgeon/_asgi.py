@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from ._asgi_host import Farewell, is_leaving
 from ._hosting import Hosting, resolve, room, send_all
 from ._http import OF_CONNECTIONS, SHUTDOWN_GRACE, checked
-from ._principals import Identify, Unidentified
+from ._principals import Identify, Refused
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[Any]]
@@ -35,6 +35,7 @@ class AsgiApp:
         self._grace = SHUTDOWN_GRACE if grace is None else float(grace)
         self._endpoint: Any = None
         self._stay: _Stay | None = None
+        self._farewell: Farewell | None = None
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         kind = scope["type"]
@@ -53,18 +54,28 @@ class AsgiApp:
         """Ends streams, gives calls in flight some time, leaves the lifespan. A later request begins anew."""
         stay, endpoint = self._stay, self._endpoint
         self._stay = self._endpoint = None
-        if endpoint is not None:
-            endpoint.shut_down()
-            if stay is not None and stay.is_here():
-                deadline = stay.loop.time() + self._grace
-                while endpoint.open_exchanges and stay.loop.time() < deadline:
-                    await asyncio.sleep(_DRAIN_TICK)
-            endpoint.close()
-        if stay is not None:
-            await stay.end()
+        farewell, self._farewell = self._farewell, None
+        if farewell is not None:
+            farewell.forget()
+        try:
+            if endpoint is not None:
+                endpoint.shut_down()
+                if stay is not None and stay.is_here():
+                    deadline = stay.loop.time() + self._grace
+                    while endpoint.open_exchanges and stay.loop.time() < deadline:
+                        await asyncio.sleep(_DRAIN_TICK)
+        finally:  # also when a host that waits no longer cancels this
+            if endpoint is not None:
+                endpoint.close()
+            if stay is not None:
+                await stay.end()
 
-    async def _open(self) -> Any:
-        """Returns the endpoint, served by this loop or by another running one."""
+    async def _open(self, *, sends_shutdown: bool = False) -> Any:
+        """Returns the endpoint, served by this loop, or by another that runs.
+
+        Args:
+            sends_shutdown: Whether the host says when the lifespan is to be left.
+        """
         stay = self._stay
         if stay is None or stay.is_over():
             if stay is not None:
@@ -72,6 +83,11 @@ class AsgiApp:
             if self._endpoint is None:
                 self._endpoint = self._app._native.endpoint(self._options)
             stay = self._stay = _Stay(self._app, self._endpoint)
+            if self._farewell is not None:
+                self._farewell.forget()
+                self._farewell = None
+            if not sends_shutdown and self._app._lifespan.first() is not None:
+                self._farewell = Farewell(stay.loop, self.aclose)
         if stay.hosting is None:
             await stay.begun()
         return self._endpoint
@@ -89,7 +105,7 @@ class AsgiApp:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 try:
-                    await self._open()
+                    await self._open(sends_shutdown=True)
                 except Exception as error:
                     await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
                     raise
@@ -102,12 +118,6 @@ class AsgiApp:
                     raise
                 await send({"type": "lifespan.shutdown.complete"})
                 return
-
-
-def is_host_leaving() -> bool:
-    """Returns whether uvicorn was told to stop; it does not tell its apps before all streams have ended."""
-    handlers = (signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM))
-    return any(getattr(getattr(it, "__self__", None), "should_exit", False) is True for it in handlers)
 
 
 class _Stay:
@@ -140,7 +150,7 @@ class _Stay:
         self._look = None
         if self.hosting is None:
             return
-        if is_host_leaving():
+        if is_leaving():
             self._endpoint.end_streams()
         if self._endpoint.open_exchanges:
             self.heed()
@@ -217,9 +227,9 @@ async def _serve_http(
         if not message.get("more_body", False):
             break
     try:
-        principal = await identify(scope)
-    except Unidentified:
-        await _send_head(endpoint.unidentified(*head), send)
+        principal = await identify(scope, head)
+    except Refused as refused:
+        await _send_head(refused.answer(endpoint), send)
         return
     exchange = endpoint.request(*head, chunks[0] if len(chunks) == 1 else b"".join(chunks), principal)
     watch = _Watch(exchange, receive, heed)
@@ -315,9 +325,9 @@ async def _serve_websocket(
     refusal, principal = endpoint.admit(*target), None
     if refusal is None:
         try:
-            principal = await identify(scope)
-        except Unidentified:
-            refusal = endpoint.unidentified("GET", *target)
+            principal = await identify(scope, ("GET", *target))
+        except Refused as refused:
+            refusal = refused.answer(endpoint)
     if refusal is not None:
         await _refuse_websocket(refusal, scope, send)
         return

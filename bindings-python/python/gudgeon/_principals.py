@@ -1,40 +1,64 @@
-"""Who makes a request, told by the host of an ASGI app."""
+"""Finds out who makes a request to an ASGI app."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .auth import InsufficientScope, InvalidToken, RequestInfo
+
 _SCOPES = (list, tuple, set, frozenset)
 
 
-class Unidentified(Exception):
-    """Finding out who asks failed, and the log knows why."""
+class Refused(Exception):
+    """A request that is not served; `answer(endpoint)` is the first part of its answer."""
+
+    def __init__(self, answer: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class Identify:
-    """Finds out who makes a request, from its ASGI scope: by a function of the program's, or by what the host has left.
+    """Finds out who makes a request: by a function of the program's, or by what the host left in the ASGI scope.
+
+    Args:
+        find: `(request) -> Principal | None`, or an `async def`. Default: what the host left.
 
     Raises:
-        TypeError: What is given is no function.
+        TypeError: `find` is no function.
     """
 
     def __init__(self, find: Callable[[Any], Any] | None) -> None:
         if find is not None and not callable(find):
             raise TypeError(
-                "asgi(): principal= is a function of the ASGI scope that gives back a Principal, or None where nobody "
-                f"is known: not {find!r}"
+                "asgi(): principal= must be a function of the request (gudgeon.auth.RequestInfo) that returns a "
+                f"Principal, or None where nobody is known; not {find!r}"
             )
-        self._find = find or self._of_host
+        self._find = find
         self._is_told = False
 
-    async def __call__(self, scope: Mapping[str, Any]) -> Any:
-        """Who it is as the native half knows it, or None. Whatever goes wrong is told to the log: Unidentified."""
+    async def __call__(self, scope: Mapping[str, Any], head: tuple[Any, ...]) -> Any:
+        """Returns the native `Principal`, or None.
+
+        Args:
+            scope: The ASGI scope.
+            head: The request's method, path, query, headers and whether it came over loopback, as the endpoint takes
+                them.
+
+        Raises:
+            Refused: The program refuses the request, or finding out failed, which the log says.
+        """
         try:
-            found = self._find(scope)
+            found = self._of_host(scope) if self._find is None else self._find(_request(scope, head))
             if hasattr(found, "__await__"):
                 found = await found
             return None if found is None else native_principal(found)
+        except InvalidToken as error:
+            message = error.message
+            raise Refused(lambda endpoint: endpoint.unauthorized(*head, message, None)) from None
+        except InsufficientScope as error:
+            message, scopes = error.message, list(error.scopes)
+            raise Refused(lambda endpoint: endpoint.unauthorized(*head, message, scopes)) from None
         except Exception as error:
             from traceback import format_exception
 
@@ -42,7 +66,7 @@ class Identify:
 
             told = "".join(format_exception(type(error), error, error.__traceback__))
             report(f"asgi(): principal= failed, so the request is answered with 500\n{told}")
-            raise Unidentified from None
+            raise Refused(lambda endpoint: endpoint.unidentified(*head)) from None
 
     def _of_host(self, scope: Mapping[str, Any]) -> Any:
         """Whom Starlette's `AuthenticationMiddleware`, or one that speaks like it, has let in."""
@@ -61,9 +85,21 @@ class Identify:
 
             report(
                 f"asgi(): the scope's user, a {type(user).__name__}, is authenticated but has no identity, so "
-                "ctx.principal is None: tell who it is by app.asgi(principal=lambda scope: Principal(…))"
+                "ctx.principal is None: tell who it is by app.asgi(principal=lambda request: Principal(…))"
             )
         return None
+
+
+def _request(scope: Mapping[str, Any], head: tuple[Any, ...]) -> RequestInfo:
+    method, path, _, headers, _ = head
+    client = scope.get("client")
+    return RequestInfo(
+        method,
+        path.decode("ascii", "replace"),
+        [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers],
+        client=client[0] if client else None,
+        scope=scope,
+    )
 
 
 def _subject(user: Any) -> str | None:

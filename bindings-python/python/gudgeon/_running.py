@@ -130,12 +130,13 @@ class Running:
         (uvicorn: `timeout_graceful_shutdown`).
 
         Args:
-            principal: Who makes a request: `(scope) -> Principal | None`, or an `async def`, called once for each HTTP
-                request and WebSocket, on the event loop. Handlers see it as `ctx.principal`; sessions, rounds of
-                questions and cached results belong to it. It judges nobody: refusing is for a middleware of the
-                host's. When it fails, the answer is 500, and the log says why. Default: whom Starlette's
-                `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes`
-                of its "auth"; nobody where there is none, or its `is_authenticated` is not True.
+            principal: `(request) -> Principal | None`, or an `async def`: finds out who makes a request, a
+                `gudgeon.auth.RequestInfo`. It is called once for each HTTP request and WebSocket, on the event loop.
+                Handlers see the result as `ctx.principal`; sessions, rounds of questions and cached results belong to
+                it. It may refuse a request: by `gudgeon.auth.InvalidToken` (401) or `InsufficientScope` (403). Any
+                other exception is answered with 500 and logged. Default: the user whom Starlette's
+                `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes` of
+                its "auth"; None where there is no user, or its `is_authenticated` is not True.
             http: As for `run`, but what is about connections: these are the host's. Whether a request came over
                 loopback says the scope's `server`.
 
@@ -150,10 +151,12 @@ class Running:
         >>> @app.tool
         ... def whoami(ctx: SyncContext) -> str:
         ...     return ctx.principal.subject if ctx.principal else "nobody"
-        >>> def who(scope: dict) -> Principal | None:
-        ...     token = scope["state"].get("token")  # checked by a middleware of the host's
-        ...     return Principal(token["sub"], scopes=token["scope"].split()) if token else None
-        >>> who({"state": {"token": {"sub": "ada", "scope": "read"}}})
+        >>> from gudgeon.auth import InvalidToken, RequestInfo
+        >>> def who(request: RequestInfo) -> Principal:
+        ...     if request.headers.get("authorization") != "Bearer s3cret":
+        ...         raise InvalidToken("this token is not known")
+        ...     return Principal("ada", scopes=["read"])
+        >>> who(RequestInfo("POST", "/mcp", [("Authorization", "Bearer s3cret")]))
         Principal(subject='ada', scopes=frozenset({'read'}))
         >>> asgi = app.asgi(public_url="https://example.org/mcp", principal=who)  # uvicorn module:asgi
         """

@@ -119,7 +119,7 @@ impl EndpointServer {
     }
 
     /// The answer to a request that was not taken.
-    pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
+    pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         self.lock().endpoint.refuse(head, refused)
     }
 

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, Uri, header
 
 use super::{
     Accepts, Belonging, Conversation, Endpoint, EndpointOutput, Exchange, ExchangeId, HttpFacts,
-    Owner, Part, Refused, Scene, config::Place, guard::Refusal, reply, session,
+    Owner, Part, Refused, Scene, challenge, config::Place, guard::Refusal, reply, session,
 };
 use crate::{
     error::{Fault, FaultKind, option_name},
@@ -41,7 +41,7 @@ pub(super) struct Visit {
 
 impl Endpoint {
     /// The answer to a request that is not even looked at. Who may not call at all is told that.
-    pub fn refuse(&self, head: &Parts, refused: Refused) -> Part {
+    pub fn refuse(&self, head: &Parts, refused: &Refused) -> Part {
         if let Err(refusal) = self.guard.check(head) {
             return forbidden(refusal);
         }
@@ -54,12 +54,19 @@ impl Endpoint {
             Refused::Unidentified => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "the server failed to find out who asks".into())
             }
+            Refused::InvalidToken(message) => (StatusCode::UNAUTHORIZED, message.clone()),
+            Refused::InsufficientScope { message, .. } => (StatusCode::FORBIDDEN, message.clone()),
         };
         let body = match status {
             StatusCode::INTERNAL_SERVER_ERROR => reply::failure_body(&message),
             _ => reply::refusal_body(&message),
         };
         let mut headers = reply::json_head();
+        if let Some(challenge) =
+            challenge::of(refused, head.headers.contains_key(header::AUTHORIZATION))
+        {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
         self.guard.decorate(head, &mut headers);
         Part::Head { status, headers, body, more: false }
     }

@@ -5,6 +5,7 @@
 //! [`EndpointInput::Tick`].
 
 mod admission;
+mod challenge;
 mod config;
 mod connections;
 mod delivery;
@@ -114,7 +115,7 @@ pub enum Part {
 }
 
 /// Why an HTTP request is refused before it is one.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Refused {
     /// The body is longer than the limit.
     BodyTooLarge,
@@ -124,6 +125,10 @@ pub enum Refused {
     BodyBroken,
     /// Finding out who asks failed.
     Unidentified,
+    /// The credentials are missing, or no longer or not valid here; the text says why.
+    InvalidToken(String),
+    /// The credentials are valid and do not allow this: these scopes are needed.
+    InsufficientScope { scopes: Vec<String>, message: String },
 }
 
 /// The machine.

@@ -289,7 +289,7 @@ fn who_may_not_call_is_told_that_whatever_else_is_wrong() {
         for (origin, forbidden) in [("http://evil.example", true), ("http://localhost", false)] {
             let request = http::Request::post("/mcp").header("host", "localhost");
             let (head, ()) = request.header("origin", origin).body(()).unwrap().into_parts();
-            let Part::Head { status, .. } = visitor.endpoint.refuse(&head, refused) else {
+            let Part::Head { status, .. } = visitor.endpoint.refuse(&head, &refused) else {
                 panic!("no head");
             };
             assert_eq!(status == 403, forbidden, "{refused:?} {origin}");

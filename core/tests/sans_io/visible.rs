@@ -315,7 +315,7 @@ fn where_nobody_can_tell_who_asks_the_answer_tells_no_more() {
     let visitor = visitor();
     let (head, ()) =
         http::Request::post("/mcp").header("host", "127.0.0.1").body(()).unwrap().into_parts();
-    let refused = visitor.endpoint.refuse(&head, Refused::Unidentified);
+    let refused = visitor.endpoint.refuse(&head, &Refused::Unidentified);
     let Part::Head { status, body, more, .. } = refused else { panic!("{refused:?}") };
     assert_eq!((status.as_u16(), more), (500, false));
     assert_eq!(

@@ -175,7 +175,7 @@ pub(crate) async fn answer<B: Body>(
         Ok(body) => body,
         Err(refused) => {
             watch.inspect(|it| it.idle());
-            return AnswerBody::of(server.refuse(&head, refused));
+            return AnswerBody::of(server.refuse(&head, &refused));
         }
     };
     let queue = ResponseQueue::new(watch.cloned());
