@@ -112,7 +112,7 @@ def test_misuse_of_dependencies() -> None:
     def f(a: Annotated[int, Depends(needs)]) -> int:
         return a
 
-    with pytest.raises(TypeError, match="parameter 'x' of the dependency .*'needs'.* has nobody to fill it in"):
+    with pytest.raises(TypeError, match="parameter 'x' of the dependency .*'needs'.* can't be filled in"):
         tool(f)
 
     def silent() -> Iterator[int]:

@@ -269,7 +269,7 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         first, second, unsaid, keyless, failed, *rest = client.call_tool("steps").data
         assert first == second == {"pair": [1, 2]}
         assert "step 'b' can't be remembered: an object can't be said in JSON" in unsaid
-        assert keyless == "a step begins with its key, a text that names it, not ''"
+        assert keyless == "step() takes its key first, which must be a string, not ''"
         assert failed == "once" and rest == [1, 1]
         assert ran == ["anything", "unsayable", "fails", "fails"]
         unsaid, none = client.call_tool("number").data
@@ -278,7 +278,7 @@ def test_a_step_goes_through_json_on_the_first_run_too() -> None:
         )
         ran.clear()
         first, second, unsaid, keyless, is_async = client.call_tool("steps_sync").data
-        assert first == second == {"pair": [1, 2]} and "step 'b'" in unsaid and "a step begins" in keyless
+        assert first == second == {"pair": [1, 2]} and "step 'b'" in unsaid and "step() takes its key first" in keyless
         assert is_async == "step 'c' takes a plain function in a def handler: make the handler async def"
         assert ran == ["anything", "unsayable"]
 

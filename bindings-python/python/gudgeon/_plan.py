@@ -1,4 +1,4 @@
-"""A function → its plan, once, at registration. The plan's `invoke` is all that runs for a call."""
+"""Makes a plan of a function at registration. Only the plan's `invoke` runs for a call."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _COMPLETION = ("value", "arguments")
 
 
 class Plan:
-    """All there is to know of a handler.
+    """A handler's schemas, names and compiled call.
 
     Attributes:
         name: the function's name
         description: its docstring without the parameters
         input_schema: JSON Schema of its arguments, as JSON
         output_schema: JSON Schema of its result as JSON, or None
-        names_questions: whether what it returns may be a question, as its annotations say
-        arguments: for a prompt, its arguments as `prompts/list` says them
-        parameters: the names that the caller fills in, and whether each is required
+        names_questions: whether its return annotation names a question
+        arguments: for a prompt, its arguments as in `prompts/list`
+        parameters: the names of the parameters that the caller passes, and whether each is required
         invoke: `invoke(raw, call)` → a reply, or a coroutine of one where `is_async`
     """
 
@@ -81,9 +81,10 @@ def make_plan(
     profile: Profile = "portable",
     overrides: Overrides | None = None,
 ) -> Plan:
-    """Reads a handler's signature and docstring; whatever is wrong with them is a TypeError that names the mend.
+    """Reads a handler's signature and docstring. Raises TypeError with the fix.
 
-    `given` is a JSON Schema in place of the one that the parameters make.
+    Args:
+        given: A JSON Schema in place of the one made from the parameters.
     """
     if not callable(fn) and not isinstance(fn, classmethod):
         raise TypeError(f"a {kind} is a function, not {type(fn).__name__}")
@@ -170,7 +171,7 @@ def _check_completion(kind: str, filled: list[Parameter], place: str) -> None:
 def _input_schema(
     filled: list[Parameter], texts: Mapping[str, str], place: str, profile: Profile, headers: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The schema, which of `headers` repeats what, and which parameters are arrays or objects."""
+    """Returns the schema, with the headers that repeat arguments, and the parameters that are arrays or objects."""
     properties: dict[str, Any] = {}
     defs: dict[str, Any] = {}
     structured: dict[str, str] = {}
@@ -204,7 +205,7 @@ def _input_schema(
 
 
 def _given_schema(given: Any, filled: list[Parameter], place: str, profile: Profile) -> dict[str, Any]:
-    """A schema of the user's own, as the profile has it."""
+    """Returns a schema that the user wrote, in the form of the profile."""
     if not isinstance(given, Mapping):
         raise TypeError(f"input= of {place} is a JSON Schema, a dict, not {type(given).__name__}")
     properties = given.get("properties") or {}
@@ -218,7 +219,7 @@ def _given_schema(given: Any, filled: list[Parameter], place: str, profile: Prof
 
 
 def _shape(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str | None:
-    """Is a value of this schema an array or an object, and nothing simpler?"""
+    """Returns "array" or "object" if every value of this schema but null is one, else None."""
     if "$ref" in schema:
         schema = defs.get(str(schema["$ref"]).rpartition("/")[2], {})
     kinds = schema.get("type")

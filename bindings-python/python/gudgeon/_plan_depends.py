@@ -1,4 +1,4 @@
-"""`Depends`: providers, planned once; a scope that calls them for one call and cleans up after it."""
+"""`Depends`: plans providers once, calls them for each call, and cleans up after it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ._plan_signature import Signature, context_module
 
 
 class Overrides:
-    """Which providers are replaced by fakes: one table for a server, which counts in those mounted into it as well."""
+    """The providers that a server replaces by fakes, in its own handlers and those of servers mounted into it."""
 
     def __init__(self) -> None:
         self.fakes: dict[Any, Any] = {}
         self.above: list[Overrides] = []
 
     def fake_of(self, dependency: Any) -> Any:
-        """What stands in for a provider; None: nothing does. The server's own comes first."""
+        """Returns the fake of a provider, or None. The server's own comes first."""
         fake = self.fakes.get(dependency)
         above = iter(self.above)
         while fake is None and (table := next(above, None)) is not None:
@@ -26,9 +26,9 @@ class Overrides:
         return fake
 
     def override(self, dependency: Callable[..., Any], fake: Callable[..., Any]) -> AbstractContextManager[None]:
-        """Inside the `with` block, `fake` is called in place of `dependency`."""
+        """Calls `fake` in place of `dependency` inside the `with` block."""
         if not callable(dependency) or not callable(fake):
-            raise TypeError("override takes two functions: the dependency's provider and what stands in for it")
+            raise TypeError("override() takes two functions: the provider of a dependency, and its replacement")
         return self._replaced(dependency, fake)
 
     @contextmanager
@@ -45,7 +45,7 @@ class Overrides:
 
 
 class Provider:
-    """A provider's plan: how to call it, and what it needs itself."""
+    """A provider's plan: its function, and the dependencies of its own."""
 
     __slots__ = ("cached", "fn", "kind", "needs", "place")
 
@@ -68,19 +68,19 @@ class Provider:
                 self.needs.append((parameter.name, parameter.context))
             elif parameter.required:
                 raise TypeError(
-                    f"parameter {parameter.name!r} of the dependency {self.place} has nobody to fill it in: "
-                    "a provider takes a context, other dependencies (Annotated[…, Depends(f)]) and defaults"
+                    f"parameter {parameter.name!r} of the dependency {self.place} can't be filled in; "
+                    "a provider takes a context, dependencies (Annotated[…, Depends(f)]) and parameters with defaults"
                 )
 
     @property
     def is_async(self) -> bool:
-        """Does it, or anything it needs, have to be awaited?"""
+        """Whether it or one of its dependencies has to be awaited."""
         needs = (need.is_async for _, need in self.needs if isinstance(need, Provider))
         return self.kind in ("async", "agen") or any(needs)
 
 
 class Scope:
-    """The dependencies of one call."""
+    """The dependencies of one call, each provided once."""
 
     __slots__ = ("app", "cache", "call", "cleanups", "contexts", "overrides")
 
@@ -93,7 +93,7 @@ class Scope:
         self.cleanups: list[Any] = []
 
     def context(self, kind: str) -> Any:
-        """The call's context, made once."""
+        """Returns the call's context, made once."""
         if kind not in self.contexts:
             module = context_module()
             make = module.make_context if kind == "Context" else module.make_sync_context
@@ -101,13 +101,13 @@ class Scope:
         return self.contexts[kind]
 
     def _actual(self, provider: Provider) -> tuple[Provider, bool]:
-        """The provider or its fake, and whether an iterator that it gives is to be opened."""
+        """Returns the provider or its fake, and whether an iterator that it returns is to be opened."""
         opens = provider.kind in ("gen", "agen")
         fake = self.overrides.fake_of(provider.fn)
         return (provider if fake is None else Provider(Depends(fake, cached=provider.cached))), opens
 
     def get(self, wanted: Provider) -> Any:
-        """What the provider gives, in a `def` handler."""
+        """Returns the provider's value, in a `def` handler."""
         if wanted.cached and wanted.fn in self.cache:
             return self.cache[wanted.fn]
         provider, opens = self._actual(wanted)
@@ -126,7 +126,7 @@ class Scope:
         return self.context(need) if isinstance(need, str) else self.get(need)
 
     async def aget(self, wanted: Provider) -> Any:
-        """What the provider gives, in an `async def` handler."""
+        """Returns the provider's value, in an `async def` handler."""
         if wanted.cached and wanted.fn in self.cache:
             return self.cache[wanted.fn]
         provider, opens = self._actual(wanted)
@@ -156,7 +156,7 @@ class Scope:
         raise RuntimeError(f"the dependency {provider.place} yielded nothing")
 
     def close(self, error: BaseException | None) -> None:
-        """Lets every generator finish, the last one first; each sees the error, none can swallow it."""
+        """Finishes every generator, the last one first; the error is thrown into each, and none can suppress it."""
         failed: BaseException | None = None
         while self.cleanups:
             try:
@@ -168,7 +168,7 @@ class Scope:
             raise failed
 
     async def aclose(self, error: BaseException | None) -> None:
-        """`close`, where generators may be async."""
+        """Finishes every generator like `close`, async ones included."""
         failed: BaseException | None = None
         while self.cleanups:
             stream = self.cleanups.pop()
@@ -192,7 +192,7 @@ def _finish(stream: Any, error: BaseException | None) -> None:
             next(stream)
     except StopIteration:
         return
-    if hasattr(stream, "close"):  # it yielded twice: what comes after the second yield is not run
+    if hasattr(stream, "close"):  # it yielded twice: code after the second yield does not run
         stream.close()
 
 

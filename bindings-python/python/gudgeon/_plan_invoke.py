@@ -1,4 +1,4 @@
-"""The code that runs for every call, made once for each function: decode, call, encode, and nothing else."""
+"""Compiles the code that runs for every call of a function: decode, call, encode."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ._plan_depends import Overrides, Provider, Scope
 from ._plan_signature import Parameter, Signature, context_module
 from ._schema import uses_pydantic
 
-# Fields that arrive as raw JSON and are read by something else than msgspec.
+# Reads fields that arrive as raw JSON without msgspec.
 Reader = Callable[[Any], Any]
 _ABSENT: Any = object()
 
 
 class Argument:
-    """A parameter that the caller fills in: its name on the wire, and who reads it."""
+    """A parameter that the caller passes, with its name on the wire and its reader."""
 
     __slots__ = ("parameter", "reader", "wire")
 
@@ -35,7 +35,7 @@ class Argument:
             self.reader = lambda raw: read(msgspec.json.decode(raw, type=str))
 
     def field(self, name: str) -> tuple[Any, ...]:
-        """As `msgspec.defstruct` takes it."""
+        """Returns the field as `msgspec.defstruct` takes it."""
         parameter = self.parameter
         kind = parameter.annotation if self.reader is None else msgspec.Raw
         if parameter.required:
@@ -50,7 +50,7 @@ class Argument:
         return name, kind, msgspec.field(default_factory=lambda: default)
 
     def read(self, raw: Any) -> Any:
-        """The value of a raw field."""
+        """Returns the value of a raw field."""
         if raw is _ABSENT:
             return self.parameter.default if self.parameter.factory is None else self.parameter.factory()
         assert self.reader is not None
@@ -85,7 +85,7 @@ def build(
     lax: bool,
     text: bool,
 ) -> Callable[[Any, Any], Any]:
-    """`invoke(raw, call)`; with `text`, a str is a reply as it is."""
+    """Returns `invoke(raw, call)`. With `text`, a str is a reply without conversion."""
     providers = {
         parameter.name: Provider(parameter.depends)
         for parameter in signature.parameters
@@ -170,7 +170,7 @@ def _second_try(decode: Callable[[Any], Any]) -> Callable[[Any, Exception], Any]
     read = msgspec.json.Decoder(float_hook=_whole).decode
 
     def again(raw: Any, error: Exception) -> Any:
-        """JSON Schema calls 1.0 an integer and msgspec does not: whole floats are made integers, once."""
+        """Converts whole floats to integers and decodes once more: 1.0 is an integer in JSON Schema, not in msgspec."""
         try:
             return decode(encode_exact(read(raw)))
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -180,6 +180,6 @@ def _second_try(decode: Callable[[Any], Any]) -> Callable[[Any, Exception], Any]
 
 
 def _whole(text: str) -> int | msgspec.Raw:
-    """A whole number as an integer; any other stays as it is written, for a Decimal."""
+    """Returns a whole number as an integer; any other stays as it is written, for a Decimal."""
     value = float(text)
     return int(value) if value.is_integer() and abs(value) < 2**53 else msgspec.Raw(text.encode())

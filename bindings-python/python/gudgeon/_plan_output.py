@@ -1,4 +1,4 @@
-"""A tool's return annotation, or `output=`, → its output schema, and whether what it returns is content."""
+"""Derives a tool's output schema from its return annotation or `output=`, and whether its results are content."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import Content, ToolResult
 
 
 class Output:
-    """What is known of a tool's result beforehand."""
+    """The output schema of a tool, and whether its results are content."""
 
     __slots__ = ("is_content", "schema")
 
@@ -24,7 +24,7 @@ class Output:
 
 
 def output_of(signature: Signature, output: Any, given: bool, profile: Profile) -> Output:
-    """`output` is a type or a JSON Schema; where none was `given`, the return annotation counts."""
+    """Derives the output schema from `output`, a type or a JSON Schema, if it was `given`, else from the annotation."""
     if given and isinstance(output, Mapping):
         return Output(own_schema(output, f"output= of {signature.place}", profile))
     if given:
@@ -46,7 +46,7 @@ def output_of(signature: Signature, output: Any, given: bool, profile: Profile) 
 
 
 def _named_by_results(annotation: Any) -> Any:
-    """`ToolResult[Book]` → `Book`; None where not every member of the annotation names the data that it has."""
+    """Returns `Book` for `ToolResult[Book]`; None unless every member of the annotation names its data."""
     named: list[Any] = []
     for member in map(unwrap, union_members(annotation)):
         data = typing.get_args(member) if _is(member, ToolResult) else ()
@@ -68,7 +68,7 @@ def _is(part: Any, cls: type | tuple[type, ...]) -> bool:
 
 
 def _without_questions(annotation: Any) -> Any:
-    """`str | Question[bool]` → `str`; nothing but questions → no schema."""
+    """Returns `str` for `str | Question[bool]`; for questions only, there is no schema."""
     members = union_members(annotation)
     kept = [member for member in members if not any(_is(part, Question) for part in parts(member))]
     if len(kept) == len(members):

@@ -1,4 +1,4 @@
-"""The questions that a handler's annotations name: whether forms can ask them is known before any call."""
+"""Checks the questions that a handler's annotations name, before any call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .types import Root, SampleResult
 
 
 def check_questions(annotation: Any, where: str) -> None:
-    """Refuses a `Question[T]` anywhere in the annotation, where no form can ask for T. `where` begins the error."""
+    """Refuses an annotation with a `Question[T]` if no form can ask for T. `where` begins the error."""
     for part in parts(annotation):
         if get_origin(part) is Question:
             for wanted in union_members(get_args(part)[0]):
@@ -20,12 +20,12 @@ def check_questions(annotation: Any, where: str) -> None:
 
 
 def names_questions(annotation: Any) -> bool:
-    """Whether a `Question` stands anywhere in the annotation."""
+    """Returns whether the annotation names a `Question`."""
     return any((get_origin(part) or part) is Question for part in parts(annotation))
 
 
 def _is_form(wanted: Any) -> bool:
-    """Answers of other questions are none, nor what a JSON Schema asks for: a dict, or anything."""
+    """Returns whether T is asked by a form: not the answer of another kind of question, nor a dict or Any."""
     inner = unwrap(wanted)
     kind = get_origin(inner) or inner
     if isinstance(inner, TypeVar) or inner in (Any, object, None, type(None)):

@@ -1,4 +1,4 @@
-"""What a function's signature says: parameters that the caller fills in, the context, dependencies, the return type."""
+"""Reads a function's signature: parameters of the caller, the context, dependencies and the return type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Para
 
 
 class Parameter:
-    """One parameter, and who fills it in: the caller, the server (context) or a dependency's provider."""
+    """A parameter, passed by the caller, by the server (context) or by a dependency's provider."""
 
     __slots__ = ("annotation", "context", "default", "depends", "factory", "keyword_only", "name")
 
@@ -149,18 +149,18 @@ class Signature:
 
 
 def context_classes() -> tuple[type, ...]:
-    """`Context` and `SyncContext`."""
+    """Returns `Context` and `SyncContext`."""
     context = context_module()
     return context.Context, context.SyncContext
 
 
 def context_module() -> Any:
-    """`gudgeon.context`, which needs the native module and so is loaded late."""
+    """Returns `gudgeon.context`, which is imported late because it needs the native module."""
     return import_module("gudgeon.context")
 
 
 def _or_none(annotation: Any) -> Any:
-    """`x: int = None` means `x: int | None = None`."""
+    """Returns `int | None` for the parameter `x: int = None`."""
     if unwrap(annotation) in (Any, object):
         return annotation
     optional: Any = Optional
@@ -185,7 +185,7 @@ def _example(default: Any) -> str:
 
 
 def _pydantic_default(parameter: Parameter, field: Any) -> None:
-    """`x: int = Field(3, ge=1)` means `x: Annotated[int, Field(ge=1)] = 3`."""
+    """Reads `x: int = Field(3, ge=1)` as `x: Annotated[int, Field(ge=1)] = 3`."""
     from pydantic_core import PydanticUndefined
 
     parameter.factory = field.default_factory

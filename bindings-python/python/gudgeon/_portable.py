@@ -1,4 +1,4 @@
-"""JSON Schema as every host understands it: nothing to look up, no titles that repeat a name, `null` kept simple."""
+"""JSON Schema that every host understands: no references, no titles that repeat a name, `null` as a type."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _ONES = ("items", "additionalProperties", "propertyNames", "not", "contains", "i
 
 
 class Cyclic(Exception):
-    """A schema that needs itself."""
+    """A schema that refers to itself."""
 
 
 def inline(schema: Mapping[str, Any], defs: Mapping[str, Any], inside: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The schema with every `$ref` replaced by what it names; `Cyclic` names the way round."""
+    """Returns the schema with every `$ref` replaced by its definition. Raises Cyclic with the cycle."""
     ref = schema.get("$ref")
     if isinstance(ref, str):
         name = ref.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
@@ -32,7 +32,7 @@ def inline(schema: Mapping[str, Any], defs: Mapping[str, Any], inside: tuple[str
 
 
 def walk(schema: Mapping[str, Any], change: Any) -> dict[str, Any]:
-    """The schema with `change` done to each schema directly inside; data (defaults, examples) is left alone."""
+    """Returns the schema with `change` applied to each schema directly inside, not to data (defaults, examples)."""
     out = dict(schema)
     for key, value in schema.items():
         if key in _MAPS and isinstance(value, Mapping):
@@ -45,7 +45,7 @@ def walk(schema: Mapping[str, Any], change: Any) -> dict[str, Any]:
 
 
 def untitled(schema: Mapping[str, Any], name: str | None = None) -> dict[str, Any]:
-    """The schema without the titles that generators make of names, and without `$schema`."""
+    """Returns the schema without titles that repeat a name, and without `$schema`."""
     out = {key: value for key, value in schema.items() if key != "$schema"}
     title = out.get("title")
     if isinstance(title, str) and (name is None or _same(title, name)):
@@ -58,7 +58,7 @@ def untitled(schema: Mapping[str, Any], name: str | None = None) -> dict[str, An
 
 
 def without_headers(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema without what says that HTTP headers repeat a value: only arguments of tools are."""
+    """Returns the schema without `x-mcp-header`: headers repeat arguments of tools only."""
     return walk({key: value for key, value in schema.items() if key != "x-mcp-header"}, without_headers)
 
 
@@ -67,7 +67,7 @@ def _same(title: str, name: str) -> bool:
 
 
 def with_items(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with `items` in every array: models' interfaces refuse those without."""
+    """Returns the schema with `items` in every array: APIs of models refuse arrays without."""
     out = walk(schema, with_items)
     kinds = out.get("type")
     if "array" in (kinds if isinstance(kinds, list) else [kinds]):
@@ -76,7 +76,7 @@ def with_items(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def simple_null(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`anyOf: [X, null]` as X whose type may be null, where X has a type to say it with."""
+    """Returns `anyOf: [X, null]` as X with the additional type null, if X has a type."""
     out = walk(schema, simple_null)
     options = out.get("anyOf")
     if not isinstance(options, list) or len(options) != 2 or {"type": "null"} not in options:

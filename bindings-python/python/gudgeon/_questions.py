@@ -1,4 +1,4 @@
-"""What a server asks of its client, and what it tells it along the way."""
+"""Questions of a server to its client, and its notifications."""
 
 from ._components import Tool
 from ._results import Message
@@ -9,7 +9,7 @@ SampleOptions = dict
 
 
 class SampleRequest(Value):
-    """What a server asks the client's model, as `on_sample` gets it. Spec: Client Features › Sampling.
+    """A question to the client's model, the argument of `on_sample`. Spec: Client Features › Sampling.
 
     `server` is the name of the server that asks, where a `ClientGroup` has several.
     """
@@ -70,9 +70,9 @@ class SampleRequest(Value):
 
 
 class ElicitRequest(Value):
-    """What a server asks the user, as `on_elicit` gets it: `message`, with a `schema` or a `url` by `mode`.
+    """A question to the user, the argument of `on_elicit`: `message`, with a `schema` or a `url` by `mode`.
 
-    `server` is the name of the server that asks, where a `ClientGroup` has several: users must be told.
+    `server` is the name of the server that asks, where a `ClientGroup` has several; show it to the user.
     Spec: Client Features › Elicitation.
     """
 
@@ -102,7 +102,7 @@ class ElicitRequest(Value):
 
 
 class RootsRequest(Value):
-    """A server wants to know the roots. Spec: Client Features › Roots."""
+    """A question for the client's roots. Spec: Client Features › Roots."""
 
     method = "roots/list"
 
@@ -111,7 +111,7 @@ _QUESTIONS = {kind.method: kind for kind in (SampleRequest, ElicitRequest, Roots
 
 
 def question_from_dict(data):
-    """One member of `inputRequests`: its method and params."""
+    """Reads one member of `inputRequests`: its method and params."""
     read_object("a question", data)
     kind = _QUESTIONS.get(data.get("method"))
     if kind is None:
@@ -123,7 +123,7 @@ def question_from_dict(data):
 
 
 class InputRequired(Value):
-    """A modern server wants answers first: give them by key to the next `call_tool_round`, with this state."""
+    """Questions of a modern server: pass their answers by key to the next `call_tool_round`, with this state."""
 
     _fields = {"questions": REQUIRED, "state": None}
 
@@ -149,7 +149,7 @@ class InputRequired(Value):
 
 
 class Accepted(Value):
-    """The user's answer, as `try_elicit` gives it."""
+    """The user's answer, as `try_elicit` returns it."""
 
     _fields = {"value": REQUIRED}
 
@@ -158,24 +158,24 @@ class Accepted(Value):
 
 
 class LogMessage(Value):
-    """What a server logged, as `on_log` gets it. Spec: Server Features › Utilities › Logging."""
+    """A log message of a server, the argument of `on_log`. Spec: Server Features › Utilities › Logging."""
 
     _fields = {"level": REQUIRED, "logger": None, "data": REQUIRED}
 
 
 class Progress(Value):
-    """How far a call got, as `on_progress` gets it. Spec: Base Protocol › Utilities › Progress."""
+    """The progress of a call, the argument of `on_progress`. Spec: Base Protocol › Utilities › Progress."""
 
     _fields = {"progress": REQUIRED, "total": None, "message": None}
 
 
 class ListChanged(Value):
-    """A list of the server's changed: `kind` is "tools", "resources" or "prompts"."""
+    """A list of the server that changed: `kind` is "tools", "resources" or "prompts"."""
 
     _fields = {"kind": REQUIRED}
 
 
 class Change(Value):
-    """What a subscription tells: a list of this `kind` changed, or the resource `uri` was "updated"."""
+    """A change of a subscription: the list of this `kind` changed, or the resource `uri` was "updated"."""
 
     _fields = {"kind": REQUIRED, "uri": None}

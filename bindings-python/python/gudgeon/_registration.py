@@ -1,4 +1,4 @@
-"""One handler that a server was given, and what is made of its replies for middleware."""
+"""A registered handler, and the conversion of its replies for middleware."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ._plan import Plan
 
 
 class PublishedComponent:
-    """A registration where a server offers it: its own, or one that it is mounted into."""
+    """A registration in one server that offers it: its own, or one that it is mounted into."""
 
     __slots__ = ("handle", "is_wrapped", "path", "registration")
 
     def __init__(self, registration: Registration, path: tuple[tuple[Any, Any], ...], handle: Any) -> None:
         self.registration = registration
-        #: The servers from the one that offers it down to its own, each with the key that it has there.
+        #: The servers from the one that offers it to its own, each with its key there.
         self.path = path
         self.handle = handle
         self.is_wrapped = False
         self.wrap()
 
     def wrap(self) -> None:
-        """Middleware runs around the handler, once any of these servers has some for it."""
+        """Wraps the handler in middleware, once one of these servers has some for it."""
         wanted = (applies(on, self.registration.method) for server, _ in self.path for _, on in server._middleware)
         if not self.is_wrapped and any(wanted):
             self.is_wrapped = True
@@ -37,7 +37,7 @@ class PublishedComponent:
 
 
 class Registration:
-    """A handler under its kind and key."""
+    """A handler with its kind and key."""
 
     __slots__ = ("invoke", "is_async", "key", "kind", "options", "plan", "server")
 
@@ -55,17 +55,17 @@ class Registration:
         return method_of(self.kind, str(self.key))
 
     def subject(self, key: Any) -> tuple[str, str | None]:
-        """The method, and the name that clients know the tool or prompt by: what traces call it."""
+        """Returns the method and the name of the tool or prompt, for traces and logs."""
         return self.method, key if self.kind in ("tools", "prompts") else None
 
     def invoke_as(self, key: Any) -> Callable[[Any, Any], Any]:
-        """The handler, for a server that offers it under this key."""
+        """Returns the handler for a server that offers it under this key."""
         invoke: Any = self.invoke if key == self.key else partial(self.invoke)
         invoke.subject = self.subject(key)
         return invoke  # type: ignore[no-any-return]
 
     def result(self, reply: Any) -> Any:
-        """A handler's reply as the value that middleware sees."""
+        """Converts a handler's reply to the value that middleware sees."""
         from msgspec.json import decode
 
         from .types import PromptResult, ResourceResult, ToolResult, user
@@ -102,7 +102,7 @@ class Registration:
         return decode(said) if isinstance(said, bytes) else said
 
     def reply(self, result: Any) -> Any:
-        """What middleware made of it, as a reply."""
+        """Converts the value that middleware returned to a reply."""
         place = self.plan.place
         if self.kind == "tools":
             return _replies.tool_reply(place, has_schema=self.plan.output_schema is not None, is_content=False)(result)

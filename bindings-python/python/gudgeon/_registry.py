@@ -1,4 +1,4 @@
-"""What a server offers of one kind, as its users see and change it."""
+"""`Registry`: the tools, resources, templates or prompts of a server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _T = TypeVar("_T")
 
 
 class Registry(Generic[_T]):
-    """What a server offers of one kind, in order: `app.tools`, `.resources`, `.resource_templates`, `.prompts`.
+    """The tools, resources, templates or prompts of a server, in order: `app.tools`, `.resources`, and so on.
 
-    Keys are names, or URIs and templates. Every change sends its list_changed by itself; a key that is not there
-    raises ValueError, or KeyError for `registry[key]`.
+    Keys are names, or URIs and templates. Every change notifies clients (list_changed). An unknown key raises
+    ValueError, or KeyError for `registry[key]`.
 
     Spec: Server Features › Tools › List changed notification, and the same of resources and prompts.
 
@@ -59,7 +59,7 @@ class Registry(Generic[_T]):
         return f"<Registry of {self._server.name!r}: {', '.join(self._keys()) or 'empty'}>"
 
     def remove(self, name: str) -> None:
-        """Takes one away."""
+        """Removes one."""
 
         def change(server: Any, prefix: str) -> None:
             server._native.remove(self._kind, prefix + name)
@@ -96,17 +96,17 @@ class Registry(Generic[_T]):
         self._change(lambda server, prefix: server._native.update(self._kind, prefix + name, said))
 
     def enable(self, *names: str, tags: Sequence[str] = ()) -> None:
-        """Shows these again, and all that carry one of the tags."""
+        """Lists these again, and all that have one of the tags."""
         self._set_enabled(names, tags, True)
 
     def disable(self, *names: str, tags: Sequence[str] = ()) -> None:
-        """Hides these, and all that carry one of the tags, until they are enabled."""
+        """Hides these, and all that have one of the tags, until they are enabled."""
         self._set_enabled(names, tags, False)
 
     def _set_enabled(self, names: Sequence[str], tags: Sequence[str], enabled: bool) -> None:
         if isinstance(tags, str):
             raise TypeError(f"tags= takes a list of tags: [{tags!r}]")
-        # Servers above have things of their own under the same tags: they are told names.
+        # Outer servers have components of their own with the same tags, so they get names.
         chosen = [*names, *self._server._tagged(self._kind, tags)]
 
         def change(server: Any, prefix: str) -> None:

@@ -1,4 +1,4 @@
-"""What handlers return → a reply: None, text, JSON bytes, or a tuple of kind and bytes."""
+"""Converts results of handlers to replies: None, a str, JSON bytes, or a tuple of kind and bytes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Reply = None | str | bytes | tuple[int, bytes] | QuestionReply
 
 
 def json_reply(value: Any) -> bytes:
-    """A value as JSON, pydantic models by their own serializer."""
+    """Encodes a value as JSON, pydantic models by their own serializer."""
     if isinstance(value, _Value):
         return encode(value.to_dict(), _RESULT)
     if is_pydantic(type(value)):
@@ -45,7 +45,7 @@ def json_reply(value: Any) -> bytes:
 
 
 def _special(value: Any, place: str) -> QuestionReply | None:
-    """Questions; and what can't be a result at all."""
+    """Returns the reply for questions, else None; refuses values that are not a result."""
     if isinstance(value, Question):
         return QuestionReply([value])
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, Question) for item in value):
@@ -53,20 +53,20 @@ def _special(value: Any, place: str) -> QuestionReply | None:
     if hasattr(value, "__await__"):
         close = getattr(value, "close", None)
         if close is not None:
-            close()  # or Python warns once more that it was never awaited
+            close()  # or Python warns as well that it was never awaited
         raise TypeError(f"{place} returned something to await: write async def and await it there")
     return None
 
 
 def _text(value: Any) -> str | None:
-    """Text, also of a subclass of str or an enum of texts."""
+    """Returns the str of a subclass of str or of an enum of strings."""
     if isinstance(value, Enum):
         value = value.value
     return str.__str__(value) if isinstance(value, str) else None
 
 
 def tool_reply(place: str, *, has_schema: bool, is_content: bool) -> Callable[[Any], Reply]:
-    """What a tool returned; `is_content`: its return annotation names content."""
+    """Returns the conversion of a tool's results; `is_content`: its return annotation names content."""
 
     def reply(value: Any) -> Reply:
         if value.__class__ in _EXACT:
@@ -107,7 +107,11 @@ def _block(item: Any, place: str) -> Any:
 
 
 def resource_reply(place: str, *, has_null: bool = False) -> Callable[[Any], Reply]:
-    """What a resource returned; `has_null`: its return annotation is `… | None`, so that None is JSON's null."""
+    """Returns the conversion of a resource's results.
+
+    Args:
+        has_null: Whether its return annotation is `… | None`, so that None is the JSON value null.
+    """
 
     def reply(value: Any) -> Reply:
         if value is None:
@@ -134,7 +138,7 @@ def resource_reply(place: str, *, has_null: bool = False) -> Callable[[Any], Rep
 
 
 def prompt_reply(place: str) -> Callable[[Any], Reply]:
-    """What a prompt returned."""
+    """Returns the conversion of a prompt's results."""
 
     def reply(value: Any) -> Reply:
         if value is None:
@@ -160,7 +164,7 @@ def prompt_reply(place: str) -> Callable[[Any], Reply]:
 
 
 def completion_reply(place: str) -> Callable[[Any], Reply]:
-    """What a completion returned."""
+    """Returns the conversion of a completion's results."""
 
     def reply(value: Any) -> Reply:
         if value is None:
@@ -181,7 +185,7 @@ def completion_reply(place: str) -> Callable[[Any], Reply]:
 
 
 def method_reply(place: str) -> Callable[[Any], Reply]:
-    """What a vendor's method returned."""
+    """Returns the conversion of a method's results."""
 
     def reply(value: Any) -> Reply:
         return None if value is None else _special(value, place) or json_reply(value)
@@ -190,5 +194,5 @@ def method_reply(place: str) -> Callable[[Any], Reply]:
 
 
 def notification_reply(place: str) -> Callable[[Any], Reply]:
-    """Notifications have no answer: whatever came back is dropped."""
+    """Returns the conversion of a notification's result, which is dropped: notifications have no answer."""
     return lambda value: None

@@ -1,22 +1,22 @@
-"""What tools, resources, prompts and completions answer."""
+"""Results of tools, resources, prompts and completions."""
 
 from ._content import Content, content_from_dict, contents_of, text_of
 from ._value import REQUIRED, Value, each, plain, read_object, string, unbase64
 
 
 class ToolResult(Value):
-    """What a tool answered; a handler may return one to say everything itself.
+    """A tool's result; a handler may return one to set every part of it.
 
-    `-> ToolResult[Book]` promises a `Book` as structured content: that makes the tool's output schema.
+    `-> ToolResult[Book]` declares a `Book` as structured content, from which the tool's output schema is made.
 
     Args:
         content: A str, content, or a list of them. Default: none.
-        structured_content: What JSON can say, for programs.
+        structured_content: A JSON value, for programs.
         is_error: Whether the tool failed. Default False.
         meta: The result's `_meta`.
 
     Raises:
-        TypeError: JSON stands where content belongs.
+        TypeError: `content` is a JSON value, not content.
 
     Spec: Server Features › Tools › Tool result.
 
@@ -45,7 +45,7 @@ class ToolResult(Value):
 
     @property
     def data(self):
-        """Structured content in the type asked for, else as the output schema says, else the text."""
+        """The structured content, in the type that was requested or by the output schema; else the text."""
         if "_data" in self.__dict__:
             return self.__dict__["_data"]
         return self.text if self.structured_content is None else self.structured_content
@@ -56,15 +56,15 @@ class ToolResult(Value):
         return text_of(self.content)
 
     def _with_data(self, data):
-        """The same result with `data` in the type that the caller asked for."""
+        """Returns the same result with `data` in the type that the caller requested."""
         new = type(self).__new__(type(self))
         new.__dict__.update(self.__dict__, _data=data)
         return new
 
 
 class ResourceContents(Value):
-    """One part of a resource: `text=` or `blob=` (bytes), not both (ValueError). "" as `uri` is the one that was asked
-    for.
+    """One part of a resource: `text=` or `blob=` (bytes), not both (ValueError). "" as `uri` stands for the requested
+    URI.
     """
 
     _fields = {"uri": "", "mime_type": None, "text": None, "blob": None, "meta": {}}
@@ -77,7 +77,7 @@ class ResourceContents(Value):
 
 
 def resource_contents(value, mime_type=None):
-    """One str, bytes, ResourceContents, EmbeddedResource or JSON value as ResourceContents."""
+    """Converts a str, bytes, ResourceContents, EmbeddedResource or JSON value to ResourceContents."""
     from ._content import EmbeddedResource, _Media
 
     if isinstance(value, ResourceContents):
@@ -101,11 +101,11 @@ _PARTS = (str, bytes, bytearray, memoryview, ResourceContents, Content)
 
 
 class ResourceResult(Value):
-    """What reading a resource gave; a handler may return one.
+    """The contents of a resource; a handler may return one.
 
     Args:
-        contents: A str, bytes, `ResourceContents`, an object or array that JSON can say, or a list of such parts.
-        mime_type: Of the parts that have none.
+        contents: A str, bytes, `ResourceContents`, a JSON object or array, or a list of such parts.
+        mime_type: The media type of parts that have none.
         meta: The result's `_meta`.
 
     Raises:
@@ -162,7 +162,7 @@ def _role_and_content(given, role, content):
 
 
 class Message(Value):
-    """One turn of a conversation; `user(…)` and `assistant(…)` make them.
+    """One message of a conversation; `user(…)` and `assistant(…)` make them.
 
     Args:
         role: "user" or "assistant"; else ValueError.
@@ -193,7 +193,7 @@ class Message(Value):
 
 
 def user(content):
-    """A message of the user.
+    """Returns a message of the user.
 
     >>> user("Review Emma.").role
     'user'
@@ -202,19 +202,19 @@ def user(content):
 
 
 def assistant(content):
-    """A message of the assistant."""
+    """Returns a message of the assistant."""
     return Message("assistant", content)
 
 
 def messages_of(messages):
-    """Messages, strings and content (said by the user) as a tuple of Message."""
+    """Converts messages, and strings and content of the user, to a tuple of Message."""
     if isinstance(messages, (str, Content, Message)):
         messages = (messages,)
     return tuple(item if isinstance(item, Message) else user(item) for item in messages)
 
 
 class PromptResult(Value):
-    """What a prompt gave; a handler may return one: messages (a str is the user's), and a description.
+    """The messages of a prompt (a str is the user's) and a description; a handler may return one.
 
     >>> PromptResult(["Review Emma.", assistant("Gladly.")]).messages[1].text
     'Gladly.'
@@ -228,11 +228,11 @@ class PromptResult(Value):
 
 
 class Completion(Value):
-    """Suggestions, best first.
+    """Suggestions of a completion, best first.
 
     Args:
-        values: Texts; not one str (TypeError).
-        total: How many there are in all.
+        values: A list of strings; one str is a TypeError.
+        total: The number of all suggestions.
         has_more: Whether there are more than these. Default False.
 
     Spec: Server Features › Utilities › Completion.
@@ -251,11 +251,11 @@ class Completion(Value):
 
 
 class SampleResult(Value):
-    """What the client's model said; `on_sample` may give one.
+    """The answer of the client's model; `on_sample` may return one.
 
     Args:
         content: A str, content, or a list of them.
-        model: Which model it was.
+        model: The name of the model.
         stop_reason: Default "endTurn".
         role: Default "assistant".
 
@@ -284,7 +284,7 @@ class SampleResult(Value):
 
     def to_dict(self):
         out = {"role": self.role, **super().to_dict()}
-        # Revisions before 2025-11-25 know one block only; one block is right in every revision.
+        # Revisions before 2025-11-25 have one block only; one block is valid in every revision.
         if len(self.content) == 1:
             out["content"] = plain(self.content[0])
         return out

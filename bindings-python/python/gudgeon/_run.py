@@ -1,4 +1,4 @@
-"""`app.run()`: a process that serves, from its signals to its exit."""
+"""`app.run()`: signals, serving and the end of the process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from ._serving import on_descriptors, serve_blocking
 
 
 def run_stdio(app: Any) -> None:
-    """Returns when the client is gone or a signal came; threads that live on don't keep the process alive then."""
+    """Serves stdio until the client closes it or a signal arrives. Remaining threads then don't keep the process
+    alive.
+    """
     from ._native import take_stdio
 
     tell_terminal(app)
     fd_in, fd_out = take_stdio()
-    # What is printed goes to standard error from here on, where people expect it at once.
+    # `print` writes to stderr from here on, which is expected to show lines immediately.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(line_buffering=True)
@@ -45,17 +47,17 @@ def tell_terminal(app: Any) -> None:
 
 
 def run_at(app: Any, start: Any, opened: Any, *, is_worker: bool = False) -> None:
-    """Serves peers that connect; returns when a signal came and what was in flight is answered."""
+    """Serves an address until a signal arrives and the calls in flight are answered."""
     with Signals(passes_interrupts=is_worker) as signals:
         serve_blocking(app, start, grace=0.0, signals=signals, opened=opened)
     _leave_in_the_end()
 
 
 class Signals:
-    """SIGTERM and Ctrl-C ask for the end; the second one forces it.
+    """Handles SIGTERM and Ctrl-C: the first one stops the server, the second one ends the process.
 
     Args:
-        passes_interrupts: Ctrl-C is left to somebody else, who was told as well.
+        passes_interrupts: Whether Ctrl-C is ignored, because the parent process handles it.
     """
 
     def __init__(self, *, passes_interrupts: bool = False) -> None:
@@ -65,7 +67,7 @@ class Signals:
         self._pipe: tuple[int, int] | None = None
 
     def __enter__(self) -> Signals | None:
-        """None on a thread that is told of no signals."""
+        """Returns None on a thread that gets no signals."""
         import signal
         import threading
 
@@ -74,7 +76,7 @@ class Signals:
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[0], False)
         os.set_blocking(self._pipe[1], False)
-        # A signal may reach any thread; the byte in the pipe wakes the one that waits.
+        # A signal may arrive on any thread; the byte in the pipe wakes the waiting one.
         self._wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM):
             passes = self._passes_interrupts and number == signal.SIGINT
@@ -90,7 +92,7 @@ class Signals:
                 os.close(fd)
 
     def _restore(self) -> None:
-        """Processes that handlers fork die of signals as others do: whoever ends them waits for that."""
+        """Restores the handlers, also in forked processes, which signals end as usual."""
         import signal
 
         if self._before:
@@ -108,7 +110,7 @@ class Signals:
         return -1 if self._pipe is None else self._pipe[0]
 
     def came(self) -> bool:
-        """Whether a signal asked for the end."""
+        """Returns whether a signal arrived."""
         if self._pipe is not None:
             try:
                 os.read(self._pipe[0], 64)
@@ -118,7 +120,7 @@ class Signals:
 
 
 def _leave_in_the_end() -> None:
-    """When the program is over, threads that are not daemons, and timers, no longer keep it from ending."""
+    """Lets the program end although threads that are not daemons, or timers, still run."""
     import threading
 
     try:
@@ -140,7 +142,7 @@ def _leave() -> None:
 
 
 def leave_now() -> None:
-    """Ends the process at once, with all output written."""
+    """Ends the process immediately, after writing all output."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""How a server runs: over stdio, at an address, over a wire of one's own, or mounted in a host."""
+"""Serving: over stdio, at an address, over a `Transport`, or mounted in a host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HTTP_TRANSPORTS = ("http", "streamable-http", "streamable_http", "sse")
 
 
 class Running:
-    """The half of `Server` that serves."""
+    """The methods of `Server` that serve it."""
 
     _lifespan: Lifespan
     _asgi_apps: list[Any]
@@ -24,39 +24,39 @@ class Running:
     def run(self, at: str = "stdio", *, transport: str | None = None, workers: int = 1, **http: Any) -> None:
         """Serves until a signal comes (SIGTERM, Ctrl-C), or, over stdio, until the client is gone.
 
-        Nothing new is taken then, what is in flight is answered, and this returns. Over stdio, stdout belongs to the
-        protocol: what is printed goes to stderr.
+        It then accepts nothing new, answers the calls in flight, and returns. Over stdio, stdout is used by the
+        protocol: `print` writes to stderr.
 
         Args:
-            at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (WebSocket is there too), "https://…" with `tls`,
-                "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 lets the system choose.
+            at: "stdio", or an address: "http://127.0.0.1:8000/mcp" (serves WebSocket as well), "https://…" with `tls`,
+                "tcp://127.0.0.1:8000" or "unix:/run/shelf.sock". Port 0 chooses a free port.
             transport: "stdio" means the same as `at="stdio"`.
-            workers: Processes that share the port. A session of the legacy era lives in one of them: they suit
-                clients from 2026-07-28 on, or a balancer that knows sessions.
-            public_url: What clients call the server behind a proxy: decides `Host` and `Origin`.
+            workers: Processes that share the port. A legacy session exists in one of them, so that legacy clients need
+                sticky routing; clients from 2026-07-28 on do not. Default 1.
+            public_url: The URL of the server as clients see it, behind a proxy; its host and origin are allowed.
             allowed_origins: Origins of web pages that may call, such as "https://example.org", "https://*.example.org" for
                 all hosts below it, or "*" for all origins but "null". Default: those of this machine.
             allowed_hosts: Hosts by which clients may call, such as "example.org", "example.org:8443", "*.example.org", or
                 "*" for all. Default: on a loopback address "localhost", otherwise all.
-            cors: True, or the origins whose pages may read the answers. Default False.
-            legacy_sse: Whether the pair of 2024-11-05 is served at `/sse`. Default False.
-            max_body: Bytes of a request's body. Default 4 MiB.
-            max_headers: Bytes of a request's head. Default 64 KiB.
-            max_sessions, max_streams, max_in_flight: Sessions, streams of one, requests at once. Defaults 10,000,
-                16 and 1,000; over them the answer is 503.
-            header_timeout, idle_timeout: Seconds for a request's head, and for a connection without a request.
+            cors: True, or the origins whose pages may read responses. Default False.
+            legacy_sse: Whether the endpoints of 2024-11-05 are served at `/sse`. Default False.
+            max_body: Bytes of a request body. Default 4 MiB.
+            max_headers: Bytes of a request head. Default 64 KiB.
+            max_sessions, max_streams, max_in_flight: Sessions, streams of one session, and requests at once. Defaults
+                10,000, 16 and 1,000; beyond them the response is 503.
+            header_timeout, idle_timeout: Seconds for a request head, and for a connection without a request.
                 Defaults 10 and 60.
-            session_idle: Seconds after which a silent session ends. Default 1800.
+            session_idle: Seconds after which an idle session ends. Default 1800.
             keep_alive: Seconds between two comments on a quiet stream. Default 15.
             event_store: Whether streams of legacy sessions can be resumed. Default True.
-            tls: The files with the certificate chain and its key.
-            shutdown_grace: Seconds for calls in flight at the end, also when a client on tcp:// or unix: says no more.
-                Default 10; over stdio it is 3.
+            tls: The paths of the certificate chain and its key.
+            shutdown_grace: Seconds for calls in flight at the end, also after a client on tcp:// or unix: has closed
+                its side. Default 10; over stdio it is 3.
 
         Raises:
-            TypeError, ValueError: The address or an option can't be meant.
-            RuntimeError: An event loop runs on this thread: there it is `await app.serve(…)`.
-            OSError: Nothing can listen there.
+            TypeError, ValueError: The address or an option is not valid.
+            RuntimeError: An event loop runs on this thread; call `await app.serve(…)` there.
+            OSError: The address is in use or not allowed.
 
         Spec: Base Protocol › Transports.
         """
@@ -75,10 +75,10 @@ class Running:
         run_address(self, _address(at, "run"), http, workers)
 
     async def serve(self, at: Any = "stdio", *, transport: str | None = None, **http: Any) -> None:
-        """`run` inside an event loop that runs already; cancelling it ends the server in good order.
+        """Serves like `run`, inside a running event loop; cancelling it stops the server in good order.
 
         Args:
-            at: As for `run`, or a `Transport` of your own: served until `receive()` gives None.
+            at: As for `run`, or a `Transport`, which is served until `receive()` returns None.
             transport, http: As for `run`.
         """
         at = _place(at, transport, http, "serve")
@@ -122,12 +122,12 @@ class Running:
     def asgi(
         self, *, principal: Callable[[Any], Any] | None = None, **http: Any
     ) -> Callable[..., Coroutine[Any, Any, None]]:
-        """This server as an ASGI app, to be mounted anywhere: alone, or in Starlette, FastAPI, Django.
+        """Returns this server as an ASGI app, to be served alone or mounted in Starlette, FastAPI or Django.
 
-        `async def` handlers run on the host's event loop, `def` ones on threads of the server's own. `lifespan=` is
-        entered when the host sends ASGI's startup, else at the first request, and left at shutdown, with the event
-        loop, or by `aclose()`. Hosts wait for open streams before they send the shutdown: set their time limit for it
-        (uvicorn: `timeout_graceful_shutdown`).
+        `async def` handlers run on the host's event loop, `def` handlers on threads of the server. `lifespan=` is
+        entered when the host sends ASGI's startup, else at the first request. It is left at ASGI's shutdown, when the
+        event loop ends, on SIGTERM under uvicorn, or by `aclose()`. Hosts wait for open streams before they send the
+        shutdown: set their time limit (uvicorn: `timeout_graceful_shutdown`).
 
         Args:
             principal: `(request) -> Principal | None`, or an `async def`: finds out who makes a request, a
@@ -137,11 +137,11 @@ class Running:
                 other exception is answered with 500 and logged. Default: the user whom Starlette's
                 `AuthenticationMiddleware` let in, by `identity` or `username` of the scope's "user" and the `scopes` of
                 its "auth"; None where there is no user, or its `is_authenticated` is not True.
-            http: As for `run`, but what is about connections: these are the host's. Whether a request came over
-                loopback says the scope's `server`.
+            http: As for `run`, without the options of connections, which belong to the host. The scope's `server` says
+                whether a request arrived over loopback.
 
         Raises:
-            TypeError, ValueError: An option can't be meant.
+            TypeError, ValueError: An option is not valid.
 
         Spec: Security Best Practices › Session Hijacking.
 
@@ -167,7 +167,9 @@ class Running:
         return asgi
 
     async def aclose(self) -> None:
-        """Ends what `asgi()` serves and leaves the lifespan; twice is fine, and a later request begins anew."""
+        """Stops the apps that `asgi()` returned, and leaves the lifespan. May be called again; a later request
+        restarts.
+        """
         for asgi in self._asgi_apps:
             await asgi.aclose()
         await self._lifespan.aclose()

@@ -1,4 +1,4 @@
-"""A type → JSON Schema (2020-12). msgspec understands the type, or pydantic where the user's annotations use it."""
+"""Converts a type to JSON Schema (2020-12), by msgspec, or by pydantic where the user's annotations use it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 class SchemaError(TypeError):
-    """A type that can't be said in JSON Schema; the message has no place yet."""
+    """A type without a JSON Schema; the message does not name the place yet."""
 
 
 class Alternatives:
-    """Stands in for a union that msgspec can write but not tell apart when reading."""
+    """A placeholder for a union that msgspec can write but not read."""
 
     members: tuple[Any, ...] = ()
 
@@ -79,7 +79,7 @@ def schema_of(
 
 
 def own_schema(schema: Mapping[str, Any], place: str, profile: Profile) -> dict[str, Any]:
-    """A schema that the user wrote, as the profile has it."""
+    """Returns a schema that the user wrote, in the form of the profile."""
     if profile == "full":
         return dict(schema)
     from ._native import portable
@@ -95,7 +95,7 @@ def own_schema(schema: Mapping[str, Any], place: str, profile: Profile) -> dict[
 
 
 def _rooted(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
-    """The schema with what it refers to. A root that has a name is written out: some revisions read its type there."""
+    """Returns the schema with its definitions. A root that is a reference is inlined: some revisions read its type."""
     ref = schema.get("$ref")
     if isinstance(ref, str):
         name = ref.rpartition("/")[2]
@@ -127,16 +127,16 @@ def _renamed(schema: Any, names: dict[str, str]) -> dict[str, Any]:
 
 
 def description_of(annotation: Any) -> str | None:
-    """The text in `Annotated[int, "text"]`."""
+    """Returns the text in `Annotated[int, "text"]`."""
     texts = [item for item in getattr(annotation, "__metadata__", ()) if isinstance(item, str)]
     return texts[0] if texts else None
 
 
 def header_of(annotation: Any) -> str | None:
-    """The name in `Annotated[str, Header("Region")]`.
+    """Returns the name in `Annotated[str, Header("Region")]`.
 
     Raises:
-        SchemaError: One stands where the specification allows none.
+        SchemaError: There is one where the specification allows none.
     """
     for part in (annotation, *union_members(annotation)):
         for item in getattr(part, "__metadata__", ()):
@@ -153,7 +153,7 @@ def header_of(annotation: Any) -> str | None:
 
 
 def unwrap(annotation: Any) -> Any:
-    """The type inside `Annotated`, a type alias and a NewType."""
+    """Returns the type inside `Annotated`, a type alias or a NewType."""
     while True:
         if hasattr(annotation, "__metadata__"):
             annotation = annotation.__origin__
@@ -166,7 +166,7 @@ def unwrap(annotation: Any) -> Any:
 
 
 def unaliased(annotation: Any) -> Any:
-    """The annotation with type aliases replaced by what they stand for."""
+    """Returns the annotation with type aliases replaced by their types."""
     if type(annotation).__name__ == "TypeAliasType":
         return unaliased(annotation.__value__)
     if not any(type(part).__name__ == "TypeAliasType" for part in parts(annotation)):
@@ -183,7 +183,7 @@ def unaliased(annotation: Any) -> Any:
 
 
 def union_members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union; any other type is its own only member."""
+    """Returns the members of a union, or the type itself."""
     inner = unwrap(annotation)
     if typing.get_origin(inner) in _UNIONS:
         return tuple(part for member in typing.get_args(inner) for part in union_members(member))
@@ -191,7 +191,7 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
 
 
 def parts(annotation: Any) -> Iterable[Any]:
-    """The annotation and everything inside its brackets."""
+    """Yields the annotation and everything inside its brackets."""
     yield annotation
     inner = unwrap(annotation)
     if inner is not annotation:
@@ -202,7 +202,7 @@ def parts(annotation: Any) -> Iterable[Any]:
 
 
 def uses_pydantic(annotation: Any) -> bool:
-    """Does pydantic have to read this type? Never imports pydantic."""
+    """Returns whether pydantic has to read this type. Never imports pydantic."""
     if "pydantic" not in sys.modules:
         return False
     for part in parts(annotation):
@@ -232,7 +232,7 @@ def _pydantic_schema(annotation: Any, output: bool, headers: bool, defs: dict[st
 
 
 def _hook(cls: Any, output: bool, headers: bool, numbers: bool, defs: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema of a class that msgspec does not know."""
+    """Returns the schema of a class that msgspec does not support."""
     if cls is object:
         return {}
     if not isinstance(cls, type):
@@ -257,7 +257,7 @@ def _msgspec_schema(
     try:
         info = msgspec.inspect.type_info(_readable(annotation) if output else annotation)
     except (TypeError, NameError, RecursionError) as error:
-        raise SchemaError(_mend(error, annotation)) from None
+        raise SchemaError(_with_fix(error, annotation)) from None
 
     def hook(cls: Any) -> dict[str, Any] | None:
         return _hook(cls, output, headers, numbers, defs)
@@ -265,7 +265,7 @@ def _msgspec_schema(
     return render(info, defs, hook, literals(annotation), headers=headers, numbers=numbers)
 
 
-def _mend(error: Exception, annotation: Any) -> str:
+def _with_fix(error: Exception, annotation: Any) -> str:
     said = " ".join(str(error).split())
     if "may not contain more than one" in said:
         return f"{said}: make them msgspec.Struct with tag=True, or pydantic models with a discriminator"
@@ -275,7 +275,7 @@ def _mend(error: Exception, annotation: Any) -> str:
 
 
 def _readable(annotation: Any) -> Any:
-    """The annotation with each union of several object types replaced, which msgspec writes but refuses to describe."""
+    """Returns the annotation with unions of several object types replaced, which msgspec writes but can't describe."""
     inner = unwrap(annotation)
     origin, args = typing.get_origin(inner), typing.get_args(inner)
     if origin in _UNIONS:
@@ -292,7 +292,7 @@ def _readable(annotation: Any) -> Any:
 
 
 def literals(annotation: Any) -> dict[frozenset[Any], tuple[Any, ...]]:
-    """Literal values in the order they were written, which msgspec's description loses."""
+    """Returns literal values in the order of the source, which msgspec's description loses."""
     return {
         frozenset((type(value), value) for value in typing.get_args(part)): typing.get_args(part)
         for part in parts(annotation)
@@ -301,7 +301,7 @@ def literals(annotation: Any) -> dict[frozenset[Any], tuple[Any, ...]]:
 
 
 def class_texts(cls: Any) -> tuple[str, dict[str, str]]:
-    """What a class's own docstring says: its text and its fields' descriptions."""
+    """Returns the text of a class's own docstring, and its fields' descriptions."""
     doc = cls.__dict__.get("__doc__") if isinstance(cls, type) else None
     name = getattr(cls, "__name__", "")
     if not isinstance(doc, str) or doc.startswith(f"{name}(") or doc == "An enumeration.":

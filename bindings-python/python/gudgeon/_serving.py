@@ -1,4 +1,4 @@
-"""Serving one source of calls until it ends; then the calls in flight get some time, then the rest is cancelled."""
+"""Serves one source of calls until it ends; calls in flight then get some time before they are cancelled."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Start = Callable[[Any, Any], Any]
 
 
 def serve_blocking(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
-    """Serves on this thread's time: an event loop is made where a handler needs one, also when it comes later.
+    """Serves on this thread, on an event loop once a handler needs one.
 
     Args:
-        start: `(app, context)` → what serves.
-        grace: Seconds for calls in flight when it has ended.
+        start: `(app, context)` → the native `Serving`.
+        grace: Seconds for calls in flight after the end.
     """
     if app._native.has_async or app._lifespan.is_async:
         _run_loop(serve(app, start, grace=grace, signals=signals, opened=opened))
@@ -46,7 +46,7 @@ def _run_loop(coroutine: Any) -> None:
 
 
 def _wait(serving: Any, grace: float, signals: Any) -> bool:
-    """Waits for the end and for the calls in flight; False when an event loop is wanted instead."""
+    """Waits for the end and for the calls in flight. Returns False once an event loop is needed."""
     deadline = None
     other = None if signals is None else signals.fileno()
     while True:
@@ -88,7 +88,7 @@ def on_descriptors(fd_in: int, fd_out: int, testing: Any = None) -> Start:
 
 
 async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = None, opened: Any = None) -> None:
-    """Serves on the running loop; what is given is as for `serve_blocking`."""
+    """Serves on the running loop; parameters as in `serve_blocking`."""
     await app._lifespan.aenter()
     try:
         serving = start(app, copy_context())
@@ -98,7 +98,7 @@ async def serve(app: Any, start: Start, *, grace: float = GRACE, signals: Any = 
             await _on_loop(serving, grace, signals)
         finally:
             serving.cancel()
-            # The rest is written by a thread of its own; a handler that does not come back is not waited for.
+            # A thread writes the rest; a handler that does not return is not waited for.
             serving.stop(0.1)
     finally:
         await app._lifespan.aexit()
@@ -144,7 +144,7 @@ async def _on_loop(serving: Any, grace: float, signals: Any = None) -> None:
 
 
 class AsyncioQueue:
-    """The way of `async def` handlers to an event loop."""
+    """Runs queued `async def` handlers on an event loop."""
 
     def __init__(self, serving: Any, loop: Any) -> None:
         import asyncio
@@ -204,7 +204,9 @@ class Served:
         return self
 
     def _hang_up(self, runner: Any) -> None:
-        """Its loop may have been left before its client, and what is held no longer closes the descriptor."""
+        """Drops the serving after its end: the loop may end before the client, and a reference keeps the descriptor
+        open.
+        """
         self._serving = None
         if runner.cancelled():
             self._runner = None

@@ -1,4 +1,4 @@
-"""`ctx.step`: what it gives has gone through JSON, on the first run as on any later one."""
+"""`ctx.step`: its result is converted through JSON, on the first run as on any later one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._json import decoder, encode
 
 
 class _Step:
-    """What one key of a call stands for: done once, whoever asks for it."""
+    """The step under one key of a call, done once however often it is requested."""
 
     __slots__ = ("_call", "_key", "_lock", "text")
 
@@ -35,7 +35,7 @@ class _Step:
         self.text = text
 
     def value(self, fn: Callable[..., Any]) -> Any:
-        """What it gave, rebuilt by the function's return annotation."""
+        """Returns the recorded result, in the type of the function's return annotation."""
         assert self.text is not None
         annotation = raw_annotations(fn).get("return", Any)
         wanted = Any if annotation is Any else resolve(annotation, fn)
@@ -43,7 +43,9 @@ class _Step:
 
 
 async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:
-    """For `async def`: does it, or gives what it gave before. A second one under the same key waits for the first."""
+    """Runs a step in an `async def`, or returns its recorded result. A second one with the same key waits for the
+    first.
+    """
     step = _step(key, call)
     if step.text is None:
         from asyncio import Lock
@@ -60,7 +62,7 @@ async def step_later(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, c
 
 
 def step_now(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any) -> Any:
-    """For `def`: the same, with threads."""
+    """Runs a step in a `def`, like `step_later`, with threads."""
     step = _step(key, call)
     if step.text is None:
         from threading import RLock
@@ -82,6 +84,6 @@ def step_now(key: str, fn: Callable[..., Any], args: Any, kwargs: Any, call: Any
 
 def _step(key: str, call: Any) -> _Step:
     if not isinstance(key, str) or not key:
-        raise TypeError(f"a step begins with its key, a text that names it, not {key!r}")
+        raise TypeError(f"step() takes its key first, which must be a string, not {key!r}")
     steps: dict[str, _Step] = call.steps
     return steps.get(key) or steps.setdefault(key, _Step(key, call))

@@ -22,7 +22,7 @@ _OPTIONS = ("revision", "answers", "principal", "headers", "on_log", "replay", "
 class TestLink:
     """Connects a test's client."""
 
-    __test__ = False  # pytest: this is no test
+    __test__ = False  # pytest must not collect it
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class TestLink:
 
 
 class Answers:
-    """Answers by key or message: what `on_elicit` may give, a model's texts, roots, or functions of the request."""
+    """Answers questions by key or message: by values of `on_elicit`, strings, roots, or functions of the request."""
 
     def __init__(self, answers: Mapping[str, Any]) -> None:
         self._answers = dict(answers)
@@ -123,7 +123,7 @@ def _headers(headers: Mapping[str, str] | None) -> list[tuple[str, str]]:
 
 
 def _messages(request: Any) -> list[str]:
-    """What a question may be answered by beside its key."""
+    """Returns the names of a question besides its key, by which it can be answered."""
     if isinstance(request, RootsRequest):
         return ["roots"]
     if isinstance(request, SampleRequest):

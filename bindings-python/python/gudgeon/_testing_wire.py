@@ -1,4 +1,4 @@
-"""The wire between a test's client and its server: recorded, as bad as is wanted, and with a server that restarts."""
+"""The wire between a test's client and its server, which records, injects faults and restarts the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
 
 
 class Tap:
-    """A transport that listens in: the server serves the far end of a pair of sockets."""
+    """A transport that records and changes messages; the server serves the other end of a socket pair."""
 
     def __init__(self, server: Any, testing: Any, faults: Any, recorder: Any) -> None:
         self._server = server
@@ -21,14 +21,14 @@ class Tap:
         self._testing = testing
         self._recorder = recorder
         self._restarts = faults is not None and faults.restart_between_rounds
-        # In each direction by itself: how the two interleave is up to chance.
+        # Separately for each direction: their interleaving is random.
         self._to_server = _Fate(faults, ">")
         self._to_client = _Fate(faults, "<")
         self._inbox: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._again: list[bytes] = []
         self._opening: set[Any] = set()
         self._late: dict[Any, bytes] = {}
-        # The same of what the server asks.
+        # The same for requests of the server.
         self._late_questions: dict[Any, bytes] = {}
         self._copies: list[bytes] = []
         self._serving: _Serving | None = None
@@ -47,7 +47,7 @@ class Tap:
         for _ in range(min(copies, 1) if is_request else copies):
             await serving.send(message)
         if is_request and copies == 2:
-            # A copy of a request that is under way would be refused: it comes when that is answered.
+            # A copy of a request in flight would be refused: it is sent after the answer.
             self._late[said["id"]] = message
         if "method" not in said and said.get("id") in self._late_questions:
             copy = self._late_questions.pop(said["id"])
@@ -94,7 +94,7 @@ class Tap:
 
 
 class _Fate:
-    """What becomes of the messages in one direction."""
+    """Decides whether messages of one direction are dropped or duplicated."""
 
     def __init__(self, faults: Any, mark: str) -> None:
         self._drop = 0.0 if faults is None else faults.drop
@@ -103,7 +103,7 @@ class _Fate:
         self._others = random.Random(self._seed)
 
     def copies(self, number: Any) -> int:
-        """By the id where there is one: in which order messages come is up to chance."""
+        """Decides by the message's id if it has one, because the order of messages is random."""
         chance = self._others if number is None else random.Random(f"{self._seed}{number!r}")
         if chance.random() < self._drop:
             return 0
@@ -111,7 +111,7 @@ class _Fate:
 
 
 class _Serving:
-    """The server, as one process of it would serve; what it says goes into the inbox."""
+    """The server as one process serves it; its messages go into the inbox."""
 
     def __init__(self, inbox: asyncio.Queue[bytes | None]) -> None:
         self._inbox = inbox
@@ -140,7 +140,7 @@ class _Serving:
         await asyncio.get_running_loop().sock_sendall(self._stream, message + b"\n")
 
     async def end(self) -> None:
-        """Lets what is in flight finish; what waits for answers is thrown away."""
+        """Waits for the calls in flight; handlers that wait for answers are dropped."""
         self._is_ending = True
         self._stream.shutdown(socket.SHUT_WR)
         await self._served.aclose()
@@ -149,7 +149,7 @@ class _Serving:
             while chunk := self._stream.recv(CHUNK):
                 self._take(chunk)
         except BlockingIOError:
-            pass  # that was all
+            pass  # the end of the messages
         self._stream.close()
 
     async def close(self) -> None:
@@ -180,5 +180,5 @@ def _decode(message: bytes) -> dict[str, Any]:
     from msgspec.json import decode
 
     said: Any = decode(message)
-    # A batch answers none of ours by itself.
+    # A batch has no id of its own.
     return said if isinstance(said, dict) else {}

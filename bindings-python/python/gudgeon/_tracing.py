@@ -1,7 +1,7 @@
 """OpenTelemetry, for programs that use it: spans around handlers, and the trace context in `_meta`.
 
 Spec: Base Protocol › General fields › OpenTelemetry trace context. Imported only once the program itself has imported
-`opentelemetry.trace`: who does not use it pays nothing, and it is never required.
+`opentelemetry.trace`, so that it costs nothing without and is never required.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _KEYS = ("traceparent", "tracestate", "baggage")
 
 
 def stamped(meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """`_meta` of a request with the trace context of the span that is active, if one is; what it says itself stays."""
+    """Adds the trace context of the active span, if any, to the `_meta` of a request; existing members stay."""
     from opentelemetry import propagate, trace
 
     if not trace.get_current_span().get_span_context().is_valid:
@@ -26,9 +26,10 @@ def stamped(meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 @contextmanager
 def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
-    """A span of the server's around a handler, below the one that the client's request names.
+    """Starts a server span around a handler, as a child of the span in the client's request.
 
-    `subject` is the method, and the tool's or prompt's name.
+    Args:
+        subject: The method, and the name of the tool or prompt.
     """
     from opentelemetry import context, propagate, trace
     from opentelemetry.trace import SpanKind, StatusCode
@@ -44,7 +45,7 @@ def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
                 yield started
             except BaseException as error:
                 started.set_attribute("error.type", type(error).__qualname__)
-                if not isinstance(error, Exception):  # which OpenTelemetry takes for no failure
+                if not isinstance(error, Exception):  # OpenTelemetry does not count it as a failure
                     started.set_status(StatusCode.ERROR)
                 raise
     finally:
@@ -52,7 +53,7 @@ def span(subject: tuple[str, str | None], call: Any) -> Iterator[Any]:
 
 
 def outcome(span: Any, reply: Any) -> None:
-    """Marks the span of a tool that answered with an error of its own."""
+    """Marks the span of a tool whose result is an error."""
     if not (isinstance(reply, tuple) and b'"isError"' in reply[1]):
         return
     from msgspec.json import decode

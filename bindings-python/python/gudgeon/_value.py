@@ -1,4 +1,4 @@
-"""The base of every value type: frozen, equal by value, to and from the newest revision's JSON."""
+"""The base class of value types: frozen, equal by value, converted to and from JSON of the newest revision."""
 
 from types import GenericAlias
 
@@ -7,7 +7,7 @@ _WIRE = {"meta": "_meta"}
 
 
 def camel(name):
-    """`mime_type` as JSON says it: `mimeType`."""
+    """Converts `mime_type` to `mimeType`."""
     known = _WIRE.get(name)
     if known is None:
         first, *rest = name.split("_")
@@ -16,7 +16,7 @@ def camel(name):
 
 
 def plain(value):
-    """A value as `json.dumps` takes it."""
+    """Converts a value to one that `json.dumps` takes."""
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, Value):
@@ -37,14 +37,14 @@ def plain(value):
 
 
 def string(wire):
-    """A reader of text."""
+    """Reads a string."""
     if not isinstance(wire, str):
         raise TypeError(f"text is expected, not {type(wire).__name__}")
     return wire
 
 
 def unbase64(text):
-    """Bytes from base64 text; whitespace is forgiven, anything else that is not base64 is a ValueError."""
+    """Reads bytes from base64, ignoring whitespace. Raises ValueError for anything else."""
     from base64 import b64decode
 
     if isinstance(text, bytes):
@@ -53,11 +53,13 @@ def unbase64(text):
 
 
 class Value:
-    """Frozen; equal by value; `to_dict` and `from_dict` speak the newest revision's JSON."""
+    """A frozen value, equal by its fields. `to_dict` and `from_dict` convert it to and from JSON of the newest
+    revision.
+    """
 
-    # Field name → default; REQUIRED fields are always written, others only where they differ from the default.
+    # Field name → default; REQUIRED fields are always written, others only if they differ from the default.
     _fields = {}
-    # Field name → what makes the field's value of its JSON.
+    # Field name → the function that converts its JSON.
     _readers = {}
     # Fields whose JSON name ends in `Hint`.
     _hints = frozenset()
@@ -83,7 +85,7 @@ class Value:
             own[name] = tuple(value) if isinstance(value, list) and isinstance(default, tuple) else value
 
     def to_dict(self):
-        """This value as JSON says it: camelCase keys, bytes as base64."""
+        """Returns this value as a JSON object: camelCase keys, bytes as base64."""
         out = {}
         for name, default in self._fields.items():
             value = self.__dict__[name]
@@ -93,7 +95,7 @@ class Value:
 
     @classmethod
     def from_dict(cls, data):
-        """The value that this JSON object says; unknown keys are ignored."""
+        """Returns the value of a JSON object; unknown keys are ignored."""
         read_object(cls.__name__, data)
         new = cls.__new__(cls)
         own = new.__dict__
@@ -101,7 +103,7 @@ class Value:
             wire = data.get(key)
             if wire is None:
                 if default is not REQUIRED:
-                    # Two values never share what can be changed.
+                    # Two values never share a mutable default.
                     own[name] = default.copy() if type(default) is dict else default
                 elif reader is not None or key not in data:
                     raise ValueError(f"{cls.__name__}.from_dict: {key!r} is missing")
@@ -118,7 +120,7 @@ class Value:
 
     @classmethod
     def _make_plan(cls):
-        """Name, name on the wire, default and reader of each field: looked up once, since results are read often."""
+        """Returns name, name on the wire, default and reader of each field, looked up once."""
         readers = cls._readers
         cls._plan = tuple((name, camel(name), default, readers.get(name)) for name, default in cls._fields.items())
         return cls._plan
@@ -133,7 +135,7 @@ class Value:
         return type(self) is type(other) and self.__dict__ == other.__dict__
 
     def __hash__(self):
-        # What can't be hashed (a mapping) is left out: equal values still have equal hashes.
+        # Unhashable fields (mappings) are left out: equal values still have equal hashes.
         parts = [type(self)]
         for value in self.__dict__.values():
             try:
@@ -162,7 +164,7 @@ def _short(value):
 
 
 def read_object(name, data):
-    """Refuses what is not a JSON object."""
+    """Raises TypeError unless the value is a JSON object."""
     if isinstance(data, dict):
         return
     from collections.abc import Mapping
@@ -172,5 +174,5 @@ def read_object(name, data):
 
 
 def each(read):
-    """A reader of a JSON array."""
+    """Returns a reader of a JSON array."""
     return lambda items: tuple(read(item) for item in items)

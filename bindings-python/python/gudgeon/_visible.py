@@ -1,4 +1,4 @@
-"""Who sees what: `visible=` of tools, resources and prompts, asked when somebody asks for them."""
+"""Evaluates `visible=` of tools, resources and prompts for a request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _KINDS = {"tool": "tools", "resource": "resources", "resource template": "templa
 
 
 def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[bytes, Any], bytes]:
-    """What the core asks about components that not everybody sees: one answer for each, in order."""
+    """Answers the core's question which components a principal sees: one answer for each, in order."""
 
     def invoke(raw: bytes, call: Any) -> bytes:
         from msgspec.json import decode, encode
@@ -24,7 +24,7 @@ def visibility_filter(published: Mapping[tuple[str, Any], Any]) -> Callable[[byt
 
 
 def _sees(who: Any, published: Any, kind: str, key: str) -> bool:
-    """What was taken away in between, and what can't be told, is hidden."""
+    """Returns whether a principal sees a component. Removed ones, and those whose function fails, are hidden."""
     if published is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""What known hosts will not take of a component: a warning at the line that registers it."""
+"""Warns of components that known hosts refuse, at the line that registers them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 
 
 def warn(text: str) -> None:
-    """A `UserWarning` at the first line outside of this package."""
+    """Emits a `UserWarning` at the first line outside of this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "gudgeon":
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""`app.run(url, workers=N)`: processes that share one port; the system spreads connections over them."""
+"""`app.run(url, workers=N)`: processes that share one port; the operating system distributes connections."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _NO_KEYS = (
-    "warning: every worker seals requestState with a key of its own, so answers of a client that reach another worker "
-    "are refused: give request_state_keys=, or set GUDGEON_STATE_KEYS"
+    "warning: every worker seals requestState with a key of its own, so that others refuse a client's answers; "
+    "set request_state_keys= or GUDGEON_STATE_KEYS"
 )
-_TOO_SOON = 1.0  # seconds; a worker that fails earlier would fail again
+_TOO_SOON = 1.0  # seconds; a worker that fails earlier is expected to fail again
 
 
 def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) -> None:
-    """Forks the workers, starts one again that died, and ends them all when a signal asks for the end.
+    """Forks the workers, replaces those that die, and ends them all after a signal.
 
     Args:
-        run: `(url, opened)`: serves in a worker until a signal comes.
+        run: `(url, opened)`: serves in a worker until a signal arrives.
     """
     held, url = _hold(at)
     workers: dict[int, float] = {}
@@ -40,7 +40,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
         for _ in range(count):
             _fork(workers, url, run, (listening, listens))
         os.close(listens)
-        # Each closes its end when it listens, or with its own.
+        # Each worker closes its end of the pipe when it listens or ends.
         os.read(listening, 1)
         os.close(listening)
         name = app.name or "gudgeon"
@@ -56,7 +56,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
             if time.monotonic() - started < _TOO_SOON:
                 end(0, None)
             else:
-                print(f"the worker {worker} ended with {failed}: another takes its place", file=sys.stderr, flush=True)
+                print(f"the worker {worker} ended with {failed}: starting another", file=sys.stderr, flush=True)
                 _fork(workers, url, run, ())
                 failed = 0
     finally:
@@ -68,7 +68,7 @@ def run_workers(app: Any, at: str, count: int, run: Callable[[str, Any], None]) 
 
 
 def _hold(at: str) -> tuple[socket.socket, str]:
-    """Keeps the port, which the workers then share, from everybody else's programs; the URL with the port."""
+    """Reserves the port that the workers share. Returns the socket and the URL with the port."""
     parts = urlsplit(at)
     if parts.scheme not in ("http", "https", "tcp") or not hasattr(socket, "SO_REUSEPORT"):
         raise ValueError(f"run(): workers= share a TCP port, and {at!r} has none: leave it out, or serve http://…")
@@ -87,7 +87,7 @@ def _hold(at: str) -> tuple[socket.socket, str]:
 
 
 def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], pipe: tuple[int, ...]) -> None:
-    """`pipe`: closed as soon as the worker listens."""
+    """Forks a worker, which closes `pipe` as soon as it listens."""
     worker = os.fork()
     if worker:
         workers[worker] = time.monotonic()
@@ -110,7 +110,7 @@ def _fork(workers: dict[int, float], url: str, run: Callable[[str, Any], None], 
     finally:
         import atexit
 
-        # Only what this process started is to be stopped; then nothing of the parent's is run twice.
+        # Stop only what this process started; exit functions of the parent must not run twice.
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Questions to the client, as values: to ask several at once, or to return one from a handler."""
+"""Questions to the client as values, to ask several at once, or to return one from a handler."""
 
 from types import GenericAlias
 
@@ -8,10 +8,10 @@ _UNSET = object()
 
 
 class Question:
-    """A question that was made but not asked yet.
+    """A question that was not asked yet.
 
-    `kind`, `message`, `key`, `default`, `method` and `params` say what is asked; `decode` makes the answer of the
-    client's result. A handler whose annotations name a `Question[T]` is refused when it is registered, where no
+    `kind`, `message`, `key`, `default`, `method` and `params` describe it; `decode` converts the client's result to
+    the answer. A handler whose annotations name a `Question[T]` is refused when it is registered, where no
     revision has a form for T.
     """
 
@@ -19,7 +19,7 @@ class Question:
 
     def __init__(self, kind, method, message, params, read, key=None, default=_UNSET):
         if key is not None and (not isinstance(key, str) or not key):
-            raise TypeError(f"key= is a text that names the question, not {key!r}")
+            raise TypeError(f"key= must be a string that names the question, not {key!r}")
         self.kind = kind
         self.method = method
         self.message = message
@@ -30,17 +30,18 @@ class Question:
 
     @property
     def schema(self):
-        """The form's JSON Schema, or None."""
+        """Returns the form's JSON Schema, or None."""
         return self.params.get("requestedSchema")
 
     def request(self):
-        """The question as a member of `inputRequests`."""
+        """Returns the question as a member of `inputRequests`."""
         return {"method": self.method, "params": self.params}
 
     def decode(self, result):
-        """The answer in its type. A refusal raises Declined or Cancelled; what does not fit, ProtocolError.
+        """Returns the answer in its type. Raises Declined or Cancelled for a refusal, ProtocolError for an invalid
+        answer.
 
-        In handlers `ctx` decodes: what does not fit is asked for again there.
+        In handlers, `ctx` decodes answers, and asks again after an invalid one.
         """
         if not isinstance(result, dict):
             raise ProtocolError(-32602, f"the answer to {self.message!r} is not an object")
@@ -71,13 +72,13 @@ class Question:
 
 
 def elicit(message, type=..., *, key=None, default=_UNSET, schema=..., **unknown):
-    """A question to the user by a form: for a type, or for what a JSON Schema says.
+    """Returns a question to the user by a form, for a type or a JSON Schema.
 
     Args:
-        message: What the user reads.
+        message: The text that the user reads.
         type: A plain type (asked as the one property `value`), a model, or a JSON Schema with flat properties.
         key: The question's name, by which its answer comes back. Default: "elicit-<n>" in the order asked.
-        default: What the form shows at first.
+        default: The initial value of the form.
         schema: A JSON Schema, in place of `type`.
 
     Raises:
@@ -116,10 +117,10 @@ def elicit(message, type=..., *, key=None, default=_UNSET, schema=..., **unknown
 
 
 def elicit_url(message, url, *, key=None):
-    """The user is sent to a URL; the answer is the elicitation's id.
+    """Returns a question that sends the user to a URL; the answer is the elicitation's id.
 
     Args:
-        message: What the user reads.
+        message: The text that the user reads.
         url: An absolute URL.
         key: As for `elicit`.
 
@@ -138,19 +139,19 @@ def elicit_url(message, url, *, key=None):
 
 
 def sample(messages, *, key=None, **options):
-    """A question to the client's model; the answer is a `SampleResult`.
+    """Returns a question to the client's model; the answer is a `SampleResult`.
 
     Args:
-        messages: A text, a `Message`, or a list of them.
+        messages: A string, a `Message`, or a list of them.
         key: As for `elicit`.
         max_tokens: Default 1024.
-        system, temperature, stop, tool_choice: What the model is told.
+        system, temperature, stop, tool_choice: Parameters for the model.
         models: Names or parts of names, best first.
         cost_priority, speed_priority, intelligence_priority: From 0 to 1.
         tools: `Tool` values, their JSON, or functions.
 
     Raises:
-        TypeError: There is no such option, or a tool is none.
+        TypeError: An option does not exist, or one of the tools is not a tool.
 
     Spec: Client Features › Sampling.
 
@@ -200,7 +201,7 @@ def _tool(item):
 
 
 def roots(*, key=None):
-    """A question for the places that the client lets a server work in; the answer is a list of `Root`.
+    """Returns a question for the folders that the client lets a server work in; the answer is a list of `Root`.
 
     Spec: Client Features › Roots.
     """

@@ -1,4 +1,4 @@
-"""Clients: `Client` for event loops and `SyncClient` without, two faces of one implementation."""
+"""`Client` for event loops; the blocking `SyncClient` and the groups are exported from here as well."""
 
 from ._client_exit import close_at_exit
 from ._client_group import ClientGroup, SyncClientGroup
@@ -23,36 +23,37 @@ __all__ = [
 class Client(Peer):
     """A connection to one server, opened by `async with`, by `with` (then a `SyncClient`) or by `await connect()`.
 
-    The constructor does no input or output. Every property raises McpError until the client is connected.
+    The constructor does no input or output. Every property raises McpError until the client is connected. Blocks may be
+    nested: the outermost one closes the client.
 
     Args:
         target: A URL (http, https, ws, wss, tcp, unix); a command as a list of words or a `Command`; the Path of a
             file to run; a `Server`, served in memory; an entry of a host's JSON configuration; or a `Transport`.
         revision: "auto" (default: the newest that both sides speak), one revision, or several.
-        timeout: Seconds without an answer or progress, while nothing that the server asks is with a callback; and the
-            seconds that connecting may take as a whole. Default 60; None for no limit.
-        max_timeout: Seconds in all, however much progress is told. Default None.
-        headers: Sent with every HTTP request and with a WebSocket's first, such as {"Authorization": "Bearer …"};
-            to the URL's own origin only, and never logged.
+        timeout: Seconds without an answer or progress, and seconds in which to connect. Time in which a callback
+            answers a question of the server does not count. Default 60; None for no limit.
+        max_timeout: Seconds in all, whatever the progress. Default None: no limit.
+        headers: Headers of every HTTP request, and of the first one of a WebSocket, such as
+            {"Authorization": "Bearer …"}; sent to the URL's own origin only, and never logged.
         validate: Whether arguments are checked against the tool's schema before they are sent. Default False.
-        retry: "safe" (default) repeats reads, lists and repeatable tools when a `Command` with `restart=True` ended;
+        retry: "safe" (default) repeats reads, lists and repeatable tools after a `Command` with `restart=True` ended;
             "never", or a `Retry`.
-        client_info: What the server is told of this program, an `Implementation`.
-        roots: URIs or `Root` values that the server may ask for, or a function that gives them. Before 2026-07-28 a
-            client that gives none here has none for good.
+        client_info: An `Implementation` that describes this program to the server.
+        roots: URIs or `Root` values that the server may ask for, or a function that returns them. Before 2026-07-28,
+            `set_roots` works only if some are given here, if only an empty list.
         on_elicit, on_sample: Answer the server's questions, in every era; without them the capability is not declared.
             A form's answer is a mapping, an object of the type, `Declined()`, `Cancelled()`, or the bare value where
             the form has one property, and True or False where it has none; what it leaves open gets its default. With
             `on_sample` the model may be given tools.
-        on_url_done: Is told the id of an `elicit_url` whose page is done (2025-11-25).
-        on_log, on_progress, on_list_changed: Are told what their name says.
-        on_reconnect: Is given what the server says of itself when what it kept for this client is gone: a command with
-            `restart=True` was started again, or a session over HTTP that it had forgotten was begun anew.
-        max_rounds: How often one call may come back with questions. Default 10.
-        max_message: Bytes a message may have. Default 16 MiB.
+        on_url_done: Called with the id of an `elicit_url` whose interaction is complete (2025-11-25).
+        on_log, on_progress, on_list_changed: Called with each `LogMessage`, `Progress` and `ListChanged`.
+        on_reconnect: Called with the server's information after state on the server was lost: a command with
+            `restart=True` was started again, or an HTTP session that the server had ended was replaced by a new one.
+        max_rounds: Rounds of questions in one call. Default 10.
+        max_message: Bytes of a message. Default 16 MiB.
 
     Raises:
-        TypeError, ValueError: The target or an option can't be meant; the text says the mend.
+        TypeError, ValueError: The target or an option is not valid; the message says how to fix it.
 
     Spec: Base Protocol › Versioning; Transports.
 
@@ -94,14 +95,15 @@ class Client(Peer):
             self._sync.__exit__(*exc)
 
     async def connect(self):
-        """Starts or reaches the server and agrees on a revision with it. Connected already, it does
-        nothing; a lost connection is made anew.
+        """Starts or reaches the server and agrees on a revision with it. Does nothing if connected; reconnects after a
+        lost connection.
 
         Raises:
-            ConnectFailed: The command can't be started, or ended before it answered; stderr's last lines are told.
-            AuthError: The server wants credentials, or others.
-            NotSupported: No revision in common.
-            CallTimeout: It never answered.
+            ConnectFailed: The command can't be started, or ended before it answered; the message has the last lines of
+                stderr.
+            AuthError: The server requires credentials, or refused them.
+            NotSupported: There is no common revision.
+            CallTimeout: The server did not answer in time.
 
         Spec: Base Protocol › Versioning (server/discover, 2026-07-28); Lifecycle (initialize, before).
         """
@@ -130,7 +132,7 @@ class Client(Peer):
         return self
 
     async def close(self):
-        """Ends the connection, and the server's process with it. Closed already, it does nothing."""
+        """Closes the connection, and ends the process that it started. Does nothing if closed."""
         end, self._other_end = self._other_end, None
         try:
             await self._run(self._core.close())
@@ -140,10 +142,10 @@ class Client(Peer):
 
     @staticmethod
     def _loop_queue():
-        """The mailbox of the running loop. Its module brings asyncio, which blocking clients do without."""
+        """Returns the mailbox of the running loop. Its module imports asyncio, which blocking clients do not need."""
         from ._client_loop import loop_queue
 
-        # An import in each call would cost more than anything else that is done in Python there.
+        # An import in each call would cost more than all other Python code of a call.
         Client._loop_queue = staticmethod(loop_queue)
         return loop_queue()
 
@@ -151,53 +153,53 @@ class Client(Peer):
         return self._loop_queue().run(self._core, steps)
 
     async def list_tools(self):
-        """All tools, all pages. Spec: Server Features › Tools."""
+        """Returns all tools, from all pages. Spec: Server Features › Tools."""
         return await self._run(self._core.list_all("tools"))
 
     async def list_tools_page(self, cursor=None):
-        """One page of tools: a `Page` with `items` and `next_cursor`, which asks for the next. None: the first."""
+        """Returns one page of tools: a `Page` with `items` and the `next_cursor`. Without a cursor: the first page."""
         return await self._run(self._core.list_page("tools", cursor))
 
     async def list_resources(self):
-        """All resources, all pages. Spec: Server Features › Resources."""
+        """Returns all resources, from all pages. Spec: Server Features › Resources."""
         return await self._run(self._core.list_all("resources"))
 
     async def list_resources_page(self, cursor=None):
-        """One page of resources, as `list_tools_page`."""
+        """Returns one page of resources, like `list_tools_page`."""
         return await self._run(self._core.list_page("resources", cursor))
 
     async def list_resource_templates(self):
-        """All templates of resources, all pages. Spec: Server Features › Resources › Templates."""
+        """Returns all resource templates, from all pages. Spec: Server Features › Resources › Templates."""
         return await self._run(self._core.list_all("resourceTemplates"))
 
     async def list_resource_templates_page(self, cursor=None):
-        """One page of templates, as `list_tools_page`."""
+        """Returns one page of resource templates, like `list_tools_page`."""
         return await self._run(self._core.list_page("resourceTemplates", cursor))
 
     async def list_prompts(self):
-        """All prompts, all pages. Spec: Server Features › Prompts."""
+        """Returns all prompts, from all pages. Spec: Server Features › Prompts."""
         return await self._run(self._core.list_all("prompts"))
 
     async def list_prompts_page(self, cursor=None):
-        """One page of prompts, as `list_tools_page`."""
+        """Returns one page of prompts, like `list_tools_page`."""
         return await self._run(self._core.list_page("prompts", cursor))
 
     async def call_tool(self, name, arguments=None, *, returns=..., **options):
-        """Calls a tool and gives its `ToolResult`; its `data` is the structured content, else the text.
+        """Calls a tool and returns its `ToolResult`; its `data` is the structured content, else the text.
 
         Args:
             name: The tool's name.
-            arguments: A mapping, or an object of a type that JSON can say.
-            returns: The type that `data` shall have.
+            arguments: A mapping, or an object that can be converted to a JSON object.
+            returns: The type of `data`.
             timeout: Seconds without an answer or progress; None for no limit. Default: the client's.
-            on_progress: Gets each `Progress` of this call.
-            raise_on_error: Whether a result with `isError` raises (default True) or is given back.
+            on_progress: A function that is called with each `Progress` of this call.
+            raise_on_error: Whether a result with `isError` raises ToolError (default True) or is returned.
             meta: The request's `_meta`.
 
         Raises:
             ToolError: The tool failed.
             ProtocolError: There is no such tool, or the arguments are wrong.
-            CallTimeout, ConnectionLost: No answer in time, or none any more.
+            CallTimeout, ConnectionLost: There was no answer in time, or the connection closed.
             NotSupported: The server has no tools.
 
         Spec: Server Features › Tools.
@@ -205,27 +207,26 @@ class Client(Peer):
         return await self._run(self._core.call_tool(name, arguments, returns, options))
 
     async def call_tool_round(self, name, arguments=None, *, answers=None, state=None, **options):
-        """One round by hand: an `InputRequired` comes back as it is, to be answered later, by another process if need
-        be.
+        """Runs one round of a call: an `InputRequired` is returned as it is, to be answered later, if need be by
+        another process.
 
         Args:
             name, arguments: As for `call_tool`, the same in every round.
             answers: Results as on the wire, by question key.
-            state: What the `InputRequired` before gave.
+            state: The `state` of the previous `InputRequired`.
 
-        Raises:
-            What `call_tool` does.
+        Errors are those of `call_tool`.
 
         Spec: Base Protocol › Patterns › Multi round-trip requests (2026-07-28).
         """
         return await self._run(self._core.call_tool_round(name, arguments, answers, state, options))
 
     async def read_resource(self, uri, variables=None, *, timeout=...):
-        """Reads a resource and gives its `ResourceResult`.
+        """Reads a resource and returns its `ResourceResult`.
 
         Args:
             uri: The URI, or a template (RFC 6570).
-            variables: What the template is expanded with.
+            variables: The values of the template's variables.
             timeout: As for `call_tool`.
 
         Raises:
@@ -236,10 +237,10 @@ class Client(Peer):
         return await self._run(self._core.read_resource(uri, variables, timeout))
 
     async def get_prompt(self, name, arguments=None, *, timeout=...):
-        """A prompt with its arguments filled in, a `PromptResult`.
+        """Returns a prompt with its arguments filled in, a `PromptResult`.
 
         Args:
-            arguments: Texts by name.
+            arguments: Strings by name.
             timeout: As for `call_tool`.
 
         Raises:
@@ -250,35 +251,35 @@ class Client(Peer):
         return await self._run(self._core.get_prompt(name, arguments, timeout))
 
     async def complete(self, target, argument, value, *, arguments=None):
-        """Suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
+        """Returns suggestions for an argument of a prompt, or for a variable of a resource template: a `Completion`.
 
         Args:
             target: The prompt's name, or the URI template.
             argument: The argument's or variable's name.
-            value: What is typed so far.
-            arguments: What was chosen for the others.
+            value: The text typed so far.
+            arguments: The values of the other arguments.
 
         Spec: Server Features › Utilities › Completion.
         """
         return await self._run(self._core.complete(target, argument, value, arguments))
 
     def subscribe(self, *uris, tools=False, prompts=False, resources=False):
-        """Changes of these resources, and of the lists that are asked for; the subscription is entered with `with`.
+        """Subscribes to changes of these resources and lists, when it is entered with `with`.
 
-        A change that comes again before it was taken is one change. A subscription that breaks is taken up again where
-        that can be (2026-07-28; a `Command` with `restart=True`): then everything counts as changed, for it may have
-        been missed. The iteration ends when the server ends the subscription well, or the client is closed.
+        Equal changes that were not taken yet are one change. A subscription that breaks is renewed where possible
+        (2026-07-28; a `Command` with `restart=True`); everything then counts as changed, because changes may have been
+        missed. The iteration ends when the server ends the subscription in good order, or the client is closed.
 
         Args:
-            uris: The resources to hear of.
-            tools, prompts, resources: Whether to hear of changes of these lists. Default False.
+            uris: The URIs of the resources.
+            tools, prompts, resources: Whether to subscribe to changes of these lists. Default False.
 
         Raises:
-            ValueError: Nothing is asked for.
-            NotSupported: On entering: the server does not tell of all these changes.
+            ValueError: Neither a resource nor a list is named.
+            NotSupported: On entering: the server does not report all of these changes.
             CallTimeout: On entering: the server does not answer within the client's `timeout`.
-            Cancelled: While iterating: the server tore the subscription down; the text says why.
-            ConnectionLost: While iterating: the connection is gone, or was not to be taken up again.
+            Cancelled: While iterating: the server cancelled the subscription; the message says why.
+            ConnectionLost: While iterating: the connection closed, and could not be renewed.
 
         Spec: Base Protocol › Patterns › Subscriptions (2026-07-28); Server Features › Resources › Subscriptions
         (before).
@@ -298,15 +299,15 @@ class Client(Peer):
         return Subscription(self._core, *self._subscription(uris, tools, prompts, resources))
 
     async def set_log_level(self, level):
-        """From which level on the server's log is sent. Spec: Server Features › Utilities › Logging."""
+        """Sets the level from which on the server sends log messages. Spec: Server Features › Utilities › Logging."""
         await self._run(self._core.set_log_level(level))
 
     async def ping(self):
-        """How many seconds the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
+        """Returns the seconds that the server takes to answer. Spec: Base Protocol › Utilities › Ping."""
         return await self._run(self._core.ping())
 
     async def request(self, method, params=None, *, timeout=...):
-        """Sends any request, a vendor's own for one, and gives its result as JSON says it.
+        """Sends any request, such as a vendor's own, and returns its result as a JSON value.
 
         Raises:
             ProtocolError: The server refuses it.
@@ -314,5 +315,5 @@ class Client(Peer):
         return await self._run(self._core.request(method, params, timeout))
 
     async def notify(self, method, params=None):
-        """Sends any notification; one of the specification's that the revision lacks is not sent."""
+        """Sends any notification; one of the specification that the revision lacks is not sent."""
         self._core.notify(method, params)

@@ -1,4 +1,4 @@
-"""What a handler knows of its call, and what it can tell and ask while it runs."""
+"""`Context` and `SyncContext`: a handler's access to its call, its server and its client."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ._calls import current
 from ._facts import Facts
 from .errors import Cancelled, Declined, ResourceNotFound
 
-_QUIET = 0.005  # seconds between two looks whether there is room
+_QUIET = 0.005  # seconds between two checks whether the stream has room
 
 
 class Context(Facts):
-    """What an `async def` handler knows of its call, tells while it runs, and asks the client.
+    """The context of a call to an `async def` handler: its request, progress, logging, and questions to the client.
 
-    A parameter annotated `Context`, under any name, gets it. When the client cancels, the handler's task is
-    cancelled.
+    It is passed to a parameter that is annotated with `Context`, under any name. When the client cancels the call, the
+    handler's task is cancelled.
 
     >>> from gudgeon import Context, Server, SyncClient
     >>> app = Server("shelf")
@@ -35,7 +35,7 @@ class Context(Facts):
     __slots__ = ()
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> Awaitable[None]:
-        """Tells how far this got, at once; awaiting it waits for room in the stream.
+        """Sends the progress of this call immediately; awaiting it waits until the stream has room.
 
         It is sent only when the client gave a progress token.
 
@@ -54,10 +54,10 @@ class Context(Facts):
         return _Sent(self._call)
 
     def log(self, level: Any, data: Any, *, logger: str | None = None) -> Awaitable[None]:
-        """Tells the client's log, at once; awaiting it waits for room in the stream.
+        """Sends a log message to the client immediately; awaiting it waits until the stream has room.
 
         A client gets 1,000 messages at once, and then 100 a second as long as it reads them. What is left out is
-        counted, and the client is told.
+        counted, and the client is told how many there were.
 
         Args:
             level: "debug", "info", "notice", "warning", "error", "critical", "alert" or "emergency"; what is below
@@ -74,22 +74,22 @@ class Context(Facts):
         return _Sent(self._call)
 
     def debug(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "debug"; keyword arguments make the data `{"message": data, **extra}`."""
+        """Calls `log` at level "debug"; keyword arguments make the data `{"message": data, **extra}`."""
         self._log("debug", data, None, extra)
         return _Sent(self._call)
 
     def info(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "info", with `extra` as in `debug`."""
+        """Calls `log` at level "info", with `extra` as in `debug`."""
         self._log("info", data, None, extra)
         return _Sent(self._call)
 
     def warning(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "warning", with `extra` as in `debug`."""
+        """Calls `log` at level "warning", with `extra` as in `debug`."""
         self._log("warning", data, None, extra)
         return _Sent(self._call)
 
     def error(self, data: Any, /, **extra: Any) -> Awaitable[None]:
-        """`log` at level "error", with `extra` as in `debug`."""
+        """Calls `log` at level "error", with `extra` as in `debug`."""
         self._log("error", data, None, extra)
         return _Sent(self._call)
 
@@ -113,15 +113,15 @@ class Context(Facts):
         raises ValueError), is asked for again, three times in all.
 
         From 2026-07-28 the question is the answer to the request, and the handler waits until the client's next
-        request brings the answer. What waits for too long, or on a server that is gone by then, is run again from its
-        top with all answers so far: what must not be done twice belongs into a `step`.
+        request brings the answer. A handler that waits for too long, or whose server process has ended by then, runs
+        again from the top with all answers so far: side effects that must not be repeated belong into a `step`.
 
         Spec: Client Features › Elicitation; Base Protocol › Utilities › Multi Round-Trip Requests.
         """
         return self._one("elicit", _ask.elicit(message, type, key=key, **more))
 
     def try_elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
-        """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
+        """Asks like `elicit`, and returns `Accepted`, `Declined` or `Cancelled` instead of raising."""
         asked = ask_later([_ask.elicit(message, type, key=key, **more)], self._call)
 
         async def run() -> Any:
@@ -133,52 +133,57 @@ class Context(Facts):
         return Asking("try_elicit", run)
 
     def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Any:
-        """Sends the user to a URL; gives the elicitation's id. Raises what `elicit` does."""
+        """Sends the user to a URL, and returns the elicitation's id. Errors are those of `elicit`."""
         return self._one("elicit_url", _ask.elicit_url(message, url, key=key))
 
     def sample(self, messages: Any, *, key: str | None = None, **options: Any) -> Any:
-        """Asks the client's model; gives a `SampleResult`.
+        """Asks the client's model, and returns a `SampleResult`.
 
         Args:
             messages: A text, `Message` values, or a list of them.
             key: As for `elicit`.
             max_tokens: Default 1024.
-            system, temperature, stop, models, tools, tool_choice: What the model is told; `models` are hints, best
+            system, temperature, stop, models, tools, tool_choice: Parameters for the model; `models` are hints, best
                 first.
             cost_priority, speed_priority, intelligence_priority: From 0 to 1.
 
         Raises:
             NotSupported: The client did not declare sampling.
-            Declined: The user does not want the model asked; from 2026-07-28 on the client does not come back then.
+            Declined: The user does not allow it. From 2026-07-28 on, such a client sends no further request.
 
         Spec: Client Features › Sampling.
         """
         return self._one("sample", _ask.sample(messages, key=key, **options))
 
     def roots(self, *, key: str | None = None) -> Any:
-        """Asks for the places that the client lets a server work in: a list of `Root`. Spec: Client › Roots."""
+        """Asks for the folders that the client lets a server work in, and returns a list of `Root`. Spec: Client ›
+        Roots.
+        """
         return self._one("roots", _ask.roots(key=key))
 
     def ask(self, *questions: Any) -> Any:
-        """Asks several questions of `gudgeon.ask` at once; gives their answers. Raises what `elicit` does.
+        """Asks several questions of `gudgeon.ask` at once, and returns their answers. Errors are those of `elicit`.
 
-        Those alone are asked again whose answers don't fit.
+        Only questions with an invalid answer are asked again.
         """
         return Asking("ask", ask_later(questions, self._call))
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Does something once, and remembers under this key that it is done: at least once, not exactly once.
+        """Calls a function, and records its result under this key, so that a later run of the handler does not call it
+        again.
+
+        It is called at least once, not exactly once: a crash in between can repeat it.
 
         Args:
-            key: Names the step within the call; one that was done under it already is not done again.
-            fn: A function, async or not; its result goes through JSON and is rebuilt by its return annotation. What it
-                asks is numbered for itself, as `<key>/elicit-1`.
+            key: The name of the step within the call; a step that was done under this key is not done again.
+            fn: A function, async or not. Its result is converted to JSON and back to the type of its return annotation.
+                Questions that it asks are numbered under the key, as `<key>/elicit-1`.
 
         Raises:
             TypeError: JSON can't say the result, or the key is no text.
 
-        Where the client's answers find the handler gone, it runs again from its top, and what its steps gave is
-        known. Spec: Base Protocol › Utilities › Multi Round-Trip Requests.
+        A handler that no longer exists when the client's answers arrive runs again from the top with the results of its
+        steps. Spec: Base Protocol › Utilities › Multi Round-Trip Requests.
 
         >>> from gudgeon import Context, Server, SyncClient
         >>> app = Server("shelf", park_limit=0)
@@ -204,7 +209,7 @@ class Context(Facts):
         return Asking("step", run)
 
     def read_resource(self, uri: str) -> Any:
-        """Reads a resource of this server; gives a `ResourceResult`. Raises ResourceNotFound."""
+        """Reads a resource of this server, and returns a `ResourceResult`. Raises ResourceNotFound."""
 
         async def run() -> Any:
             invoke, is_async, raw, read = _find(self.server, uri)
@@ -214,10 +219,10 @@ class Context(Facts):
         return Asking("read_resource", run)
 
     def close_stream(self, *, retry: float | None = None) -> Any:
-        """Legacy HTTP: ends the stream, and lets the client come back for the answer after `retry` seconds.
+        """Ends the stream of a legacy HTTP call; the client fetches the answer after `retry` seconds.
 
         Raises:
-            NotSupported: The call came in another way.
+            NotSupported: The call did not arrive over legacy HTTP.
 
         Spec: Base Protocol › Transports › Streamable HTTP (2025-11-25), "Sending Messages to the Server".
         """
@@ -237,9 +242,9 @@ class Context(Facts):
 
 
 class SyncContext(Facts):
-    """What a `def` handler knows of its call, tells while it runs, and asks: `Context` with nothing to await.
+    """The context of a call to a `def` handler: `Context` with blocking methods.
 
-    A handler that runs long looks at `ctx.cancelled` between two steps: nobody can interrupt a thread.
+    A thread can't be interrupted: a long-running handler checks `ctx.cancelled` between two steps.
 
     >>> from gudgeon import Server, SyncClient, SyncContext
     >>> app = Server("shelf")
@@ -257,27 +262,27 @@ class SyncContext(Facts):
     __slots__ = ()
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tells how far this got, at once; parameters as in `Context.progress`."""
+        """Sends the progress of this call immediately; parameters as in `Context.progress`."""
         self._progress(progress, total, message)
 
     def log(self, level: Any, data: Any, *, logger: str | None = None) -> None:
-        """Tells the client's log, at once; parameters and errors as in `Context.log`."""
+        """Sends a log message to the client immediately; parameters and errors as in `Context.log`."""
         self._log(level, data, logger)
 
     def debug(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
+        """Calls `log` at level "debug"; parameters as in `Context.debug`."""
         self._log("debug", data, None, extra)
 
     def info(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
+        """Calls `log` at level "info"; parameters as in `Context.info`."""
         self._log("info", data, None, extra)
 
     def warning(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
+        """Calls `log` at level "warning"; parameters as in `Context.warning`."""
         self._log("warning", data, None, extra)
 
     def error(self, data: Any, /, **extra: Any) -> None:
-        """As in `Context`."""
+        """Calls `log` at level "error"; parameters as in `Context.error`."""
         self._log("error", data, None, extra)
 
     def elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
@@ -285,14 +290,14 @@ class SyncContext(Facts):
         return self._one(_ask.elicit(message, type, key=key, **more))
 
     def try_elicit(self, message: str, type: Any = ..., *, key: str | None = None, **more: Any) -> Any:
-        """`elicit` that gives `Accepted`, `Declined` or `Cancelled` back instead of raising."""
+        """Asks like `elicit`, and returns `Accepted`, `Declined` or `Cancelled` instead of raising."""
         try:
             return _accepted(self._one(_ask.elicit(message, type, key=key, **more)))
         except (Declined, Cancelled) as refusal:
             return refusal
 
     def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Any:
-        """Sends the user to a URL; gives the elicitation's id. Raises what `Context.elicit` does."""
+        """Sends the user to a URL, and returns the elicitation's id. Errors are those of `Context.elicit`."""
         return self._one(_ask.elicit_url(message, url, key=key))
 
     def sample(self, messages: Any, *, key: str | None = None, **options: Any) -> Any:
@@ -300,15 +305,15 @@ class SyncContext(Facts):
         return self._one(_ask.sample(messages, key=key, **options))
 
     def roots(self, *, key: str | None = None) -> Any:
-        """Asks for the places that the client lets a server work in."""
+        """Asks for the folders that the client lets a server work in, and returns a list of `Root`."""
         return self._one(_ask.roots(key=key))
 
     def ask(self, *questions: Any) -> Any:
-        """Asks several questions at once."""
+        """Asks several questions at once, and returns their answers; errors are those of `Context.elicit`."""
         return ask_now(questions, self._call)
 
     def step(self, key: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Does something once and remembers under this key that it is done: `Context.step` with a plain function."""
+        """Calls a plain function, and records its result under this key; parameters and errors as in `Context.step`."""
         from ._steps import step_now
 
         return step_now(key, fn, args, kwargs, self._call)
@@ -325,7 +330,7 @@ class SyncContext(Facts):
         return _contents(read, invoke(raw, self._call))
 
     def close_stream(self, *, retry: float | None = None) -> None:
-        """Legacy HTTP: ends the stream, and lets the client come back for the answer; as in `Context.close_stream`."""
+        """Ends the stream of a legacy HTTP call; parameters and errors as in `Context.close_stream`."""
         self._close_stream(retry)
 
     def _one(self, question: Any) -> Any:
@@ -333,7 +338,7 @@ class SyncContext(Facts):
 
 
 class _Sent(Awaitable[None]):
-    """Something that is on its way already; awaiting it waits until the client has read enough."""
+    """A message that was sent; awaiting it waits until the client has read enough."""
 
     __slots__ = ("_call",)
 
@@ -348,17 +353,17 @@ class _Sent(Awaitable[None]):
 
 
 def make_context(call: Any, app: Any) -> Context:
-    """The context of a call to an `async def` handler."""
+    """Returns the context of a call to an `async def` handler."""
     return Context(call, app)
 
 
 def make_sync_context(call: Any, app: Any) -> SyncContext:
-    """The context of a call to a `def` handler."""
+    """Returns the context of a call to a `def` handler."""
     return SyncContext(call, app)
 
 
 def current_context() -> Context:
-    """The context of the `async def` handler that runs here. Outside of one: LookupError.
+    """Returns the context of the running `async def` handler. Raises LookupError outside of one.
 
     >>> from gudgeon import Server, SyncClient, current_context
     >>> app = Server("shelf")
@@ -375,7 +380,7 @@ def current_context() -> Context:
 
 
 def current_sync_context() -> SyncContext:
-    """The context of the `def` handler that runs here. Outside of one: LookupError."""
+    """Returns the context of the running `def` handler. Raises LookupError outside of one."""
     return SyncContext(call := _current("current_sync_context"), call.app)
 
 

@@ -1,10 +1,10 @@
-"""What can go wrong, as exceptions: each says in one line what is wrong, where, and what would mend it."""
+"""The exceptions. Each message says in one line what is wrong, where, and how to fix it."""
 
 
 class McpError(Exception):
-    """The base of all. `str()` is one flat line, the hint included.
+    """The base class of all errors. `str()` is one line, including the hint.
 
-    Attributes: `message`; `code`, the JSON-RPC code where there is one; `data`; `hint`, what would mend it;
+    Attributes: `message`; `code`, the JSON-RPC code where there is one; `data`; `hint`, how to fix it;
     `target`, the URL or command; `phase`, such as "connect" or "call"; `status`, of the HTTP response that caused it.
 
     >>> print(McpError("no such book", hint="list them", phase="call", target="shelf"))
@@ -24,7 +24,7 @@ class McpError(Exception):
         super().__init__(self.message)
 
     def __reduce__(self):
-        # Exceptions are usually made again from their `args`, which lack what is not the message.
+        # Exceptions are copied from their `args`, which hold only the message.
         return _as_it_was, (type(self), self.args, self.__dict__)
 
     def __str__(self):
@@ -40,7 +40,7 @@ def _as_it_was(cls, args, attributes):
 
 
 class ConnectFailed(McpError):
-    """No connection came about. `exit_status` and `stderr` (its last lines) tell how a command ended.
+    """The connection could not be made. `exit_status` and `stderr` (its last lines) say how a command ended.
 
     `__cause__` is the operating system's error, such as a ConnectionRefusedError, if there was one.
 
@@ -72,7 +72,7 @@ class ConnectionLost(McpError):
 
 
 class CallTimeout(McpError, TimeoutError):
-    """No answer in time; it is a `TimeoutError`, too. `timeout=` of the client or the call sets the seconds."""
+    """There was no answer in time; also a `TimeoutError`. `timeout=` of the client or the call sets the seconds."""
 
 
 class AuthError(McpError):
@@ -85,7 +85,7 @@ class AuthError(McpError):
 
 
 class NotSupported(McpError):
-    """The other side, or the revision spoken, can't do this; what the server did not declare fails before it is sent.
+    """The other side or the revision does not support this; a call that the server did not declare is not sent.
 
     >>> from gudgeon import Server, SyncClient
     >>> with SyncClient(Server("empty")) as client:
@@ -98,12 +98,12 @@ class NotSupported(McpError):
 
 
 class ProtocolError(McpError):
-    """A JSON-RPC error, received; raised in a handler, it goes to the client as it is. Spec: Base Protocol › Messages.
+    """A JSON-RPC error that was received, or that a handler raises to send it. Spec: Base Protocol › Messages.
 
     Args:
         code: The JSON-RPC code, such as -32602 (invalid params).
         message: One line.
-        data: Anything that JSON can say.
+        data: A JSON value.
     """
 
     def __init__(self, code, message, data=None, **rest):
@@ -123,11 +123,11 @@ class UrlElicitationRequired(McpError):
 
 
 class ResourceNotFound(McpError):
-    """No such resource: -32002 up to 2025-11-25, -32602 from 2026-07-28. Spec: Server Features › Resources › Error
-    handling.
+    """The resource does not exist: -32002 up to 2025-11-25, -32602 from 2026-07-28. Spec: Server Features › Resources ›
+    Error handling.
 
     Args:
-        uri: What was asked for.
+        uri: The URI that was requested.
         message: Default "Resource not found: <uri>".
     """
 
@@ -140,12 +140,12 @@ class ResourceNotFound(McpError):
 
 
 class ToolError(McpError):
-    """A tool failed in a way that the model can mend: it reads this text as written.
+    """A tool failed in a way that the model can correct: it reads this message as written.
 
     A handler raises it; `call_tool` raises it for a result with `isError`, which is then `error.result`.
 
     Args:
-        message: What the model reads.
+        message: The text that the model reads.
         meta: The result's `_meta`.
 
     Spec: Server Features › Tools › Error handling.
@@ -174,7 +174,7 @@ class ToolError(McpError):
 
     @property
     def result(self):
-        """The whole result, `is_error` set."""
+        """The whole result, with `is_error` set."""
         if self._result is None:
             from .types import ToolResult
 
@@ -189,7 +189,7 @@ class ToolError(McpError):
 
 
 class Declined(McpError):
-    """The user said no. A handler that does not catch it is answered for: "The user declined: <question>"."""
+    """The user declined. If a handler does not catch it, its result is the error "The user declined: <question>"."""
 
     def __init__(self, question="", **rest):
         super().__init__(f"The user declined: {question}" if question else "The user declined", **rest)

@@ -10,11 +10,11 @@ from ._chain import Request
 from .errors import ProtocolError, ToolError
 
 Next = Callable[[Request], Awaitable[Any]]
-# As HTTP says it: codes below zero are not for new uses (2026-07-28, "Error Codes").
+# The HTTP status: codes below zero are not for new uses (2026-07-28, "Error Codes").
 _TOO_MANY = 429
 _TOO_LARGE = 413
 _KEPT = 10_000
-# A client that is kept from these can't even learn what it did wrong.
+# A client that is refused these could not learn the reason.
 _SPARED = frozenset(("initialize", "server/discover", "ping"))
 
 
@@ -46,8 +46,8 @@ class Timing:
 
 
 class Logging:
-    """Logs to the logger "gudgeon" each request and how it ended; with `params=True` (default False) what was asked,
-    too.
+    """Logs to the logger "gudgeon" each request and its outcome; with `params=True` (default False) its params as
+    well.
     """
 
     def __init__(self, *, params: bool = False) -> None:
@@ -67,16 +67,17 @@ class Logging:
 
 
 class RateLimit:
-    """Refuses what comes faster than so many a second. `initialize`, `server/discover`, `ping` and notifications
-    pass uncounted.
+    """Refuses requests above a rate. `initialize`, `server/discover`, `ping` and notifications are not counted.
 
     Args:
         per_second: Requests a second.
-        burst: How many may come at once. Default 1.
-        by: What is counted by: "principal" (default; without one the client's name), "client" or "server".
+        burst: Requests at once. Default 1.
+        by: The unit that has a rate of its own: "principal" (default; without one the client's name), "client" or
+            "server".
 
     Raises:
-        ValueError: A number or `by` can't be meant. In use: ToolError for tools, else ProtocolError 429.
+        ValueError: A number is not above 0, or `by` is another word. In use: ToolError for tools, else ProtocolError
+            429.
 
     >>> from gudgeon import Server, SyncClient, middleware
     >>> app = Server("shelf")
@@ -117,7 +118,7 @@ class RateLimit:
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_MANY, text)
 
     def _forget_one(self) -> None:
-        """The one used longest ago: by then it is full again, or its owner is one of very many."""
+        """Drops the bucket that was used longest ago, which is probably full again."""
         del self._buckets[next(iter(self._buckets))]
 
     def _who(self, request: Request) -> str:
@@ -130,11 +131,11 @@ class RateLimit:
 
 
 class ResponseLimit:
-    """Refuses results over so many bytes of JSON, as `RateLimit` refuses, with 413, and with the same exceptions.
-    Questions are no results.
+    """Refuses results above a size: ToolError for tools, else ProtocolError 413. Questions and the requests that
+    `RateLimit` does not count pass.
 
     Args:
-        max_bytes: Above 0, else ValueError.
+        max_bytes: Bytes of the result as JSON, above 0; else ValueError.
     """
 
     def __init__(self, max_bytes: int) -> None:

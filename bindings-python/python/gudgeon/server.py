@@ -1,4 +1,4 @@
-"""`Server`: what its users register handlers with, change while it runs, and run."""
+"""`Server`: registers handlers, changes them while it runs, and serves them."""
 
 from __future__ import annotations
 
@@ -23,40 +23,41 @@ _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
 class Server(ComponentHost, Running):
-    """An MCP server: handlers under names, served to any number of clients of every revision.
+    """An MCP server, which serves its handlers to any number of clients of every revision.
 
     Args:
-        name: What the server calls itself (`serverInfo.name`).
-        lifespan: `(server) -> ` a context manager, async or not: entered at the first start, left at the end; what it
-            gives is `ctx.lifespan`.
+        name: The name of the server (`serverInfo.name`).
+        lifespan: A function of the server that returns a context manager, async or not. It is entered at the first
+            start and left at the end; the value that it yields is `ctx.lifespan`.
         version: `serverInfo.version`. Default "".
-        title, website_url, icons: What a host may show.
-        instructions: What the model is told of the server as a whole.
+        title, website_url, icons: Details that a host may show.
+        instructions: A description of the server as a whole, for the model.
         page_size: Entries a page of a list. Default 100.
         expose_errors: Exception classes whose text the model may read, beside `ToolError`. Default none.
         debug: Whether clients see tracebacks. Default False.
-        revisions: Those that are spoken. Default all five.
-        dialects: Older descriptions of the protocol that are understood, too: "0.7", "bare". Default none.
+        revisions: The protocol revisions that are spoken. Default all five.
+        dialects: Older descriptions of the protocol that are understood as well: "0.7", "bare". Default none.
         schema_profile: "portable" (default) writes schemas without `$ref`, which many hosts misread; "full" keeps it.
-        list_ttl: Seconds that a client may keep a list (2026-07-28). Default: it asks again.
+        list_ttl: Seconds for which a client may cache a list (2026-07-28). Default: not at all.
         max_message: Bytes a message may have. Default 16 MiB.
         threads: Threads for `def` handlers that are slow. Default 32.
-        park_limit: Handlers that may wait for answers that come with a later request (2026-07-28). Beyond that the
-            oldest are stopped, and run again from their top when the answers come. Default 1,000.
+        park_limit: Handlers that may be suspended until a later request brings their answers (2026-07-28). Beyond that
+            the oldest are stopped, and run again from the top when the answers arrive. Default 1,000.
         park_threads: `def` handlers among them, each of which holds a thread beside `threads`. Default 32.
-        park_ttl: Seconds that a handler waits for its client's answer before it is stopped; its call fails then before
-            2026-07-28, and runs again from its top when the answer comes from then on. Default 300.
-        state_ttl: Seconds that a client may take for its answers. Default 900.
-        request_state_keys: Secrets, bytes or texts, that seal what clients carry between the rounds of a call: the
-            first seals, every one opens. Servers that share them can go on where another stopped. Default: those of
-            the environment variable GUDGEON_STATE_KEYS, separated by commas, else one of this process's own.
-        max_request_state: Bytes of what a client carries; beyond that it holds no answers of earlier rounds. Default
+        park_ttl: Seconds for which a handler waits for its client's answer before it is stopped. The call then fails
+            before 2026-07-28; from 2026-07-28 on it runs again from the top when the answer arrives. Default 300.
+        state_ttl: Seconds within which a client must answer. Default 900.
+        request_state_keys: Secrets, bytes or strings, that seal the `requestState` that clients carry between the
+            rounds of a call: the first one seals, all of them open. Servers that share them can continue each other's
+            calls. Default: those of the environment variable GUDGEON_STATE_KEYS, separated by commas, else a random
+            key of this process.
+        max_request_state: Bytes of a `requestState`; a longer one leaves out the answers of earlier rounds. Default
             256 KiB.
-        io_threads: Threads that move the bytes of a server at an address. Default 1.
+        io_threads: Threads that do the IO of a server at an address. Default 1.
 
     Raises:
         TypeError: The name is no text, or there is no such option.
-        ValueError: An option has a value that can't be meant.
+        ValueError: The value of an option is out of range.
 
     Spec: Base Protocol › Lifecycle; Server Features › Overview.
 
@@ -106,33 +107,35 @@ class Server(ComponentHost, Running):
         """Offers a function as a tool: `@app.tool`, `@app.tool("name", …)` or `app.tool(fn, name=…)`.
 
         Type hints make the schemas, the docstring (Google, NumPy, Sphinx) the descriptions. A `def` gets a
-        `SyncContext`, an `async def` a `Context`, under any parameter name. The function itself is given back.
+        `SyncContext`, an `async def` a `Context`, under any parameter name. The function itself is returned.
 
         Args:
             name: Default: the function's name.
-            title, description, icons, meta, tags: What clients see; the description is by default the docstring's.
+            title, description, icons, meta, tags: Details that clients see. Default description: the docstring's.
             annotations: `ToolAnnotations`, or a mapping of its fields: hints such as `read_only` (or `readOnlyHint`).
-            timeout: Seconds a call may run, then it is cancelled and answered with an error. It stands still while the
-                handler waits for its client's answer (`park_ttl` bounds that). Default: no limit.
-            concurrency: Calls that run at once; others wait. A handler that waits for its client's answer leaves its
-                place to another, and stands in line for one again before it goes on. Default: no limit.
-            replay: "forbid" never runs a call again from its top when the client's answers come: where the handler
-                that asked is gone, the client gets an error, and the handler can't return questions. Default "allow".
-            thread: For a `def`: True always runs it on a thread of its own, False never; by default it moves there
-                when slow.
-            input: A JSON Schema in place of the one that the parameters make; what it lets through reaches the
-                parameters by name.
+            timeout: Seconds after which a call is cancelled and answered with an error. Time in which the handler waits
+                for its client's answer does not count (`park_ttl` bounds that). Default: no limit.
+            concurrency: Calls that run at once; others wait. A handler that waits for its client's answer does not
+                count, and is queued again before it continues. Default: no limit.
+            replay: "forbid" never runs a call again from the top when the client's answers arrive: if the handler that
+                asked no longer exists, the client gets an error. The handler can't return questions then. Default
+                "allow".
+            thread: For a `def`: True always runs it on a worker thread, False never does. Default: on a worker thread
+                once it was slow. An `async def` that keeps the event loop for half a second or longer is named once in
+                the log (logger "gudgeon").
+            input: A JSON Schema in place of the one made from the parameters; arguments that are valid for it are
+                passed by name.
             output: The type (or None) that makes the output schema. Default: the return annotation.
             expose_errors: As for the server, for this tool.
             unknown_arguments: "refuse" (default) refuses calls with arguments that the tool does not have, by name;
                 "ignore" drops such arguments. With `input=`, its `additionalProperties` decides instead.
-            visible: `(principal) -> bool`: who sees it and may call it; the principal is None where nobody is known. It
-                is asked each time, so that it may look at what is configured as well. Default: everybody.
-            enabled: Whether it is shown from the start. Default True.
+            visible: `(principal) -> bool`, called at every list and call: whether this principal (None if unknown) sees
+                it and may call it. Default: everyone may.
+            enabled: Whether it is listed and callable from the start. Default True.
 
         Raises:
             TypeError: A parameter has no schema, a context does not fit, or there is no such option.
-            ValueError: The name is taken, or is none that the specification allows.
+            ValueError: The name is taken, or not allowed by the specification.
 
         Spec: Server Features › Tools.
 
@@ -148,29 +151,27 @@ class Server(ComponentHost, Running):
         return self._decorated("tool", self._add_tool, fn, name, options)
 
     def resource(self, uri: str, **options: Any) -> Any:
-        """Offers what a function returns under a URI, or under every URI that a template (RFC 6570) gives.
+        """Offers what a function returns as a resource, under a URI or a URI template (RFC 6570).
 
-        The template's variables are the function's parameters, in their types; one that stands in the query may have
-        a default.
+        The template's variables are passed as the function's parameters, converted to their types. A variable of the
+        query may have a default. `{+path}` matches slashes as well; `{path*}` is a list.
 
         Args:
-            uri: Such as "shelf://about" or "shelf://books/{id}".
-            name, title, description, icons, meta, tags: What clients see. The name is by default the function's.
-            mime_type: Default "application/json" for JSON, else what the function's result says.
-            annotations, size: What clients are told of it; the size in bytes.
-            ttl: Seconds that a client may keep it (2026-07-28). Default: it asks again.
-            cache_scope: "public" where caches may give it to everybody, "private" where they must not (2026-07-28).
-                Default: "private" where it is known who asks, by a principal or an `Authorization` header, else
-                "public".
-            cache: Seconds that the server itself keeps what the function returned, by URI and principal, until
-                `notify_updated` or a change of the resources. Calls at the same time share one; what a user answered is
-                never kept, and nothing is where middleware runs around "resources/read". Default: it is called each
-                time.
+            uri: A URI or template, such as "shelf://about" or "shelf://books/{id}".
+            name, title, description, icons, meta, tags: Details that clients see. Default name: the function's.
+            mime_type: Default: "application/json" for JSON, else by the function's result.
+            annotations, size: Hints for clients; the size in bytes.
+            ttl: Seconds for which a client may cache it (2026-07-28). Default: not at all.
+            cache_scope: "public" if shared caches may serve it to everyone, else "private" (2026-07-28). Default:
+                "private" for a request with a principal or an `Authorization` header, else "public".
+            cache: Seconds for which the server itself caches the function's result, by URI and principal, until
+                `notify_updated` or a change of the resources. Calls at the same time share one run. Results that depend
+                on a user's answer are not cached, and none are if middleware runs around "resources/read". Default: 0.
             timeout, thread, visible, enabled: As for `tool`.
 
         Raises:
             TypeError: There is no URI, or parameters and variables don't fit each other.
-            ValueError: The URI is taken, or is no valid template.
+            ValueError: The URI is taken, or is not a valid template.
 
         Spec: Server Features › Resources.
 
@@ -218,11 +219,11 @@ class Server(ComponentHost, Running):
     def complete(self, target: str, argument: str) -> Any:
         """Completes an argument of a prompt, or a variable of a resource template.
 
-        The function takes what was typed and, if it likes, what was chosen for the other arguments (a mapping); it
-        returns texts, best first, or a `Completion`. At most 100 are sent.
+        The function takes the text typed so far and optionally a mapping of the other arguments; it returns strings,
+        best first, or a `Completion`. At most 100 are sent.
 
         Args:
-            target: The prompt's name, or the template, as it was registered before.
+            target: The name of a registered prompt, or a registered template.
             argument: The argument's or variable's name.
 
         Raises:
@@ -258,16 +259,16 @@ class Server(ComponentHost, Running):
     def method(self, name: str) -> Any:
         """Serves a request of a vendor's own, such as "acme/thing": its params are the function's parameters.
 
-        A name of the specification's, such as "tools/list", takes the place of what is built in: the function then
-        gives the whole result, in the vocabulary of 2026-07-28; clients of older revisions are told it in theirs.
+        A method of the specification, such as "tools/list", replaces the built-in one: the function then returns the
+        whole result as in 2026-07-28, which is converted for clients of older revisions.
 
         Args:
-            name: A vendor's prefix and a name, or one of the specification's.
+            name: A vendor's prefix and a name, or a method of the specification.
 
         Raises:
             TypeError: The name is no text.
-            ValueError: The name is taken, or what only the server itself can keep ("initialize",
-                "subscriptions/listen"). In a call, params that don't fit are -32602.
+            ValueError: The name is taken, or can't be replaced ("initialize", "subscriptions/listen"). In a call,
+                invalid params are -32602.
 
         Spec: Base Protocol › Messages › Requests.
 
@@ -283,22 +284,23 @@ class Server(ComponentHost, Running):
         return self._vendor("method", "methods", name)
 
     def notification(self, name: str) -> Any:
-        """Listens to a notification of a vendor's own; parameters and errors are those of `method`."""
+        """Handles a notification of a vendor's own; parameters and errors are those of `method`."""
         return self._vendor("notification", "notifications", name)
 
     def on_roots_changed(self, fn: Any) -> Any:
-        """Is called when the client's roots have changed (up to 2025-11-25); `ctx.roots()` asks for them there.
+        """Registers a function that is called when the client's roots changed (up to 2025-11-25); `ctx.roots()` asks
+        for them.
 
         Spec: Client Features › Roots.
         """
         return self._vendor("notification", "notifications", _ROOTS_CHANGED)(fn)
 
     def middleware(self, fn: Any = None, /, *, on: str | Sequence[str] = "*") -> Any:
-        """Runs an async function `(request, next)` around requests; `await next(request)` goes on to the answer.
+        """Runs an async function `(request, next)` around requests; `await next(request)` continues with the request.
 
-        What it gives is the result: of a handler a `ToolResult`, `ResourceResult`, `PromptResult` or `Completion`, of a
-        list a `Page`, else what JSON says. The first registered is the outermost; where a server is mounted, those of
-        the servers around it come first, and each sees the names that things have in its own server.
+        Its return value is the result: for a handler a `ToolResult`, `ResourceResult`, `PromptResult` or `Completion`,
+        for a list a `Page`, else the JSON value. The first registered is the outermost. Around a mounted server,
+        middleware of the outer servers runs first, and each sees the names of its own server.
 
         Args:
             on: Methods such as "tools/call", "tools/list" or "initialize", or "*" for all (default); a vendor's own may
@@ -306,7 +308,7 @@ class Server(ComponentHost, Running):
 
         Raises:
             TypeError: It is no async function of two arguments, or `on` holds something else than names.
-            ValueError: It would never run, because clients send no request of such a name.
+            ValueError: It would never run, because clients send no such request.
 
         >>> from gudgeon import Server, SyncClient, ToolError
         >>> app = Server("shelf")
@@ -336,24 +338,24 @@ class Server(ComponentHost, Running):
         return decorate if fn is None else decorate(fn)
 
     def override(self, dependency: Callable[..., Any], fake: Callable[..., Any]) -> AbstractContextManager[None]:
-        """Inside the `with` block, `fake` is called in place of `dependency`, as `Depends` shows; in servers that are
-        mounted here as well, unless they have a fake of their own.
+        """Calls `fake` in place of `dependency` inside the `with` block, as `Depends` shows; also in servers that are
+        mounted here, unless they have a fake of their own.
         """
         return self._overrides.override(dependency, fake)
 
     def mount(self, *given: Any, prefix: str | None = None, other: Server | None = None) -> None:
-        """Offers all that another server has, now and later: tools and prompts as `prefix_name`, URIs as they are.
+        """Offers everything that another server has, now and later: tools and prompts as `prefix_name`, URIs unchanged.
 
         The two arguments come in either order, or by keyword: `app.mount("shelf", shelf)`.
 
         Args:
-            prefix: What its names begin with here: letters, digits, "_", "-" and ".".
+            prefix: The prefix of its names here: letters, digits, "_", "-" and ".".
             other: The server; it can still be served by itself.
 
         Raises:
             TypeError: One of the two is missing, or of another type.
-            ValueError: It would contain itself, a name is taken, the prefix has other characters, or the other has a
-                lifespan and this one is being served.
+            ValueError: The server would contain itself, a name is taken, the prefix has other characters, or `other`
+                has a lifespan while this server is being served.
 
         >>> from gudgeon import Server
         >>> app, shelf = Server("house"), Server("shelf")
@@ -385,7 +387,7 @@ class Server(ComponentHost, Running):
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────
 
     def notify_updated(self, uri: str) -> None:
-        """Tells who subscribed to this resource that it changed, and forgets what `cache=` keeps of it.
+        """Notifies subscribers of this resource that it changed, and drops it from the `cache=`.
 
         Raises:
             TypeError: The URI is no text.
@@ -398,10 +400,10 @@ class Server(ComponentHost, Running):
             server._native.updated(uri)
 
     def notify_url_done(self, elicitation_id: str) -> None:
-        """Tells the client that what `elicit_url` sent somebody to is finished (2025-11-25).
+        """Notifies the client that the interaction at the URL of an `elicit_url` is complete (2025-11-25).
 
         Args:
-            elicitation_id: What `elicit_url` gave.
+            elicitation_id: The id that `elicit_url` returned.
 
         Raises:
             TypeError: It is no text.
