@@ -213,7 +213,10 @@ class Nested:
         (list[str], 'its property "value" is a list, which a form asks as a choice of several'),
         (int | str, 'its property "value" is of several types, and a form asks for'),
         (object, 'its property "value" has no "type", and a form asks for'),
-        (Annotated[str, Meta(pattern="^a")], 'its property "value" has "pattern", which forms do not support for a string'),
+        (
+            Annotated[str, Meta(pattern="^a")],
+            'its property "value" has "pattern", which forms do not support for a string',
+        ),
         (Annotated[float, Meta(gt=0)], 'its property "value" has "exclusiveMinimum"'),
         (Annotated[int, Meta(multiple_of=2)], 'its property "value" has "multipleOf"'),
         ({"type": "string"}, "its schema must be {"),
