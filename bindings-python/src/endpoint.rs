@@ -192,7 +192,7 @@ impl Endpoint {
         piece(py, self.server.refuse(&head, &Refused::Unidentified))
     }
 
-    /// The answer to a request whose credentials are refused: 401, or 403 where `scopes` are needed.
+    /// Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
     #[expect(clippy::too_many_arguments, reason = "five of them are the request's head")]
     fn unauthorized<'py>(
         &self,

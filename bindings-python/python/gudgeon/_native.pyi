@@ -301,6 +301,10 @@ class Endpoint:
         """
         Returns the response to a request whose body is too long.
         """
+    def unauthorized(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool, message: str, scopes: list[str] | None) -> Any:
+        """
+        Returns the response to a request whose credentials are refused: 401, or 403 if `scopes` are needed.
+        """
     def unidentified(self, /, method: str, path: bytes, query: bytes, headers: Any, via_loopback: bool) -> Any:
         """
         Returns the response to a request whose principal could not be determined.
@@ -474,10 +478,11 @@ class Serving:
     """
     One stream of frames being served.
     """
-    def attach(self, /, spawn: Any, flush_soon: Any, settle_soon: Any) -> None:
+    def attach(self, /, spawn: Any, flush_soon: Any, settle_soon: Any, watch: Any) -> None:
         """
         Attaches an event loop for `async def` handlers: `spawn(coroutine)` starts one, `flush_soon()` and
-        `settle_soon()` schedule `flush` and `settle` for the end of the loop's iteration.
+        `settle_soon()` schedule `flush` and `settle` for the end of the loop's iteration, `watch()` wakes the thread that
+        notices handlers which block the loop.
         """
     def cancel(self, /) -> None:
         """
@@ -504,6 +509,10 @@ class Serving:
     def in_flight(self, /) -> int:
         """
         The number of unanswered requests.
+        """
+    def is_to_be_watched(self, /) -> bool:
+        """
+        Returns whether `async def` handlers run, so that the watching thread must go on; otherwise `watch()` wakes it.
         """
     def lane_fileno(self, /) -> int:
         """

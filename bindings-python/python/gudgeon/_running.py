@@ -34,10 +34,10 @@ class Running:
             workers: Processes that share the port. A legacy session exists in one of them, so that legacy clients need
                 sticky routing; clients from 2026-07-28 on do not. Default 1.
             public_url: The URL of the server as clients see it, behind a proxy; its host and origin are allowed.
-            allowed_origins: Origins of web pages that may call, such as "https://example.org", "https://*.example.org" for
-                all hosts below it, or "*" for all origins but "null". Default: those of this machine.
-            allowed_hosts: Hosts by which clients may call, such as "example.org", "example.org:8443", "*.example.org", or
-                "*" for all. Default: on a loopback address "localhost", otherwise all.
+            allowed_origins: Origins of web pages that may call, such as "https://example.org", "https://*.example.org"
+                for all hosts below it, or "*" for all origins but "null". Default: those of this machine.
+            allowed_hosts: Hosts by which clients may call, such as "example.org", "example.org:8443", "*.example.org",
+                or "*" for all. Default: on a loopback address "localhost", otherwise all.
             cors: True, or the origins whose pages may read responses. Default False.
             legacy_sse: Whether the endpoints of 2024-11-05 are served at `/sse`. Default False.
             max_body: Bytes of a request body. Default 4 MiB.
