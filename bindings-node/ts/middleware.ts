@@ -65,7 +65,7 @@ export const middleware = {
       if (buckets.size > MAX_BUCKETS) buckets.delete(buckets.keys().next().value as string);
       if (isGranted) return next();
       const wait = ((1 - left) / perSecond).toFixed(1);
-      throw refusal(request, TOO_MANY, `too many requests: at most ${perSecond} a second, try again in ${wait} s`);
+      throw refusal(request, TOO_MANY, `too many requests: at most ${perSecond} per second are allowed; try again in ${wait} s`);
     };
   },
 
@@ -83,7 +83,7 @@ export const middleware = {
       if (SPARED.has(request.method) || isQuestion(value) || (Array.isArray(value) && value.length > 0 && value.every(isQuestion))) return value;
       const size = Buffer.byteLength(jsonOf(request.method, value));
       if (size <= maxBytes) return value;
-      throw refusal(request, TOO_LARGE, `the result of ${subjectOf(request)} has ${size} bytes, more than ${maxBytes}: ask for less`);
+      throw refusal(request, TOO_LARGE, `the result of ${subjectOf(request)} has ${size} bytes, more than the limit of ${maxBytes}; request less`);
     };
   },
 };

@@ -18,7 +18,7 @@ fn bare_message(error: &Error) -> &str {
     if let Some(stderr) = &error.stderr {
         message = message
             .strip_suffix(stderr.as_str())
-            .and_then(|it| it.strip_suffix("; its last words:\n"))
+            .and_then(|it| it.strip_suffix("; the end of its standard error:\n"))
             .unwrap_or(message);
     }
     message

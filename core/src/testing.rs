@@ -75,9 +75,9 @@ impl Pair {
     /// Negotiates the revision. Errors with kind `Timeout` if that needs time to pass.
     pub fn connect(&mut self) -> Result<Arc<ServerIdentity>, Error> {
         self.tell_client(client::Input::Start);
-        self.opened
-            .take()
-            .unwrap_or_else(|| Err(Error::new(ErrorKind::Timeout, "negotiation is not finished")))
+        self.opened.take().unwrap_or_else(|| {
+            Err(Error::new(ErrorKind::Timeout, "the negotiation is not finished"))
+        })
     }
 
     /// Sends a request and returns its result.
@@ -85,8 +85,9 @@ impl Pair {
     /// Errors with kind `Timeout` if the response requires the clock to advance or a handler to finish.
     pub fn request(&mut self, method: &str, params: &str) -> Result<Raw, Error> {
         let key = self.send(method, params, RequestOptions::default());
-        self.outcome(key)
-            .unwrap_or_else(|| Err(Error::new(ErrorKind::Timeout, format!("{method} still runs"))))
+        self.outcome(key).unwrap_or_else(|| {
+            Err(Error::new(ErrorKind::Timeout, format!("{method} is still running")))
+        })
     }
 
     /// Sends a request without waiting for the response.

@@ -257,7 +257,7 @@ test("an address that others reach is warned about, once a process", async () =>
     await (await app.listen("http://127.0.0.1:0/mcp")).close();`;
   await withServer(source, async (child) => {
     assert.deepEqual(await child.exited, { code: 0, signal: null });
-    assert.equal(child.stderr.match(/anybody who reaches it may call/g)?.length, 1, child.stderr);
+    assert.equal(child.stderr.match(/all requests are accepted/g)?.length, 1, child.stderr);
   });
 });
 

@@ -228,7 +228,7 @@ test("rates are limited and the handshake is not counted", async () => {
       assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
       await client.request("tools/list");
       const refused = await client.callTool("open", { title: "x" }, { throwOnError: false });
-      assert.equal(refused.text, "too many requests: at most 0.01 a second, try again in 100.0 s");
+      assert.equal(refused.text, "too many requests: at most 0.01 per second are allowed; try again in 100.0 s");
       await assert.rejects(client.request("tools/list"), (error) => error instanceof ProtocolError && error.code === 429);
     });
   }
@@ -257,7 +257,7 @@ test("rates come back with time, and a principal counts by itself", async (t) =>
   const request = (principal) => ({ method: "tools/list", params: {}, ctx: { principal, client: { name: "c" } } });
   const go = (principal) => limit(request(principal), async () => "ok");
   assert.equal(await go(), "ok");
-  await assert.rejects(go(), /at most 2 a second, try again in 0\.5 s/);
+  await assert.rejects(go(), /at most 2 per second are allowed; try again in 0\.5 s/);
   now += 500;
   assert.equal(await go(), "ok");
   assert.equal(await go({ subject: "ada" }), "ok");
@@ -270,7 +270,7 @@ test("responses are limited", async () => {
   await using(app, { revision: "2025-11-25" }, async (client) => {
     assert.equal((await client.callTool("open", { title: "x" })).text, "open x");
     const refused = await client.callTool("open", { title: "x".repeat(200) }, { throwOnError: false });
-    assert.match(refused.text, /^the result of tools\/call open has \d+ bytes, more than 150: ask for less$/);
+    assert.match(refused.text, /^the result of tools\/call open has \d+ bytes, more than the limit of 150; request less$/);
     await assert.rejects(client.readResource("shelf://xx"), (error) => error.code === 413 && /resources\/read/.test(error.message));
   });
 });

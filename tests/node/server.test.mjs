@@ -311,7 +311,7 @@ test("middleware goes around handlers, and a mounted server keeps its own", asyn
     child.send({ id: 5, method: "prompts/get", params: { name: "in_ask" } });
     assert.match(JSON.stringify(await child.reply(5)), /i\(asked\)/);
     for (let id = 10; id < 20; id++) child.call(id, "own");
-    assert.match(text(await child.reply(19)), /too many requests: at most 1 a second/);
+    assert.match(text(await child.reply(19)), /too many requests: at most 1 per second/);
     assert.equal((await child.end()).code, 0);
     assert.match(child.stderr, /inner closed\nouter closed/);
   });

@@ -397,7 +397,7 @@ def test_a_blocking_client_says_that_it_can_not_wait() -> None:
 
 
 def test_roots_are_files_and_nothing_else() -> None:
-    refused = "a root is a file:// URI such as 'file:///srv/shelf', not 'http://a'"
+    refused = "a root must be a file:// URI such as 'file:///srv/shelf', got 'http://a'"
     for roots in (["http://a"], ["file:///b", "http://a"]):
         with pytest.raises(ValueError, match=refused):
             SyncClient(app, roots=roots)

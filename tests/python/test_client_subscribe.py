@@ -216,7 +216,7 @@ async def test_a_server_that_ends_again_and_again_is_given_up():
 
 def test_something_must_be_asked_for():
     client = Client(shelf())
-    with pytest.raises(ValueError, match="subscribe to something"):
+    with pytest.raises(ValueError, match="the subscription is empty"):
         client.subscribe()
     with pytest.raises(TypeError, match="takes URIs"):
         client.subscribe(3)

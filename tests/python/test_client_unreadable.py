@@ -49,5 +49,5 @@ class Scripted:
 async def test_what_cannot_be_read_is_a_protocol_error(name: str) -> None:
     async with Client(Scripted(RESULTS[name]), revision="2025-11-25") as client:
         for _ in range(2):
-            with pytest.raises(ProtocolError, match="the server's answer can't be read"):
+            with pytest.raises(ProtocolError, match="the server's result is invalid"):
                 await client.call_tool("any")

@@ -65,7 +65,7 @@ def test_rates_are_limited_by_client_and_the_handshake_is_not_counted(app: Serve
             assert client.call_tool("open", {"title": "x"}).text == "open x"
             assert client.request("tools/list")["tools"]
             refused = client.call_tool("open", {"title": "x"}, raise_on_error=False)
-            assert refused.text == "too many requests: at most 0.01 a second, try again in 100.0 s"
+            assert refused.text == "too many requests: at most 0.01 per second are allowed; try again in 100.0 s"
             with pytest.raises(ProtocolError) as caught:
                 client.request("tools/list")
             assert caught.value.code == 429
@@ -108,7 +108,7 @@ def test_rates_come_back_with_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return await limit(request, next)
 
     assert asyncio.run(go()) == "ok"
-    with pytest.raises(ProtocolError, match="at most 2 a second, try again in 0.5 s"):
+    with pytest.raises(ProtocolError, match="at most 2 per second are allowed; try again in 0.5 s"):
         asyncio.run(go())
     now[0] += 0.5
     assert asyncio.run(go()) == "ok"
@@ -130,7 +130,9 @@ def test_responses_are_limited(app: Server[Any]) -> None:
     with connect_sync(app, revision="2025-11-25") as client:
         assert client.call_tool("open", {"title": "x"}).text == "open x"
         refused = client.call_tool("open", {"title": "x" * 200}, raise_on_error=False)
-        assert re.fullmatch(r"the result of tools/call open has \d+ bytes, more than 150: ask for less", refused.text)
+        assert re.fullmatch(
+            r"the result of tools/call open has \d+ bytes, more than the limit of 150; request less", refused.text
+        )
         with pytest.raises(ProtocolError) as caught:
             client.read_resource("shelf://xx")
         assert caught.value.code == 413 and "resources/read" in str(caught.value)
@@ -139,10 +141,10 @@ def test_responses_are_limited(app: Server[Any]) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RateLimit(0), "above 0"),
+        (lambda: RateLimit(0), "greater than 0"),
         (lambda: RateLimit(1, burst=0), "at least 1"),
         (lambda: RateLimit(1, by="moon"), "'principal', 'client' or 'server'"),
-        (lambda: ResponseLimit(0), "above 0"),
+        (lambda: ResponseLimit(0), "at least 1"),
     ],
 )
 def test_numbers_that_cant_be_meant_are_refused(make: Any, said: str) -> None:

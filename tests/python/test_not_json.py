@@ -59,7 +59,7 @@ class Told(pydantic.BaseModel):
 def test_what_is_no_number_in_json_is_named(value: Any, place: str) -> None:
     with pytest.raises(ValueError) as caught:
         encode(value)
-    assert str(caught.value) == f"{place}, which JSON can't say: write None or a string"
+    assert str(caught.value) == f"{place}, which JSON can't represent; write None or a string"
 
 
 def test_what_json_can_say_is_said() -> None:
@@ -136,7 +136,7 @@ def app() -> Server:
         ("bare", "the result.x is nan"),
         ("whole", "the result.structuredContent.means[0] is nan"),
         ("step", "step 's' can't be remembered: the result[0] is nan"),
-        ("log", "what is logged.mean is nan"),
+        ("log", "the logged value.mean is nan"),
         ("far", "progress(1.0, total=nan): both must be finite numbers"),
         ("near", "progress(nan, total=None): both must be finite numbers"),
     ],
@@ -180,9 +180,9 @@ def test_middleware_can_not_bring_one_in(caplog: pytest.LogCaptureFixture) -> No
 
 def test_a_client_sends_none() -> None:
     with SyncClient(app()) as client:
-        with pytest.raises(ValueError, match=r"arguments\.x\[1\] is nan, which JSON can't say"):
+        with pytest.raises(ValueError, match=r"arguments\.x\[1\] is nan, which JSON can't represent"):
             client.call_tool("echo", {"x": [None, NAN]})
-        with pytest.raises(ValueError, match="the params.x is inf, which JSON can't say"):
+        with pytest.raises(ValueError, match="the params.x is inf, which JSON can't represent"):
             client.notify("acme/thing", {"x": INFINITY})
         assert client.call_tool("echo", {"x": [None, 1.5]}).data == [None, 1.5]
 
@@ -196,4 +196,4 @@ def test_no_answer_holds_one(caplog: pytest.LogCaptureFixture) -> None:
 
     with SyncClient(server, on_elicit=lambda it: NAN) as client, pytest.raises(ProtocolError, match="ValueError"):
         client.call_tool("asks")
-    assert "the answer.content.value is nan, which JSON can't say" in caplog.text
+    assert "the answer.content.value is nan, which JSON can't represent" in caplog.text

@@ -161,10 +161,7 @@ def passing(server: Any) -> Callable[[Any, Any], Awaitable[Any]]:
             is_changed = _encoded(dict(request.params)) != asked
             # The refusal names what is wrong with the client's params.
             if is_changed and result.get("isError") is not True:
-                raise TypeError(
-                    f"the core answers {method} from what the client sent: middleware can change the result, "
-                    "not the params"
-                )
+                raise TypeError(f"middleware can't change the params of {method}, only its result")
             return prepared
 
         try:

@@ -156,7 +156,7 @@ def roots_of(roots: Sequence[Any]) -> list[dict[str, Any]]:
     for root in roots:
         one = root if isinstance(root, Root) else Root(root)
         if not isinstance(one.uri, str) or one.uri[:7].lower() != "file://":
-            raise ValueError(f"a root is a file:// URI such as 'file:///srv/shelf', not {one.uri!r}")
+            raise ValueError(f"a root must be a file:// URI such as 'file:///srv/shelf', got {one.uri!r}")
         out.append(one.to_dict())
     return out
 

@@ -30,7 +30,7 @@ def read_page(core: Any, what: str, read: Callable[[], _T]) -> _T:
         return read()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ProtocolError(
-            -32603, f"{what}: the server's answer can't be read: {error}", target=core.target_name(), phase="call"
+            -32603, f"{what}: the server's result is invalid: {error}", target=core.target_name(), phase="call"
         ) from error
 
 

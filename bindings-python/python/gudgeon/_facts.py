@@ -147,7 +147,7 @@ class Facts:
     def _log(self, level: str, data: Any, logger: str | None, extra: Mapping[str, Any] | None = None) -> None:
         if extra:
             data = {"message": data, **extra}
-        self._call.log(level, logger, encode(data, "what is logged"))
+        self._call.log(level, logger, encode(data, "the logged value"))
 
     def _close_stream(self, retry: float | None) -> None:
         if self._call.session_id is None:

@@ -93,7 +93,7 @@ def check_numbers(value: Any, place: str) -> None:
         pass  # an integer that only JSON can say
     found = _not_finite(to_builtins(value), place)
     if found is not None:
-        raise ValueError(f"{found}, which JSON can't say: write None or a string")
+        raise ValueError(f"{found}, which JSON can't represent; write None or a string")
 
 
 def _not_finite(value: Any, place: str) -> str | None:

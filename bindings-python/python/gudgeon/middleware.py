@@ -90,11 +90,11 @@ class RateLimit:
 
     def __init__(self, per_second: float, *, burst: int = 1, by: str = "principal") -> None:
         if not per_second > 0:
-            raise ValueError(f"RateLimit takes a number of requests a second above 0, not {per_second!r}")
+            raise ValueError(f"RateLimit: per_second= must be greater than 0, got {per_second!r}")
         if burst < 1:
-            raise ValueError(f"RateLimit: burst= is at least 1, not {burst!r}")
+            raise ValueError(f"RateLimit: burst= must be at least 1, got {burst!r}")
         if by not in ("principal", "client", "server"):
-            raise ValueError(f"RateLimit: by= is 'principal', 'client' or 'server', not {by!r}")
+            raise ValueError(f"RateLimit: by= must be 'principal', 'client' or 'server', got {by!r}")
         self.per_second = per_second
         self.burst = burst
         self.by = by
@@ -114,7 +114,7 @@ class RateLimit:
         if granted:
             return await next(request)
         wait = (1 - left) / self.per_second
-        text = f"too many requests: at most {_number(self.per_second)} a second, try again in {wait:.1f} s"
+        text = f"too many requests: at most {_number(self.per_second)} per second are allowed; try again in {wait:.1f} s"
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_MANY, text)
 
     def _forget_one(self) -> None:
@@ -140,7 +140,7 @@ class ResponseLimit:
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes < 1:
-            raise ValueError(f"ResponseLimit takes a number of bytes above 0, not {max_bytes!r}")
+            raise ValueError(f"ResponseLimit: max_bytes= must be at least 1, got {max_bytes!r}")
         self.max_bytes = max_bytes
 
     async def __call__(self, request: Request, next: Next) -> Any:
@@ -154,7 +154,7 @@ class ResponseLimit:
         size = len(json_reply(result))
         if size <= self.max_bytes:
             return result
-        text = f"the result of {_subject(request)} has {size} bytes, more than {self.max_bytes}: ask for less"
+        text = f"the result of {_subject(request)} has {size} bytes, more than the limit of {self.max_bytes}; request less"
         raise ToolError(text) if request.method == "tools/call" else ProtocolError(_TOO_LARGE, text)
 
 

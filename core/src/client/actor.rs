@@ -75,7 +75,8 @@ pub(super) async fn start(
     let options = WireOptions::new(config.max_message, &config.headers, &config.mirror)?;
     let session_id = options.session.clone();
     if !config.headers.is_empty() && !target.takes_headers() {
-        let message = format!("{name} takes no headers: only HTTP and WebSocket have them");
+        let message =
+            format!("{name} takes no headers; only HTTP and WebSocket connections have headers");
         return Err(Error::misuse(message));
     }
     let mut session = ClientSession::new(Arc::new(config.session.clone()));
@@ -107,7 +108,9 @@ pub(super) async fn start(
         is_up: up,
     };
     tokio::spawn(actor.run());
-    let lost = || Error::new(ErrorKind::Connect, format!("{name}: connecting was interrupted"));
+    let lost = || {
+        Error::new(ErrorKind::Connect, format!("{name}: the connection attempt was interrupted"))
+    };
     let server = outcome.await.unwrap_or_else(|_| Err(lost()))?;
     Ok(Started { orders: sender, server, session_id, is_up })
 }
@@ -245,7 +248,7 @@ impl Actor {
         let reason = match (self.process.is_some(), self.obituary.status) {
             (true, Some(status @ ..=-1)) => format!("the server was killed by signal {}", -status),
             (true, Some(status)) => format!("the server exited with status {status}"),
-            (true, None) => "the server closed its output and lives on".to_owned(),
+            (true, None) => "the server closed its output but is still running".to_owned(),
             (false, _) if why.is_empty() => "the other side closed the connection".to_owned(),
             (false, _) => why,
         };
@@ -480,7 +483,8 @@ fn dress(mut error: Error, target: &str, obituary: &Obituary, phase: &'static st
     if is_ours {
         error.exit_status = obituary.status;
         if !obituary.stderr.is_empty() {
-            error.message = format!("{}; its last words:\n{}", error.message, obituary.stderr);
+            error.message =
+                format!("{}; the end of its standard error:\n{}", error.message, obituary.stderr);
             error.stderr = Some(obituary.stderr.clone());
         }
     }

@@ -248,11 +248,11 @@ impl Client {
         let spoken = self.server().spoken();
         if !has_roots && !spoken.is_stateless {
             let message = format!(
-                "the roots can't be set now: this client had none when it connected, and in {} that is said once",
+                "the roots can't be set: the client declared none when it connected, and in {} that can't change later",
                 spoken.name()
             );
             return Err(Error::new(ErrorKind::Unsupported, message)
-                .with_hint("give roots when the client is made; an empty list will do")
+                .with_hint("set roots when creating the client, if necessary as an empty list")
                 .with_target(&**connection.target())
                 .in_phase("call"));
         }
@@ -315,7 +315,7 @@ impl ToolResult {
             None => serde_json::from_value(serde_json::Value::String(self.text())),
         };
         parsed.map_err(|it| {
-            let message = format!("the tool's answer has another shape than was asked for: {it}");
+            let message = format!("the tool's result does not have the requested type: {it}");
             Error::new(ErrorKind::Misuse, message)
         })
     }

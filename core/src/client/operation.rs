@@ -332,7 +332,8 @@ impl Client {
             return Ok(result);
         }
         let limit = self.inner.max_rounds;
-        let message = format!("{}: the server still asks after {limit} rounds", method.as_str());
+        let message =
+            format!("{}: the server still asks questions after {limit} rounds", method.as_str());
         let error = Error::new(ErrorKind::Protocol, message);
         Err(self.name(error.limited_by("max_rounds")))
     }

@@ -86,7 +86,7 @@ impl Questions {
         if self.modes.contains(&mode) {
             return Ok(());
         }
-        Err(invalid(format!("this client did not declare elicitation in the mode {mode:?}")))
+        Err(invalid(format!("this client did not declare elicitation with mode {mode:?}")))
     }
 
     pub(super) fn set_roots(&self, roots: Vec<Root>) -> Result<(), Error> {
@@ -188,7 +188,7 @@ fn check_roots(roots: &[Root]) -> Result<(), Error> {
     match roots.iter().find(|it| !is_file(&it.uri)) {
         None => Ok(()),
         Some(Root { uri, .. }) => Err(Error::misuse(format!(
-            "a root is a file:// URI such as \"file:///srv/shelf\", not {uri:?}"
+            "a root must be a file:// URI such as \"file:///srv/shelf\", got {uri:?}"
         ))),
     }
 }

@@ -204,7 +204,7 @@ impl fmt::Display for Target {
             Self::Url(url) => url.fmt(f),
             Self::Stream(_, name) => f.write_str(name),
             Self::Custom(_) => f.write_str("transport"),
-            Self::Served(..) => f.write_str("the server in memory"),
+            Self::Served(..) => f.write_str("the in-memory server"),
         }
     }
 }

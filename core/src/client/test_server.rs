@@ -35,7 +35,7 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "nothing happens before it is connected"]
+#[must_use = "a test client does nothing until it is connected"]
 pub struct TestServer<'a> {
     server: &'a Server,
     revision: Option<Revision>,
@@ -98,7 +98,7 @@ impl<'a> TestServer<'a> {
     /// # Panics
     /// Panics if the answer can't be serialized as JSON.
     pub fn answer(mut self, question: impl Into<String>, answer: impl Serialize) -> Self {
-        let answer = serde_json::to_value(answer).expect("an answer is JSON");
+        let answer = serde_json::to_value(answer).expect("the answer can't be serialized as JSON");
         self.answers.insert(question.into(), Reaction::Answers(answer));
         self
     }
@@ -172,7 +172,7 @@ fn answer(answers: &BTreeMap<String, Reaction>, question: &Question) -> Result<R
         let known: Vec<_> = answers.keys().map(|it| format!("{it:?}")).collect();
         let asked = question.key.as_ref().map(|it| format!(" (key {it:?})")).unwrap_or_default();
         let problem = format!(
-            "there is no answer for {:?}{asked}: there are answers to {}",
+            "there is no answer for {:?}{asked}; there are answers for {}",
             messages.first().copied().unwrap_or_default(),
             known.join(", ")
         );

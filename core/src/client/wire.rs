@@ -131,14 +131,14 @@ fn read_headers(given: &[(String, String)]) -> Result<HeaderMap, Error> {
     headers.insert(http::header::USER_AGENT, HeaderValue::from_static(agent));
     for (name, value) in given {
         let parsed = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| Error::misuse(format!("headers: {name:?} is no header's name")))?;
+            .map_err(|_| Error::misuse(format!("headers: {name:?} is not a valid header name")))?;
         if OURS.contains(&parsed.as_str()) {
-            let message = format!("headers: {name:?} is set by the transport: leave it out");
+            let message = format!("headers: {name:?} is set by the transport; leave it out");
             return Err(Error::misuse(message));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| {
             Error::misuse(format!(
-                "headers: the value of {name:?} has characters that a header can't carry (a line end?)"
+                "headers: the value of {name:?} has characters that are invalid in a header, such as a line end"
             ))
         })?;
         value.set_sensitive(true);

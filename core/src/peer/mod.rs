@@ -22,5 +22,5 @@ fn broken(message: impl Into<String>) -> Error {
 /// Deserializes a result. Errors with kind `Protocol` if the result does not have the expected shape.
 pub fn read<'a, T: serde::Deserialize<'a>>(method: &str, result: &'a Raw) -> Result<T, Error> {
     serde_json::from_str(result.get())
-        .map_err(|it| broken(format!("{method}: the server's answer can't be read: {it}")))
+        .map_err(|it| broken(format!("{method}: the server's result is invalid: {it}")))
 }

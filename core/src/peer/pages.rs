@@ -68,7 +68,7 @@ impl Page {
         let method = kind.method().as_str();
         let members: Members<Raw> = read(method, result)?;
         let items = members.get(kind.member()).ok_or_else(|| {
-            broken(format!("{method}: the server's answer has no {:?}", kind.member()))
+            broken(format!("{method}: the server's result has no member {:?}", kind.member()))
         })?;
         let next_cursor = match members.get("nextCursor") {
             None => None,
@@ -108,18 +108,18 @@ impl Pages {
         let method = self.kind.method().as_str();
         self.bytes += page.items.iter().map(|it| it.get().len()).sum::<usize>();
         if self.bytes > MAX_BYTES {
-            return Err(broken(format!("{method}: the server's list has over {MAX_BYTES} bytes")));
+            return Err(broken(format!("{method}: the server's list exceeds {MAX_BYTES} bytes")));
         }
         self.items.extend(page.items);
         let Some(cursor) = page.next_cursor else { return Ok(None) };
         // A repeated cursor alone is no error: it may lead to a different page (Pagination).
         if !self.seen.insert(hash) {
             return Err(broken(format!(
-                "{method}: the server gave the same page twice, with the cursor {cursor:?}, so its list would never end"
+                "{method}: the server returned the same page twice, with the cursor {cursor:?}, so the list would never end"
             )));
         }
         if self.seen.len() >= MAX_PAGES {
-            return Err(broken(format!("{method}: the server's list has over {MAX_PAGES} pages")));
+            return Err(broken(format!("{method}: the server's list exceeds {MAX_PAGES} pages")));
         }
         Ok(Some(cursor))
     }

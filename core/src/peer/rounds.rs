@@ -46,7 +46,7 @@ impl Round {
         }
         if state.is_none() && wire.input_requests.is_none() {
             return Err(broken(format!(
-                "{method}: the server wants input but neither asks anything nor gives a requestState"
+                "{method}: the server requires input but sent neither questions nor a requestState"
             )));
         }
         let asked = wire.input_requests.unwrap_or_default().0;
@@ -89,12 +89,14 @@ fn read_question(asker: &str, key: String, raw: &Raw) -> Result<Question, Error>
         params: Option<Raw>,
     }
     let call: Call<'_> = serde_json::from_str(raw.get())
-        .map_err(|it| broken(format!("{asker}: the server's question {key:?}: {it}")))?;
+        .map_err(|it| broken(format!("{asker}: the server's question {key:?} is invalid: {it}")))?;
     let known = Method::parse(&call.method)
         .filter(|it| matches!(it, Method::CreateMessage | Method::ListRoots | Method::Elicit));
     let Some(method) = known else {
         let name = call.method;
-        return Err(broken(format!("{asker}: the server asks {name:?}, which is no question")));
+        return Err(broken(format!(
+            "{asker}: the server's question {key:?} has the method {name:?}, which is not a question"
+        )));
     };
     let params = call.params.filter(|it| it.get().starts_with('{'));
     Ok(Question { key, method, params: params.unwrap_or_else(|| json::raw("{}".into())) })

@@ -284,7 +284,7 @@ impl Subscriptions {
             entry.attempts = 0;
             self.outputs.push_back(Output::Changed(*key, change.clone()));
         } else {
-            tracing::debug!(?change, "the server tells of what was not asked for: dropped");
+            tracing::debug!(?change, "dropped a notification that the client did not subscribe to");
         }
     }
 

@@ -102,7 +102,7 @@ impl KnownTools {
         match unsayable(mirrored, params.get("arguments").map_or("{}", |it| it.get())) {
             None => Ok(()),
             Some(argument) => Err(Error::misuse(format!(
-                "argument {argument:?} of tool {name:?} travels in a header, too: it must be an integer from -(2^53 - 1) \
+                "argument '{argument}' of tool {name:?} is repeated in an HTTP header; it must be an integer from -(2^53 - 1) \
                  to 2^53 - 1"
             ))),
         }
@@ -147,7 +147,7 @@ impl KnownTools {
         }
         let Some(value) = wire.structured_content else {
             return Err(super::broken(format!(
-                "tool {name:?} has an output schema but answered without structured content"
+                "tool {name:?} has an output schema but returned no structured content"
             )));
         };
         let schema = schema.map_err(|it| {
@@ -155,7 +155,9 @@ impl KnownTools {
         })?;
         let value: Value = super::read("tools/call", &value.to_owned())?;
         schema.check(&value).map_err(|it| {
-            super::broken(format!("tool {name:?} answered what its output schema forbids: {it}"))
+            super::broken(format!(
+                "the result of tool {name:?} does not match its output schema: {it}"
+            ))
         })
     }
 
@@ -193,7 +195,7 @@ pub fn retain_mirrored(items: &mut Vec<Raw>) {
                 tracing::warn!(
                     tool = tool.name,
                     problem,
-                    "a tool can't be called over HTTP: left out"
+                    "left out a tool that can't be called over HTTP"
                 );
                 false
             }
@@ -209,7 +211,7 @@ impl Lazy {
                 Some(Ok(schema)) => Ok(Some(Arc::new(schema))),
                 Some(Err(error)) if error.is_foreign() => Err(error),
                 Some(Err(error)) => {
-                    tracing::warn!(%error, "a tool's schema can't be used: not checked");
+                    tracing::warn!(%error, "a tool's schema is invalid, so values are not checked");
                     Ok(None)
                 }
                 None => Ok(None),

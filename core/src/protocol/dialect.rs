@@ -30,7 +30,9 @@ impl FromStr for Dialect {
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|it| it.as_str() == name).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(" and ");
-            Error::misuse(format!("{name:?} is no dialect of the protocol: there are {known}"))
+            Error::misuse(format!(
+                "{name:?} is not a dialect of the protocol; the dialects are {known}"
+            ))
         })
     }
 }

@@ -154,7 +154,7 @@ impl<'f> Serializer for &'f mut Finder {
         match value.is_finite() {
             true => Ok(()),
             false => Err(Found(format!(
-                "{} is {value}, which JSON can't say: write null or a text",
+                "{} is {value}, which JSON can't represent; write null or a string",
                 self.place
             ))),
         }
@@ -327,7 +327,7 @@ mod tests {
     fn why(value: &impl Serialize) -> String {
         let text = to_string(value, "the result").unwrap_err().to_string();
         assert_eq!(text, to_raw(value, "the result").unwrap_err().to_string());
-        text.strip_suffix(", which JSON can't say: write null or a text")
+        text.strip_suffix(", which JSON can't represent; write null or a string")
             .unwrap_or(&text)
             .to_owned()
     }

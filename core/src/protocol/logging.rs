@@ -60,7 +60,7 @@ impl LoggingLevel {
     pub fn named(name: &str) -> Result<Self, Error> {
         Self::parse(name).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(", ");
-            Error::misuse(format!("{name:?} is not a log level: there are {known}"))
+            Error::misuse(format!("{name:?} is not a log level; the levels are {known}"))
         })
     }
 

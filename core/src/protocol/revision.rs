@@ -43,12 +43,15 @@ impl Revision {
     pub fn named<D: AsRef<str>>(dates: &[D]) -> Result<Vec<Self>, Error> {
         let known = || Self::ALL.map(Self::as_str).join(", ");
         if dates.is_empty() {
-            return Err(Error::misuse(format!("no revision is named: there are {}", known())));
+            return Err(Error::misuse(format!(
+                "the list of revisions is empty; the revisions are {}",
+                known()
+            )));
         }
         let find = |date: &str| {
             Self::parse(date).ok_or_else(|| {
                 Error::misuse(format!(
-                    "{date:?} is no revision of the protocol: there are {}",
+                    "{date:?} is not a revision of the protocol; the revisions are {}",
                     known()
                 ))
             })

@@ -35,7 +35,7 @@ use crate::{
 /// - Completions: `Vec<String>` or [`Completion`].
 /// - Vendor methods: a type that serializes as an object, or `()`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is nothing that this handler can return",
+    message = "this handler can't return `{Self}`",
     note = "a tool's result implements `serde::Serialize` and `schemars::JsonSchema`, or is content"
 )]
 pub trait Output<Kind>: Send + 'static {
@@ -51,7 +51,7 @@ pub trait Output<Kind>: Send + 'static {
 /// The return type of a handler: `Result<T, ToolError>`, or one of the plain types of [`Output`].
 #[diagnostic::on_unimplemented(
     message = "a handler can't return `{Self}`",
-    note = "return `Result<T, ToolError>`; where nothing can fail, a text, a number, content, or `Json(value)`"
+    note = "return `Result<T, ToolError>`, or, from a handler that can't fail, a string, a number, content, or `Json(value)`"
 )]
 pub trait Answer<Kind>: Send + 'static {
     #[doc(hidden)]

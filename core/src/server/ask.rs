@@ -35,7 +35,7 @@ use crate::{
 ///
 /// let server = Server::new("greeter").tool("greet", greet);
 /// ```
-#[must_use = "a question is asked once it is given to the context, or returned"]
+#[must_use = "a question is asked only if it is passed to the context or returned"]
 pub struct Question<T> {
     pub(super) put: Put,
     read: fn(&Value) -> Result<T, String>,
@@ -131,7 +131,7 @@ pub fn elicit_url(message: impl Into<String>, url: impl Into<String>) -> Questio
 /// Sends a request to the client's model (Sampling).
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "a question takes what it asks, as its siblings do"
+    reason = "the other questions take their input by value as well"
 )]
 pub fn sample(request: CreateMessageRequestParams) -> Question<CreateMessageResult> {
     let put = Put::new("sample", Method::CreateMessage, &request, "sampling".into());
@@ -258,7 +258,7 @@ tuples! {
 fn accepted(result: &Value) -> Result<&Value, String> {
     match result["action"].as_str() {
         Some("accept") => Ok(&result["content"]),
-        _ => Err("it was not accepted".into()),
+        _ => Err("the form was not accepted".into()),
     }
 }
 

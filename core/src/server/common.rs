@@ -70,7 +70,7 @@ pub(super) use common_methods;
 pub(super) fn object(name: &str, value: &impl Serialize) -> Raw {
     match serde_json::value::to_raw_value(value) {
         Ok(json) if json.get().starts_with('{') => json,
-        Ok(_) => panic!("{name} must be an object: give a map, a struct, or json!({{…}})"),
+        Ok(_) => panic!("{name} must be an object; pass a map, a struct, or json!({{…}})"),
         Err(error) => panic!("{name} can't be written as JSON: {error}"),
     }
 }

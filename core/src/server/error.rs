@@ -201,12 +201,12 @@ pub(super) fn to_json<T: Serialize>(value: &T) -> Result<String, Failure> {
 /// Serializes a value that accompanies an error; returns `None` if JSON can't represent it.
 fn carried<T: Serialize>(what: &str, value: &T) -> Option<Raw> {
     exact::to_raw(value, &format!("the error's {what}"))
-        .inspect_err(|why| tracing::error!("what an error carries is left out: {why}"))
+        .inspect_err(|why| tracing::error!("left out a part of an error: {why}"))
         .ok()
 }
 
 /// Serializes the data of a log message; a value that JSON can't represent is replaced by the reason.
 pub(super) fn log_data<T: Serialize>(value: &T) -> Raw {
-    exact::to_raw(value, "what is logged")
-        .unwrap_or_else(|error| json::to_raw(&format!("this can't be logged: {error}")))
+    exact::to_raw(value, "the logged value")
+        .unwrap_or_else(|error| json::to_raw(&format!("the value can't be logged: {error}")))
 }

@@ -27,9 +27,9 @@ pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// An async function or closure that takes `()`, `(arguments)`, `(Context)` or `(arguments, Context)` and returns an
 /// [`Answer`]. The arguments are a type that implements [`serde::Deserialize`] and [`schemars::JsonSchema`].
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no handler",
-    note = "write `async fn(arguments, Context) -> Result<T, ToolError>`; either parameter may be left out",
-    note = "arguments implement `serde::Deserialize` and `schemars::JsonSchema`"
+    message = "`{Self}` is not a handler",
+    note = "write `async fn(arguments, Context) -> Result<T, ToolError>`; both parameters are optional",
+    note = "arguments must implement `serde::Deserialize` and `schemars::JsonSchema`"
 )]
 pub trait Handler<Kind, Form>: Send + Sync + 'static {
     /// Returns the JSON Schema of the arguments.

@@ -213,7 +213,7 @@ impl End {
         };
         let fixed = || {
             ToolError::of(Failure::NotSupported(format!(
-                "the core answers {method} from what the client sent: middleware can change the result, not the params"
+                "middleware can't change the params of {method}, only its result"
             )))
         };
         match self {

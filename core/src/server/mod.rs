@@ -96,7 +96,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// # Panics
 /// A wrong registration (a duplicate name, an unusable schema, an invalid URI) panics with the fix, because it is a
 /// mistake in the program. [`Registry::add`] returns an error instead.
-#[must_use = "a server serves once it is run"]
+#[must_use = "a server does nothing until it is run"]
 pub struct Server {
     hub: Arc<Hub>,
     limits: Limits,

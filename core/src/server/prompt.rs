@@ -34,7 +34,7 @@ use crate::{
 /// let server = Server::new("shelf").add(Prompt::new("review", review).description("Review a book."));
 /// ```
 #[derive(Debug)]
-#[must_use = "a prompt is offered once it is added to a server"]
+#[must_use = "a prompt is available only after it is added to a server"]
 pub struct Prompt {
     listed: protocol::Prompt,
     arguments: Vec<PromptArgument>,

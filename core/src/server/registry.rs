@@ -85,7 +85,7 @@ impl Registry {
     /// ```
     pub fn update(&self, list: List, key: &str, changes: Value) -> Result<(), Error> {
         let Value::Object(changes) = changes else {
-            return Err(Error::misuse("changes are an object: {\"description\": …}"));
+            return Err(Error::misuse("changes must be an object such as {\"description\": …}"));
         };
         self.hub.apply(&Change::Update(list, key.to_owned(), changes))
     }

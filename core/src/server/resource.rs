@@ -38,7 +38,7 @@ use crate::{
 ///     .add(Resource::template("shelf://books/{id}", book).description("A book's title."));
 /// ```
 #[derive(Debug)]
-#[must_use = "a resource is offered once it is added to a server"]
+#[must_use = "a resource is available only after it is added to a server"]
 pub struct Resource {
     uri: String,
     is_template: bool,
@@ -189,7 +189,7 @@ impl Resource {
         let variables = component.variables();
         if let Some((name, ..)) = taken.iter().find(|it| it.2 && !variables.contains(&it.0)) {
             return Err(Error::misuse(format!(
-                "the template {:?} has no variable {name:?}, which its handler takes: write {{{name}}} into the \
+                "the template {:?} has no variable {name:?}, which its handler takes; add {{{name}}} to the \
                  template, or make the field optional",
                 component.template.uri_template
             )));

@@ -44,7 +44,7 @@ pub(super) fn shown(schema: Raw, profile: SchemaProfile, place: &str) -> Result<
     match portable(&whole) {
         Ok(written) => Ok(to_raw(&written)),
         Err(error) => Err(Error::misuse(format!(
-            "{place} can't be shown: {error}. Hosts read no such schemas: bound the depth, leave the inner type open, or make \
+            "{place} can't be published: {error}. Hosts can't read such schemas; limit the depth, make the inner type opaque, or make \
              the server with schema_profile(SchemaProfile::Full)"
         ))),
     }

@@ -130,7 +130,9 @@ impl Server {
     /// Errors if the address can't be bound or an option is invalid.
     pub async fn listen(&self, at: &str) -> Result<Listening, Error> {
         let at: Address = if at == "stdio" {
-            return Err(Error::misuse("\"stdio\" has nothing to listen at: run() serves it"));
+            return Err(Error::misuse(
+                "\"stdio\" is not an address to listen at; call run() to serve it",
+            ));
         } else {
             at.parse()?
         };
@@ -256,7 +258,8 @@ async fn listening(
     begun: impl Future<Output = Result<Listening, Error>>,
 ) -> Result<(), Error> {
     let unheard = |it: std::io::Error| {
-        Error::new(ErrorKind::Connect, format!("signals can't be heard: {it}")).caused_by(it)
+        Error::new(ErrorKind::Connect, format!("signal handlers can't be installed: {it}"))
+            .caused_by(it)
     };
     // Installed before the server can be reached.
     let told = told_to_end().map_err(unheard)?;

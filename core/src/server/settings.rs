@@ -128,10 +128,7 @@ impl Server {
             components.schemas = profile;
             components.tools.is_empty()
         });
-        assert!(
-            is_first,
-            "schema_profile({profile:?}) comes too late for the tools that are there: call it before"
-        );
+        assert!(is_first, "schema_profile({profile:?}) must be called before tools are added");
         self
     }
 

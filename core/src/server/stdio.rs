@@ -56,7 +56,7 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if TAKEN.swap(true, Ordering::AcqRel) {
         return Err(Error::misuse(
-            "standard input and output are served already: a process has them once",
+            "standard input and output are served already; a process can serve them once",
         ));
     }
     let failed = |message: &str, error: std::io::Error| {
@@ -80,7 +80,8 @@ pub(super) async fn serve(hub: &Hub, limits: Limits) -> Result<(), Error> {
         }
     };
     // Installed before the first response, because its recipient may send a signal.
-    let told_to_end = told_to_end().map_err(|it| failed("signals can't be heard", it))?;
+    let told_to_end =
+        told_to_end().map_err(|it| failed("signal handlers can't be installed", it))?;
     std::thread::Builder::new()
         .name("gudgeon-reader".into())
         .spawn(reader)

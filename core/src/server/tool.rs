@@ -45,7 +45,7 @@ use crate::{
 /// );
 /// ```
 #[derive(Debug)]
-#[must_use = "a tool is offered once it is added to a server"]
+#[must_use = "a tool is available only after it is added to a server"]
 pub struct Tool {
     listed: protocol::Tool,
     handler: Erased,

@@ -70,7 +70,7 @@ impl VisibilityFilter {
             let answer = handler.downcast_ref::<Predicate>()?.ask(principal.as_ref());
             if answer.is_none() {
                 let (kind, key) = component;
-                report(&format!("visible(…) of the {kind} {key:?} panicked: it stays hidden"));
+                report(&format!("visible(…) of the {kind} {key:?} panicked, so it stays hidden"));
             }
             answer
         };

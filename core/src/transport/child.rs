@@ -120,17 +120,17 @@ impl Command {
         let folder = self.folder.as_ref().filter(|it| !it.is_dir());
         let (message, hint) = match (error.kind(), folder) {
             (_, Some(folder)) => (
-                format!("the folder {} to start {program} in does not exist", folder.display()),
-                "cwd names it".to_owned(),
+                format!("the working directory {} for {program} does not exist", folder.display()),
+                "check the option cwd".to_owned(),
             ),
             (std::io::ErrorKind::NotFound, _) => (
                 format!("command not found: {program}"),
-                "is it installed, and on the PATH of this process? An absolute path works always"
+                "check that it is installed and on the PATH of this process, or give an absolute path"
                     .to_owned(),
             ),
             (std::io::ErrorKind::PermissionDenied, _) => (
-                format!("{program} may not be executed"),
-                format!("chmod +x {program}, or start it by its interpreter"),
+                format!("no permission to execute {program}"),
+                format!("run chmod +x {program}, or start it with its interpreter"),
             ),
             _ => (format!("{program} could not be started: {error}"), String::new()),
         };

@@ -26,7 +26,7 @@ pub(crate) async fn dial(url: &Url) -> Result<Box<dyn Stream>, Error> {
     opened.unwrap_or_else(|_| {
         let message = format!("no connection within {} s", CONNECT_TIMEOUT.as_secs());
         Err(Error::new(ErrorKind::Connect, message)
-            .with_hint("is the host right, and does a firewall let this through?")
+            .with_hint("check the host, and that no firewall blocks the connection")
             .in_phase("connect"))
     })
 }
@@ -48,15 +48,15 @@ async fn open(url: &Url) -> Result<Box<dyn Stream>, Error> {
         return Ok(Box::new(tcp));
     }
     let name = ServerName::try_from(url.host().to_owned())
-        .map_err(|_| Error::misuse(format!("{:?} is no host's name for TLS", url.host())))?;
+        .map_err(|_| Error::misuse(format!("{:?} is not a valid host name for TLS", url.host())))?;
     let connector = TlsConnector::from(tls().await?);
     let stream = connector.connect(name, tcp).await.map_err(|it| {
         // `openssl req -x509` creates such certificates by default.
         let hint = match it.to_string().contains("CaUsedAsEndEntity") {
-            true => "the certificate says that it is an authority's: a server needs one with basicConstraints=CA:FALSE",
-            false => "is it a server that speaks TLS, with a certificate that this machine trusts? http:// is without",
+            true => "the server's certificate is that of an authority; create one with basicConstraints=CA:FALSE",
+            false => "check that the server speaks TLS and that this machine trusts its certificate, or use http://",
         };
-        failed(format!("no TLS connection: {it}"), it).with_hint(hint)
+        failed(format!("the TLS handshake failed: {it}"), it).with_hint(hint)
     })?;
     Ok(Box::new(stream))
 }
@@ -72,7 +72,7 @@ async fn open_socket(url: &Url) -> Result<Box<dyn Stream>, Error> {
 
 #[cfg(not(unix))]
 async fn open_socket(_: &Url) -> Result<Box<dyn Stream>, Error> {
-    Err(Error::misuse("this system has no Unix sockets: use tcp://"))
+    Err(Error::misuse("this system has no Unix sockets; use tcp://"))
 }
 
 /// Returns a configuration that trusts the system's certificates.
@@ -80,12 +80,13 @@ async fn tls() -> Result<Arc<ClientConfig>, Error> {
     static CONFIG: OnceCell<Arc<ClientConfig>> = OnceCell::const_new();
     let config = CONFIG.get_or_try_init(async || {
         let loaded = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs).await;
-        let loaded = loaded.map_err(|it| failed("the certificates were not read".into(), it))?;
+        let loaded = loaded
+            .map_err(|it| failed("the system's certificates could not be read".into(), it))?;
         let mut roots = RootCertStore::empty();
         let (added, _) = roots.add_parsable_certificates(loaded.certs);
         if added == 0 {
             let hint = "install the package ca-certificates, or name a file with SSL_CERT_FILE";
-            let message = "this system has no certificates that could be trusted";
+            let message = "this system has no trusted certificates";
             return Err(Error::new(ErrorKind::Connect, message)
                 .with_hint(hint)
                 .in_phase("connect"));
@@ -103,12 +104,14 @@ async fn tls() -> Result<Arc<ClientConfig>, Error> {
 
 fn explain(url: &Url, error: io::Error) -> Error {
     let hint = match error.kind() {
-        io::ErrorKind::ConnectionRefused => "nothing listens there: is the server running?",
-        io::ErrorKind::NotFound if url.scheme() == Scheme::Unix => {
-            "there is no such socket: is the server running?"
+        io::ErrorKind::ConnectionRefused => {
+            "nothing listens at this address; is the server running?"
         }
-        io::ErrorKind::PermissionDenied => "this user may not connect there",
-        _ => "is the address right, and the network there?",
+        io::ErrorKind::NotFound if url.scheme() == Scheme::Unix => {
+            "the socket does not exist; is the server running?"
+        }
+        io::ErrorKind::PermissionDenied => "this user has no permission to connect to the socket",
+        _ => "check the address and the network",
     };
     failed(error.to_string(), error).with_hint(hint)
 }

@@ -160,7 +160,9 @@ impl Outbox for Arc<SendQueue> {
                 queue.queued += frame.len();
                 queue.frames.push(frame);
                 if queue.bytes > MAX_QUEUED {
-                    tracing::warn!("a client that leaves {MAX_QUEUED} bytes unread is given up");
+                    tracing::warn!(
+                        "closing a connection whose client left {MAX_QUEUED} bytes unread"
+                    );
                     queue.queued = 0;
                     queue.bytes -= queue.frames.drain(..).map(|it| it.len()).sum::<usize>();
                     queue.is_over = true;

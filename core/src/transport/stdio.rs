@@ -34,5 +34,5 @@ fn make_blocking(stream: &std::os::fd::OwnedFd) -> io::Result<()> {
 /// Reserves standard input and output for the protocol and returns them; errors on this system.
 #[cfg(not(unix))]
 pub fn take() -> io::Result<(File, File)> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "stdio is served on Unix systems"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "stdio can be served on Unix systems only"))
 }

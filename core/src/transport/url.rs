@@ -68,32 +68,39 @@ impl Url {
         if scheme == Scheme::Unix {
             let path = rest.strip_prefix("//").unwrap_or(rest);
             if path.is_empty() || path.contains('\0') {
-                return Err(misuse(text, "names no socket: write unix:/path/to/socket"));
+                return Err(misuse(text, "has no socket path; write unix:/path/to/socket"));
             }
             return Ok(Self { scheme, host: String::new(), port: 0, path: path.to_owned() });
         }
         let rest = rest.strip_prefix("//").ok_or_else(|| {
-            misuse(text, &format!("must go on with two slashes: {}://host", scheme.name()))
+            misuse(
+                text,
+                &format!("must have two slashes after the scheme: {}://host", scheme.name()),
+            )
         })?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or_default();
         if authority.contains('@') {
             // The URL is not shown because it contains a password.
-            return Err(Error::misuse("a URL with a user's name in it sends no credentials")
-                .with_hint("give them as a header: headers = {\"Authorization\": \"Basic …\"}"));
+            return Err(Error::misuse(
+                "the URL contains a user name, which is not sent as credentials",
+            )
+            .with_hint(
+                "pass credentials as a header: headers = {\"Authorization\": \"Basic …\"}",
+            ));
         }
         let (host, port) = host_and_port(text, scheme, authority)?;
         let path = match scheme {
             Scheme::Tcp if !matches!(path, "" | "/") => {
-                return Err(misuse(text, "has a path, which a tcp address has not"));
+                return Err(misuse(text, "has a path; write tcp://host:port"));
             }
             Scheme::Tcp => String::new(),
             _ if path.starts_with('/') => path.to_owned(),
             _ => format!("/{path}"),
         };
         if let Some(odd) = path.chars().find(|it| !matches!(it, '!'..='~')) {
-            return Err(misuse(text, &format!("has {odd:?} in its path: percent-encode it")));
+            return Err(misuse(text, &format!("has {odd:?} in its path; percent-encode it")));
         }
         Ok(Self { scheme, host, port, path })
     }
@@ -164,29 +171,30 @@ fn host_and_port(text: &str, scheme: Scheme, authority: &str) -> Result<(String,
     let is_plain = host.bytes().all(|it| it.is_ascii_alphanumeric() || b"-._~".contains(&it));
     let is_address = host.bytes().all(|it| it.is_ascii_hexdigit() || b"[]:.".contains(&it));
     if host.is_empty() {
-        return Err(misuse(text, "names no host"));
+        return Err(misuse(text, "has no host"));
     }
     if !(is_bracketed && is_address || !is_bracketed && is_plain) {
-        let mend = "names a host that can't be one: letters, digits, dots and hyphens, an IPv6 address in \
-                    brackets; other letters in their xn-- form";
+        let mend = "has an invalid host; use letters, digits, dots and hyphens, or an IPv6 address in \
+                    brackets (non-ASCII names in their xn-- form)";
         return Err(misuse(text, mend));
     }
     let port = match port {
-        Some(port) => Some(
-            port.parse()
-                .map_err(|_| misuse(text, &format!("has {port:?} where a port should be")))?,
-        ),
+        Some(port) => {
+            Some(port.parse().map_err(|_| misuse(text, &format!("has an invalid port {port:?}")))?)
+        }
         None => scheme.default_port(),
     };
     let port = port.filter(|it| *it != 0);
-    let port = port.ok_or_else(|| misuse(text, "names no port: write tcp://host:port"))?;
+    let port = port.ok_or_else(|| misuse(text, "has no port; write tcp://host:port"))?;
     Ok((host.to_owned(), port))
 }
 
 fn no_url(text: &str) -> Error {
     let schemes = SCHEMES.map(|(name, _)| name).join(", ");
-    Error::misuse(format!("{text:?} is no URL that a client can connect to ({schemes})"))
-        .with_hint("such as http://127.0.0.1:8000/mcp; a program to start is a command")
+    Error::misuse(format!("{text:?} is not a URL that a client can connect to ({schemes})"))
+        .with_hint(
+            "write a URL such as http://127.0.0.1:8000/mcp, or pass a command to start a program",
+        )
 }
 
 fn misuse(text: &str, problem: &str) -> Error {
@@ -261,7 +269,7 @@ mod tests {
         assert!(problem("ftp://host").contains("http, https, ws, wss, tcp, unix"));
         assert!(problem("python server.py").contains("command"));
         assert!(problem("http:/host").contains("two slashes"));
-        assert!(problem("http://").contains("names no host"));
+        assert!(problem("http://").contains("has no host"));
         assert!(problem("http://host:port/").contains("\"port\""));
         assert!(problem("http://host:70000/").contains("port"));
         assert!(problem("tcp://host").contains("tcp://host:port"));

@@ -376,7 +376,7 @@ async fn roots_are_files_and_nothing_else() {
         assert_eq!(error.kind, ErrorKind::Misuse);
         error.message
     };
-    let expected = "a root is a file:// URI such as \"file:///srv/shelf\", not \"http://a\"";
+    let expected = "a root must be a file:// URI such as \"file:///srv/shelf\", got \"http://a\"";
     let refused = Client::builder(curious()).roots([Root::new("http://a")]).connect().await;
     assert_eq!(says(refused.map(drop).expect_err("no root")), expected);
     let roots = [Root::new("file:///a"), Root::new("FILE:///b")];

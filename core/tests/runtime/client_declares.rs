@@ -61,7 +61,7 @@ async fn roots_that_come_later_are_refused_where_they_had_to_be_declared_first()
     let refused = client.set_roots([Root::new("file:///a")]).expect_err("too late");
     assert_eq!(refused.kind, ErrorKind::Unsupported);
     assert!(refused.message.contains("2025-11-25"), "{refused}");
-    assert!(refused.hint.is_some_and(|it| it.contains("when the client is made")));
+    assert!(refused.hint.is_some_and(|it| it.contains("when creating the client")));
     client.call_tool("t", ()).await.expect("answers");
     for method in ["initialize", "notifications/initialized", "tools/call"] {
         let said = loop {

@@ -345,7 +345,7 @@ async fn headers_of_the_user_go_with_every_request_and_to_no_other_origin() {
 async fn headers_that_can_not_be_sent_are_refused_without_showing_their_value() {
     for (name, value, problem) in [
         ("Authorization", "Bearer\nsecret", "line end"),
-        ("bad name", "secret", "no header's name"),
+        ("bad name", "secret", "not a valid header name"),
         ("Content-Length", "secret", "leave it out"),
     ] {
         let target = Target::url("http://127.0.0.1:9/mcp").unwrap();

@@ -76,7 +76,7 @@ async fn a_unix_socket_carries_one_message_a_line() {
     std::fs::remove_file(&path).unwrap();
     let error = Client::connect(Target::url(&url).unwrap()).await.unwrap_err();
     assert_eq!((error.kind, error.phase), (ErrorKind::Connect, Some("connect")));
-    assert!(error.to_string().contains("no such socket"), "{error}");
+    assert!(error.to_string().contains("the socket does not exist"), "{error}");
 }
 
 #[tokio::test]

@@ -241,7 +241,7 @@ async fn an_address_in_use_is_told_with_the_mend() {
     let listening = listen(Server::new("s")).await;
     let error = Server::new("s").listen(listening.url()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Connect);
-    assert!(error.to_string().contains("something listens there already"), "{error}");
+    assert!(error.to_string().contains("the port is in use"), "{error}");
 }
 
 #[tokio::test]

@@ -100,7 +100,7 @@ async fn params_of_what_the_core_answers_stay() {
     });
     let mut peer = Peer::legacy(&server).await;
     let refused = peer.request("tools/list", json!({})).await;
-    assert!(refused["error"]["message"].as_str().unwrap().contains("not the params"), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("can't change the params"), "{refused}");
 }
 
 #[tokio::test]
@@ -183,7 +183,10 @@ async fn rates_are_limited_and_the_handshake_is_not_counted() {
     assert_eq!(text(&peer.call("open", json!({"title": "a"})).await), "open a");
     assert_eq!(peer.listed("open").await["name"], "open");
     let refused = peer.call("open", json!({"title": "a"})).await;
-    assert_eq!(text(&refused), "too many requests: at most 0.01 a second, try again in 100.0 s");
+    assert_eq!(
+        text(&refused),
+        "too many requests: at most 0.01 per second are allowed; try again in 100.0 s"
+    );
     let refused = peer.request("tools/list", json!({})).await;
     assert_eq!(refused["error"]["code"], 429);
 }
@@ -226,7 +229,8 @@ async fn responses_are_limited() {
     let mut peer = Peer::legacy(&server).await;
     assert_eq!(text(&peer.call("open", json!({"title": "a"})).await), "open a");
     let refused = peer.call("open", json!({"title": "a".repeat(99)})).await;
-    let told = "the result of tools/call open has 270 bytes, more than 100: ask for less";
+    let told =
+        "the result of tools/call open has 270 bytes, more than the limit of 100; request less";
     assert_eq!(text(&refused), told);
     let refused = peer.request("tools/list", json!({})).await;
     assert_eq!(refused["error"]["code"], 413, "{refused}");

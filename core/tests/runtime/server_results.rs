@@ -301,7 +301,7 @@ async fn a_type_that_contains_itself_needs_the_full_profile() {
 }
 
 #[test]
-#[should_panic(expected = "comes too late for the tools that are there")]
+#[should_panic(expected = "must be called before tools are added")]
 fn the_profile_comes_before_the_tools() {
     drop(Server::new("t").tool("a", || async { "ok" }).schema_profile(SchemaProfile::Full));
 }

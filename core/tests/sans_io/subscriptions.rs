@@ -170,7 +170,7 @@ fn one_that_breaks_again_and_again_is_given_up() {
     let (ended, why) = client.ended();
     let why = why.unwrap();
     assert_eq!((ended, why.kind), (key, ErrorKind::Lost));
-    assert!(why.message.contains("could not be taken up again: it broke"), "{why}");
+    assert!(why.message.contains("could not be re-established: it broke"), "{why}");
     client.advance(Duration::from_secs(3600));
     client.silent();
     assert!(client.now - start < Duration::from_secs(4000));

@@ -81,4 +81,4 @@ async def story(target: Target, revision: Any) -> None:
             customer.subscribe()
             raise AssertionError("nothing to subscribe to")
         except ValueError as problem:
-            assert "subscribe to something" in str(problem)
+            assert "the subscription is empty" in str(problem)

@@ -31,7 +31,7 @@ impl Interests {
         let this = Self { lists: lists.map(|(_, list)| list).collect(), uris: uris.collect() };
         match this.lists.is_empty() && this.uris.is_empty() {
             true => Err(Error::misuse(
-                "subscribe to something: URIs of resources, or the list of tools, prompts or resources",
+                "the subscription is empty; name URIs of resources, or the list of tools, prompts or resources",
             )),
             false => Ok(this),
         }

@@ -51,8 +51,9 @@ impl Subscriptions {
         let key = *key;
         let Some(entry) = self.open.get_mut(&key) else { return };
         if let Some(left_out) = entry.interests.left_out(kept) {
-            let message =
-                format!("the server does not tell {left_out}: it did not acknowledge that");
+            let message = format!(
+                "the server does not notify {left_out}: it did not acknowledge that part of the subscription"
+            );
             return self.end(key, Some(Error::new(ErrorKind::Unsupported, message)));
         }
         if matches!(entry.state, State::Asking { .. }) {
@@ -99,12 +100,12 @@ impl Subscriptions {
         }
         if entry.attempts >= MAX_ATTEMPTS {
             error.message = format!(
-                "the subscription broke and could not be taken up again: {}",
+                "the subscription failed and could not be re-established: {}",
                 error.message
             );
             return self.end(key, Some(error));
         }
-        tracing::debug!(%error, attempts = entry.attempts, "a subscription broke: it is taken up again");
+        tracing::debug!(%error, attempts = entry.attempts, "a subscription failed and will be re-established");
         let wait = MIN_WAIT.saturating_mul(1 << entry.attempts).min(MAX_WAIT);
         entry.attempts += 1;
         entry.state = State::Broken { until: now + wait };

@@ -43,7 +43,7 @@ impl Subscriptions {
                 }
             }
             (Step::Unsubscribe, Err(error)) => {
-                tracing::debug!(%error, uri, "a subscription could not be taken back");
+                tracing::debug!(%error, uri, "unsubscribing failed");
             }
             (Step::Unsubscribe, Ok(_)) => (),
         }

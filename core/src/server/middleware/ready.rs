@@ -107,11 +107,8 @@ pub fn rate_limit(per_second: f64, burst: u32) -> impl Ready {
 /// Panics if `per_second` or `burst` is not positive.
 #[track_caller]
 pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
-    assert!(
-        per_second > 0.0,
-        "rate_limit takes a number of requests a second above 0, not {per_second}"
-    );
-    assert!(burst >= 1, "rate_limit: burst is at least 1, not {burst}");
+    assert!(per_second > 0.0, "rate_limit: per_second must be greater than 0, got {per_second}");
+    assert!(burst >= 1, "rate_limit: burst must be at least 1, got {burst}");
     let burst = f64::from(burst);
     let buckets = Arc::new(Mutex::new(HashMap::<String, (f64, Instant)>::new()));
     move |request: Request, next: Next| -> Answering {
@@ -136,8 +133,9 @@ pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
             return Box::pin(next.run(request));
         }
         let wait = (1.0 - left) / per_second;
-        let text =
-            format!("too many requests: at most {per_second} a second, try again in {wait:.1} s");
+        let text = format!(
+            "too many requests: at most {per_second} per second are allowed; try again in {wait:.1} s"
+        );
         Box::pin(std::future::ready(Err(refusal(&request, TOO_MANY, text))))
     }
 }
@@ -154,7 +152,7 @@ pub fn rate_limit_by(by: CountedBy, per_second: f64, burst: u32) -> impl Ready {
 /// Panics if `max_bytes` is 0.
 #[track_caller]
 pub fn response_limit(max_bytes: usize) -> impl Ready {
-    assert!(max_bytes >= 1, "response_limit takes a number of bytes above 0, not {max_bytes}");
+    assert!(max_bytes >= 1, "response_limit: max_bytes must be at least 1, got {max_bytes}");
     move |request: Request, next: Next| -> Answering {
         Box::pin(async move {
             let kept = Request { params: Value::Null, ..request.clone() };
@@ -165,7 +163,7 @@ pub fn response_limit(max_bytes: usize) -> impl Ready {
                 return Ok(result);
             }
             let text = format!(
-                "the result of {subject} has {size} bytes, more than {max_bytes}: ask for less"
+                "the result of {subject} has {size} bytes, more than the limit of {max_bytes}; request less"
             );
             Err(refusal(&kept, TOO_LARGE, text))
         })

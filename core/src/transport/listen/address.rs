@@ -92,7 +92,7 @@ impl FromStr for Address {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = path.strip_prefix("//").unwrap_or(path);
             if path.is_empty() || path.contains('\0') {
-                return Err(misuse(text, "it names no socket: write unix:/path/to/socket"));
+                return Err(misuse(text, "it has no socket path; write unix:/path/to/socket"));
             }
             return Ok(Self { place: Place::Unix(path.into()) });
         }
@@ -107,10 +107,10 @@ impl FromStr for Address {
         let is_bare = authority.as_str().len() == authority.host().len();
         let port = authority.port_u16();
         if port.is_none() && !is_bare {
-            return Err(misuse(text, "it has no number up to 65535 for its port"));
+            return Err(misuse(text, "its port is not a number up to 65535"));
         }
         if uri.query().is_some() {
-            return Err(misuse(text, "it has a query, which nothing can listen at: leave it out"));
+            return Err(misuse(text, "it has a query; leave it out"));
         }
         let host = authority.host().to_owned();
         let path = if uri.path().is_empty() { "/" } else { uri.path() };
@@ -121,15 +121,15 @@ impl FromStr for Address {
                 Place::Http { is_secure, host, port, path: path.to_owned() }
             }
             "ws" | "wss" => {
-                let mend = "a WebSocket is served with HTTP: write http:// (or https://), and ws:// is there too";
+                let mend = "WebSocket is served together with HTTP; write http:// (or https://)";
                 return Err(misuse(text, mend));
             }
             "tcp" if path != "/" => {
-                return Err(misuse(text, "it has a path, which a tcp address has not"));
+                return Err(misuse(text, "it has a path; write tcp://host:port"));
             }
             "tcp" => match port {
                 Some(port) => Place::Tcp { host, port },
-                None => return Err(misuse(text, "it names no port: write tcp://host:port")),
+                None => return Err(misuse(text, "it has no port; write tcp://host:port")),
             },
             _ => return Err(misuse(text, EXAMPLES)),
         };
@@ -149,5 +149,5 @@ impl fmt::Display for Address {
 }
 
 fn misuse(text: &str, problem: &str) -> Error {
-    Error::misuse(format!("{text:?} is no address to listen at: {problem}"))
+    Error::misuse(format!("{text:?} is not an address to listen at: {problem}"))
 }

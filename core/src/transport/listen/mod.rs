@@ -91,7 +91,7 @@ pub async fn listen(
     let url = at.url(socket.port(), options.tls.is_some());
     let warning = (!at.is_loopback()).then(|| {
         format!(
-            "{url} can be reached from other machines, and anybody who reaches it may call: listen at 127.0.0.1, \
+            "{url} can be reached from other machines, and all requests are accepted; listen at 127.0.0.1, \
              or mount the server in an app with authentication"
         )
     });
@@ -197,7 +197,7 @@ async fn accept(
             // The connection was closed before it was accepted.
             Err(error) if is_of_one_peer(&error) => (),
             Err(error) => {
-                tracing::error!(%error, "nobody can be let in for now");
+                tracing::error!(%error, "connections can't be accepted at the moment");
                 tokio::time::sleep(NO_ROOM).await;
             }
         }
@@ -248,12 +248,12 @@ impl Protocol {
         match (&at.place, tls) {
             (Place::Http { .. }, Some((chain, key))) => Ok(Self::Https(tls::acceptor(chain, key)?)),
             (Place::Http { is_secure: true, .. }, None) => Err(Error::misuse(format!(
-                "{at} needs a certificate: give the option tls its two files, or write http://"
+                "{at} needs a certificate; set the option tls to its two files, or write http://"
             ))),
             (Place::Http { .. }, None) => Ok(Self::Http),
             (Place::Tcp { .. } | Place::Unix(_), None) => Ok(Self::Lines),
             (Place::Tcp { .. } | Place::Unix(_), Some(_)) => Err(Error::misuse(format!(
-                "{at} is not encrypted: write https://, or leave the option tls out"
+                "{at} is not encrypted, but the option tls is set; write https://, or leave tls out"
             ))),
         }
     }

@@ -84,7 +84,7 @@ impl Socket {
 
     #[cfg(not(unix))]
     async fn bind_unix(_: &Address, _: &PathBuf) -> Result<Self, Error> {
-        Err(Error::misuse("this system has no Unix sockets: use tcp://"))
+        Err(Error::misuse("this system has no Unix sockets; use tcp://"))
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -144,19 +144,19 @@ async fn bind_shared(host: &str, port: u16) -> io::Result<TcpListener> {
 fn explain(at: &Address, error: io::Error) -> Error {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse if matches!(at.place, Place::Unix(_)) => {
-            "a server listens there already, or the file is no socket: choose another path"
+            "a server listens there already, or the file is not a socket; choose another path"
         }
         io::ErrorKind::AddrInUse => {
-            "something listens there already: end it, or choose another port (0: any free one)"
+            "the port is in use; stop the other program, or choose another port (0 for any free one)"
         }
         io::ErrorKind::AddrNotAvailable => {
-            "this machine has no such address: 127.0.0.1 is for itself alone, 0.0.0.0 for all"
+            "this machine does not have the address; use 127.0.0.1 for local clients only, 0.0.0.0 for all"
         }
         io::ErrorKind::PermissionDenied => {
-            "this user may not listen there: ports below 1024 are the system's"
+            "this user has no permission to listen there; choose a port above 1023"
         }
-        io::ErrorKind::NotFound => "there is no such host, or no such folder",
-        _ => "is the address this machine's own?",
+        io::ErrorKind::NotFound => "the host or the directory does not exist",
+        _ => "check that the address belongs to this machine",
     };
     Error::new(ErrorKind::Connect, format!("can't listen: {error}"))
         .caused_by(error)

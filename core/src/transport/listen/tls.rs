@@ -16,7 +16,7 @@ pub(super) fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|it| unusable("certificate", chain, &it))?;
     if certificates.is_empty() {
-        return Err(unusable("certificate", chain, &"it holds no certificate in PEM"));
+        return Err(unusable("certificate", chain, &"it contains no certificate in PEM format"));
     }
     let private = PrivateKeyDer::from_pem_file(key).map_err(|it| unusable("key", key, &it))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -26,13 +26,13 @@ pub(super) fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, Error> {
         .with_no_client_auth()
         .with_single_cert(certificates, private)
         .map_err(|it| {
-            unusable("key", key, &format!("it does not fit {}: {it}", chain.display()))
+            unusable("key", key, &format!("it does not match {}: {it}", chain.display()))
         })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 fn unusable(what: &str, path: &Path, why: &dyn std::fmt::Display) -> Error {
-    Error::misuse(format!("the {what} of TLS, {}, can't be used: {why}", path.display()))
-        .with_hint("tls names two PEM files: the certificate chain, then its key")
+    Error::misuse(format!("the TLS {what} {} can't be used: {why}", path.display()))
+        .with_hint("set the option tls to two PEM files: the certificate chain, then its key")
 }

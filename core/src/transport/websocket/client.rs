@@ -45,7 +45,7 @@ pub(crate) async fn connect(
         Some(socket) => socket,
         // A server that does not know subprotocols must not name one in its response.
         None => handshake(url, headers, limit, false).await?.ok_or_else(|| {
-            Error::new(ErrorKind::Connect, "the server chooses a subprotocol it was not offered")
+            Error::new(ErrorKind::Connect, "the server chose a subprotocol that was not offered")
                 .in_phase("connect")
         })?,
     };
@@ -152,12 +152,12 @@ async fn handshake(
             Err(error)
         }
         Ok(Err(error)) => {
-            let message = format!("no WebSocket was opened: {error}");
+            let message = format!("the WebSocket handshake failed: {error}");
             Err(Error::new(ErrorKind::Connect, message).caused_by(error).in_phase("connect"))
         }
         Err(_) => {
             let message = format!(
-                "no answer to the WebSocket handshake in {} s",
+                "no response to the WebSocket handshake in {} s",
                 HANDSHAKE_TIMEOUT.as_secs()
             );
             Err(Error::new(ErrorKind::Connect, message).in_phase("connect"))

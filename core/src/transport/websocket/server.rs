@@ -155,7 +155,7 @@ where
                 match arrived {
                     Ok(Some(Message::Text(text))) => connected.message(text.as_bytes()),
                     Ok(Some(Message::Binary(_))) => {
-                        return Some((CloseCode::Unsupported, "messages are text"));
+                        return Some((CloseCode::Unsupported, "messages must be text"));
                     }
                     Ok(Some(Message::Close(_)) | None) => return None,
                     Ok(Some(_)) => (),
@@ -170,8 +170,8 @@ where
 fn refusal(error: &Error) -> Option<(CloseCode, &'static str)> {
     match error {
         Error::Capacity(_) => Some((CloseCode::Size, "the message is too long")),
-        Error::Utf8(_) => Some((CloseCode::Invalid, "text is UTF-8")),
-        Error::Protocol(_) => Some((CloseCode::Protocol, "that is no frame")),
+        Error::Utf8(_) => Some((CloseCode::Invalid, "text must be UTF-8")),
+        Error::Protocol(_) => Some((CloseCode::Protocol, "invalid WebSocket frame")),
         _ => None,
     }
 }

@@ -82,17 +82,17 @@ pub(super) async fn answer(
         };
         let lost = |message: String| Err(Error::new(ErrorKind::Lost, message));
         if is_stateless || events.decoder.last_event_id().is_none() {
-            return lost(format!("the reply ended before the answer: {why}"));
+            return lost(format!("the response stream ended before the result: {why}"));
         }
         reply = match events.resume().await {
             Resumed::Stream(reply) => reply,
             Resumed::Refused(status) => {
                 return lost(format!(
-                    "the reply broke before the answer ({why}) and can't be taken up again: HTTP {status}"
+                    "the response stream broke before the result ({why}) and can't be resumed: HTTP {status}"
                 ));
             }
             Resumed::GivenUp(why) => {
-                return lost(format!("the reply broke and could not be taken up again: {why}"));
+                return lost(format!("the response stream broke and could not be resumed: {why}"));
             }
         };
     }
@@ -108,7 +108,7 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
     let mut reply = match first {
         Ok(reply) if reply.status.is_success() && reply.media() == Media::Events => reply,
         Ok(reply) if !reply.status.is_server_error() => {
-            tracing::debug!(status = %reply.status, "the server has no stream of its own");
+            tracing::debug!(status = %reply.status, "the server offers no stream for notifications");
             return reply.discard().await;
         }
         _ => match events.resume().await {
@@ -128,14 +128,19 @@ pub(super) async fn standalone(shared: Arc<Shared>, opened: oneshot::Sender<()>)
                 return shared.tell(News::StreamGone(session)).await;
             }
             (Resumed::Refused(status), _) => {
-                let why =
-                    format!("the server's own stream broke, and it opens no other: HTTP {status}");
+                let why = format!(
+                    "the server's stream for notifications broke and can't be reopened: HTTP {status}"
+                );
                 return shared.tell(News::StreamLost(why)).await;
             }
             (Resumed::GivenUp(why), _) => {
-                tracing::warn!(why, "the server's own stream is lost: changes go unnoticed");
-                let why =
-                    format!("the server's own stream broke and could not be taken up again: {why}");
+                tracing::warn!(
+                    why,
+                    "the server's stream for notifications is lost, so changes are no longer reported"
+                );
+                let why = format!(
+                    "the server's stream for notifications broke and could not be resumed: {why}"
+                );
                 return shared.tell(News::StreamLost(why)).await;
             }
         };
@@ -267,7 +272,7 @@ impl<'a> Events<'a> {
     /// Resumes the stream by a GET with the id of the last event (2025-11-25, "Resumability and Redelivery").
     async fn resume(&mut self) -> Resumed {
         self.decoder.restart();
-        let mut why = "it ends again and again without an event".to_owned();
+        let mut why = "it ends repeatedly without an event".to_owned();
         while self.attempts < MAX_ATTEMPTS {
             let patience = self.retry.max(MIN_RETRY).saturating_mul(1 << self.attempts);
             tokio::time::sleep(patience.min(MAX_BACKOFF.max(self.retry))).await;

@@ -44,12 +44,12 @@ pub(super) async fn carry(shared: Arc<Shared>, message: Message) {
         // The server may implement HTTP+SSE of 2024-11-05 (Streamable HTTP, "Backward Compatibility").
         match legacy_sse::open(&shared).await {
             Ok(()) => outcome = shared.exchange(&message).await,
-            Err(why) => tracing::debug!(why, "nor is it an HTTP+SSE server"),
+            Err(why) => tracing::debug!(why, "not an HTTP+SSE server either"),
         }
     }
     let Some(id) = message.request() else {
         if let Outcome::Failed(error) | Outcome::Refused(_, error) = outcome {
-            tracing::debug!(%error, kind = ?message.kind, "a message was not accepted");
+            tracing::debug!(%error, kind = ?message.kind, "the server did not accept a message");
         }
         return;
     };
@@ -103,9 +103,10 @@ impl Shared {
                 let kind = reply.headers.get(header::CONTENT_TYPE).cloned();
                 reply.discard().await;
                 let kind = kind.as_ref().and_then(|it| it.to_str().ok()).unwrap_or("nothing");
-                let message = format!("HTTP {status} with {kind}, which is no answer to a request");
+                let message =
+                    format!("HTTP {status} with {kind}, which is not a response to a request");
                 let error = Error::new(ErrorKind::Protocol, message)
-                    .with_hint("is it an MCP server, and is the path right?");
+                    .with_hint("check that the URL is that of an MCP server, including its path");
                 Outcome::Failed(Error { http_status: Some(status.as_u16()), ..error })
             }
         }
@@ -119,12 +120,13 @@ impl Shared {
             }
             Ok(frame) => {
                 self.tell(News::Frame(frame)).await;
-                let message = "the server's reply holds no answer to this request";
+                let message = "the server's response does not contain the result of this request";
                 Outcome::Failed(Error::new(ErrorKind::Protocol, message))
             }
             Err(Unread::TooLong) => Outcome::Failed(too_long(self.limit)),
             Err(Unread::Broken(error)) => {
-                let message = format!("the connection broke within the reply: {error}");
+                let message =
+                    format!("the connection broke in the middle of the response: {error}");
                 Outcome::Failed(Error::new(ErrorKind::Lost, message).caused_by(error))
             }
         }
@@ -163,7 +165,9 @@ impl Shared {
             let mut request = Request::new(Whole::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = url.path().parse().map_err(|_| {
-                Error::misuse(format!("{url} has a path that HTTP can't carry: percent-encode it"))
+                Error::misuse(format!(
+                    "the path of {url} has invalid characters; percent-encode them"
+                ))
             })?;
             *request.headers_mut() = headers();
             let (response, lease) = self.pool.send(request, may_repeat).await?;
@@ -189,10 +193,10 @@ impl Shared {
             Some(target) if target.has_origin_of(&self.url) => Ok(target),
             _ => {
                 let message = format!(
-                    "HTTP {status} redirects to {shown}, which is another origin: not followed"
+                    "HTTP {status} redirects to {shown}, which is a different origin and is not followed"
                 );
                 let error = Error::new(ErrorKind::Connect, message)
-                    .with_hint("if you trust it, connect there directly")
+                    .with_hint("if you trust that origin, connect to it directly")
                     .in_phase("connect");
                 Err(error)
             }

@@ -15,15 +15,16 @@ pub(super) async fn open(shared: &Arc<Shared>) -> Result<(), String> {
         if !reply.status.is_success() || reply.media() != Media::Events {
             let status = reply.status;
             reply.discard().await;
-            return Err(format!("GET is answered with HTTP {status}"));
+            return Err(format!("the response to GET is HTTP {status}"));
         }
         events::endpoint(shared, reply).await
     };
     let opened = tokio::time::timeout(ENDPOINT_TIME, opened).await;
-    let (address, follow) = opened.map_err(|_| "it names no endpoint in time".to_owned())??;
+    let (address, follow) =
+        opened.map_err(|_| "no endpoint event arrived in time".to_owned())??;
     let url = shared.url.join(address.trim()).map_err(|it| it.message)?;
     if !url.has_origin_of(&shared.url) {
-        return Err(format!("its endpoint {url} is of another origin: not used"));
+        return Err(format!("its endpoint {url} has a different origin"));
     }
     shared.pair_with(url);
     let follower = Arc::clone(shared);

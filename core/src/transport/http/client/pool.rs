@@ -127,9 +127,9 @@ fn broken(error: hyper::Error, was_unsent: bool) -> Error {
     let (kind, message) = match was_unsent {
         true => (ErrorKind::Connect, format!("the connection could not be used: {error}")),
         false if error.is_parse() => {
-            (ErrorKind::Protocol, format!("the reply is no HTTP/1.1: {error}"))
+            (ErrorKind::Protocol, format!("the response is not HTTP/1.1: {error}"))
         }
-        false => (ErrorKind::Lost, format!("the connection broke before the reply: {error}")),
+        false => (ErrorKind::Lost, format!("the connection broke before the response: {error}")),
     };
     Error::new(kind, message).caused_by(error)
 }

@@ -82,11 +82,11 @@ async fn begin(shared: &Arc<Shared>, initialize: &Message) -> Result<(), String>
         match news.recv().await {
             Some(News::Answer { frame, .. }) => break frame,
             Some(_) => (),
-            None => return Err("initialize was not answered".into()),
+            None => return Err("initialize got no response".into()),
         }
     };
     let answer: Answer = serde_json::from_slice(&frame).map_err(|it| it.to_string())?;
-    let agreed = answer.result.ok_or("the server refused initialize")?.protocol_version;
+    let agreed = answer.result.ok_or("the server rejected initialize")?.protocol_version;
     match shared.state().version.as_ref().and_then(|it| it.to_str().ok()) {
         Some(version) if version == agreed => Ok(()),
         _ => Err(format!("the server speaks {agreed} now")),

@@ -93,7 +93,7 @@ impl Reply {
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let mut error = refused(status, &headers, &body);
         if let Some(wait) = headers.get(header::RETRY_AFTER).and_then(|it| it.to_str().ok()) {
-            error = error.with_hint(format!("the server says: try again after {wait} s"));
+            error = error.with_hint(format!("the server asks to retry after {wait} s"));
         }
         (json_rpc_error(&body), error)
     }
@@ -165,9 +165,9 @@ pub(crate) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> E
         message = format!("{message}: {said}");
     }
     let hint = match status.as_u16() {
-        401 => Some("credentials go into a header: headers = {\"Authorization\": \"Bearer …\"}"),
-        404 | 405 => Some("is the path right? Many servers listen at /mcp, older ones at /sse"),
-        300..=399 => Some("connect to where the server really is"),
+        401 => Some("pass credentials as a header: headers = {\"Authorization\": \"Bearer …\"}"),
+        404 | 405 => Some("check the path: many servers use /mcp, older ones /sse"),
+        300..=399 => Some("connect to the URL that the server redirects to"),
         _ => None,
     };
     let error = Error {

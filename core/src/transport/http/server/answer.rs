@@ -113,7 +113,7 @@ impl Outbox for Arc<ResponseQueue> {
             Part::Bytes(_) if queued.bytes.len() > MAX_UNREAD => {
                 queued.is_given_up = true;
                 queued.bytes = Vec::new();
-                tracing::warn!("a client that leaves {MAX_UNREAD} bytes unread is given up");
+                tracing::warn!("closing a connection whose client left {MAX_UNREAD} bytes unread");
                 if let Some(watch) = &self.watch {
                     watch.cut();
                 }
@@ -256,7 +256,7 @@ pub struct GivenUp;
 
 impl fmt::Display for GivenUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client leaves too much unread")
+        f.write_str("the client left too much of the response unread")
     }
 }
 
